@@ -1,0 +1,138 @@
+"""What every command has in common: three options, the settings, and one place where errors become exit codes.
+
+    0 done · 1 failed · 2 wrong call · 3 no such thing · 4 held, or needs a decision · 130 interrupted
+
+A command is an async function whose context carries a Call. The options of ``kept`` itself (``--database``, ``--json``,
+``--verbose``) may stand before the command as well as after it.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from kept.cli.screen import Screen
+from kept.errors import KeptError, NeedsDecision, NoSuchThing, WrongCall
+
+if TYPE_CHECKING:  # heavy: loaded when a command runs
+    from kept.runtime import Runtime
+    from kept.settings import Settings
+
+DONE, FAILED, WRONG, MISSING, UNDECIDED = 0, 1, 2, 3, 4
+
+
+class Call:
+    """One call of the command line: what it was told, and where its answer goes."""
+
+    def __init__(self) -> None:
+        self.database: str | None = None
+        self.as_json = False
+        self.verbose = False
+        self.out = Screen(sys.stdout)
+        self.err = Screen(sys.stderr)
+
+    @cached_property
+    def settings(self) -> "Settings":
+        from kept import settings
+
+        return settings.load(environment=os.environ, folder=Path.cwd(), database=self.database)
+
+    def open(self, *, create: bool = False) -> AbstractAsyncContextManager["Runtime"]:
+        """A runtime on the database. Only a command that may begin one asks for it to be made."""
+        from kept.runtime import open_runtime
+
+        return open_runtime(self.settings, create=create)
+
+    def answer(self, value: Any) -> None:
+        """One JSON value. Where the encoding cannot write all of Unicode, it is escaped."""
+        escaped = not self.out.stream.encoding.lower().startswith("utf")
+        self.out.stream.write(json.dumps(value, indent=2, ensure_ascii=escaped) + "\n")
+
+
+class Group(TyperGroup):
+    """``kept`` itself."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _hastened(super().get_params(ctx))
+
+
+class Command(TyperCommand):
+    """A command that takes the options of ``kept`` itself too, and runs to an exit code."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        own, shared = super().get_params(ctx), self._shared(ctx)
+        return _hastened([*own[: len(self.params)], *shared, *own[len(self.params) :]])
+
+    def invoke(self, ctx: Any) -> int:
+        import asyncio
+
+        for option in self._shared(ctx):
+            if value := ctx.params.pop(option.name):
+                setattr(ctx.obj, option.name, value)
+        code = asyncio.run(super().invoke(ctx))
+        sys.stdout.flush()  # here a reader that has gone away is still noticed quietly
+        return code or DONE
+
+    def _shared(self, ctx: Any) -> list[Any]:
+        return [option for option in ctx.parent.command.params if option.name in ("database", "as_json", "verbose")]
+
+
+def _hastened(parameters: list[Any]) -> list[Any]:
+    """Texts, numbers and flags are taken as they are. Typer would load pydantic for them: 0.2 s a call."""
+    for parameter in parameters:
+        if hasattr(parameter, "get_runtime_param") and not isinstance(parameter.process_value, partial):
+            parameter.process_value = partial(_process, parameter, parameter.process_value)
+    return parameters
+
+
+def _process(parameter: Any, slowly: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
+    """What typer makes of a value, where that is plain; whatever is not, and every complaint, is left to typer."""
+    several, is_number = parameter.multiple or parameter.nargs == -1, parameter.min is not None
+    if value is None and not parameter.required:
+        return () if several else None
+    if isinstance(value, str) and is_number and re.fullmatch(r"-?[0-9]{1,18}", value):
+        in_range = parameter.min <= int(value) and (parameter.max is None or int(value) <= parameter.max)
+        return int(value) if in_range else slowly(context, value)
+    plain = (isinstance(value, str) and not is_number) or (several and value) or isinstance(value, int)
+    return value if plain and not parameter.callback else slowly(context, value)
+
+
+def report(error: Exception, *, verbose: bool) -> int:
+    """Says what went wrong, in one sentence on standard error. The exit code for it."""
+    if verbose:
+        import traceback
+
+        traceback.print_exception(error)
+    sentence, code = _translated(error)
+    Screen(sys.stderr).line(" ".join(sentence.split()))
+    return code
+
+
+def _translated(error: Exception) -> tuple[str, int]:
+    match error:
+        case WrongCall():
+            return str(error), WRONG
+        case NoSuchThing():
+            return str(error), MISSING
+        case NeedsDecision():
+            return str(error), UNDECIDED
+        case KeptError():
+            return str(error), FAILED
+        case typer.TyperException():
+            context = getattr(error, "ctx", None)
+            return f"{error.format_message()} See '{context.command_path if context else 'kept'} --help'.", WRONG
+        case UnicodeEncodeError():
+            return "What was typed has bytes in it that are no text in UTF-8.", WRONG
+        case OverflowError():
+            return "One of the numbers is larger than anything Kept can count.", WRONG
+        case _:
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            return f"This is a bug in Kept: {what} (--verbose shows where).", FAILED

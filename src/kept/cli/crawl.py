@@ -1,0 +1,108 @@
+"""Asks for a crawl, walks it here, shows how it goes and says how it ended."""
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from kept import service
+from kept.cli import shapes
+from kept.cli.command import DONE, FAILED, UNDECIDED, Call
+from kept.cli.progress import Watch
+from kept.cli.words import counts, duration
+from kept.model.generation import Generation
+from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.source import Source
+
+if TYPE_CHECKING:
+    from kept.runtime import Runtime
+
+_LIVE = (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED)
+
+
+async def crawl(
+    call: Call,
+    runtime: "Runtime",
+    source: Source,
+    *,
+    mode: CrawlMode = CrawlMode.REFRESH,
+    priority: int = 0,
+    wait: bool = True,
+) -> int:
+    """Has the source crawled and answers how that ended. The exit code for it."""
+    began = time.monotonic()
+    job = await service.request_crawl(runtime.db, source.label, mode=mode, priority=priority)
+    if wait:
+        job = await _walk(call, runtime, source, job)
+    generation = await _made(runtime, source, job)
+    seconds = time.monotonic() - began
+    call.err.line(_told(source.label, job, generation, seconds))
+    if job.held:
+        call.err.line(f"  kept activate {source.label}   makes it live all the same")
+        call.err.line(f"  kept discard {source.label}    gives it up")
+    if call.as_json:
+        call.answer(shapes.crawl(source.label, job, generation, seconds))
+    if job.held or job.status is JobStatus.PAUSED:
+        return UNDECIDED
+    return FAILED if job.status in (JobStatus.FAILED, JobStatus.CANCELLED) else DONE
+
+
+async def _walk(call: Call, runtime: "Runtime", source: Source, job: CrawlJob) -> CrawlJob:
+    """The job at its end; if it ran already when it was asked for, the one that follows it."""
+    _log(verbose=call.verbose)
+    follow = job.again is not None
+    try:
+        with Watch(call.err, source.label, source.root, live=not call.verbose) as watch:
+            job = await runtime.run_job(job, watch)
+            if follow:
+                last = (await service.show_source(runtime.db, source.label)).last_job
+                if last and last.id != job.id:
+                    job = await runtime.run_job(last, watch)
+    except asyncio.CancelledError:
+        call.err.line(f"{source.label}: stopped. 'kept refresh {source.label}' goes on where it was.")
+        raise
+    return job
+
+
+async def _made(runtime: "Runtime", source: Source, job: CrawlJob) -> Generation | None:
+    """The generation that a finished job made."""
+    if job.status is not JobStatus.COMPLETED:
+        return None
+    _, found = await service.list_generations(runtime.db, source.label)
+    return next((one for one in found if one.number == job.generation), None)
+
+
+def _told(label: str, job: CrawlJob, generation: Generation | None, seconds: float) -> str:
+    """The end of a crawl in a sentence or two."""
+    match job.status:
+        case JobStatus.COMPLETED if generation and job.held:
+            base = f"Generation {generation.base} stays live" if generation.base else "Nothing is live"
+            return f"{label}: generation {generation.number} is held: {generation.reason}. {base} until you decide:"
+        case JobStatus.COMPLETED if generation:
+            told = counts(job.progress.tally) or "no documents were found"
+            partial = {
+                None: "",
+                "limit": " It is partial: a limit was reached.",
+                "errors": " It is partial: what could not be read is shown as it was.",
+            }[generation.partial]
+            return f"{label}: generation {generation.number} is live: {told} in {duration(seconds)}.{partial}"
+        case JobStatus.FAILED:
+            return f"{label}: the crawl failed: {job.error}"
+        case JobStatus.PAUSED:
+            return f"{label}: the crawl is paused (job {job.id})."
+        case JobStatus.CANCELLED:
+            return f"{label}: the crawl was cancelled (job {job.id})."
+        case _:
+            return f"{label}: a crawl is waiting for a worker (job {job.id}); 'kept refresh {label}' runs it here."
+
+
+def _log(*, verbose: bool) -> None:
+    """Events go to standard error: warnings always, everything if it was asked for."""
+    import logging
+    import sys
+
+    import structlog
+
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if verbose else logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,67 @@
+"""How a crawl goes: a bar on a terminal, one line in a pipe."""
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from kept.cli.screen import Screen
+from kept.cli.words import counts, duration
+from kept.model.job import CrawlJob
+
+if TYPE_CHECKING:  # heavy: a pipe never needs it
+    from rich.progress import Progress
+
+
+class Watch:
+    """Shows on standard error how far a job is, as long as it is open. Called with the job whenever it has got on."""
+
+    def __init__(self, screen: Screen, label: str, root: str, *, live: bool) -> None:
+        self._screen = screen
+        self._title = f"{label}: reading {root}"
+        self._bar = _bar(screen) if live and screen.is_terminal else None
+        self._first: tuple[float, int] | None = None  # when, and how much was done before
+
+    def __enter__(self) -> "Watch":
+        self._screen.line((self._title, "bold"))
+        self._screen.stream.flush()
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __call__(self, job: CrawlJob) -> None:
+        if self._bar is None:
+            return
+        progress = job.progress
+        started, before = self._first = self._first or (time.monotonic(), progress.done)
+        rate = (progress.done - before) / max(time.monotonic() - started, 0.001)
+        told = [f"{progress.done:,} of {progress.discovered:,} pages"]
+        if rate:
+            told += [f"{rate:,.0f} a second", f"{duration((progress.discovered - progress.done) / rate)} left"]
+        self._bar.update(
+            self._bar.task_ids[0],
+            total=progress.discovered or None,
+            completed=progress.done,
+            told=", ".join(told),
+            counts=counts(progress.tally),
+        )
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+
+def _bar(screen: Screen) -> "Progress":
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    bar = Progress(
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[told]}", markup=False),
+        TextColumn("{task.fields[counts]}", style="dim", markup=False),
+        console=screen.console,
+        transient=True,
+    )
+    bar.add_task("", total=None, told="", counts="")
+    return bar

@@ -1,0 +1,77 @@
+"""Where answers are written: in colour on a terminal, plain in a pipe, and harmless everywhere.
+
+What was crawled is somebody else's text. On its way to a terminal it loses what a terminal would obey.
+"""
+
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+from typing import IO, TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:  # heavy: a pipe never needs it
+    from rich.console import Console
+
+Part: TypeAlias = str | tuple[str, str]  # a text, or a text and its style
+
+_KEPT = "\n\t"
+_DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # they make a line read otherwise than it is
+_HARMFUL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0), *_DIRECTIONS) if chr(code) not in _KEPT}
+
+
+def harmless(text: str) -> str:
+    """The text without escape sequences, control characters and changes of direction."""
+    return text.translate(_HARMFUL)
+
+
+class Screen:
+    """Standard output or standard error."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.stream = stream
+        self.is_terminal = stream.isatty()
+
+    @cached_property
+    def console(self) -> "Console":
+        from rich.console import Console
+
+        return Console(file=self.stream, highlight=False)
+
+    def line(self, *parts: Part, indent: int = 0, wrap: bool = False) -> None:
+        """One line of text; on a terminal a long one may be wrapped below its own beginning."""
+        cleaned = [(harmless(part), "") if isinstance(part, str) else (harmless(part[0]), part[1]) for part in parts]
+        if not self.is_terminal:
+            self.stream.write(" " * indent + "".join(text for text, _ in cleaned).rstrip() + "\n")
+            return
+        from rich.padding import Padding
+        from rich.text import Text
+
+        text = Text.assemble(*cleaned)
+        if wrap:
+            self.console.print(Padding(text, (0, 0, 0, indent), expand=False))
+        else:
+            self.console.print(Text(" " * indent) + text, soft_wrap=True)
+
+    def table(self, rows: Sequence[Sequence[Part]], *, right: Sequence[int] = ()) -> None:
+        """Rows in columns; ``right`` names the columns of numbers."""
+        plain = [[part if isinstance(part, str) else part[0] for part in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*plain, strict=True)]
+        for row in rows:
+            parts: list[Part] = []
+            for column, part in enumerate(row):
+                text, style = (part, "") if isinstance(part, str) else part
+                blanks = " " * (widths[column] - len(text))
+                parts += [blanks, (text, style), "  "] if column in right else [(text, style), blanks, "  "]
+            self.line(*parts)
+
+    def text(self, text: str) -> None:
+        """A whole text as it is; a terminal gets it harmless."""
+        self.stream.write(harmless(text) if self.is_terminal else text)
+        if not text.endswith("\n"):
+            self.stream.write("\n")
+
+
+def make_streams_lenient() -> None:
+    """A character that the terminal's encoding does not have is shown as another one, never as an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

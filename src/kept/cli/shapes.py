@@ -1,0 +1,101 @@
+"""The JSON that answers are made of. These shapes are a promise to scripts: add to them, do not rename."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from kept.model.generation import Generation
+from kept.model.job import CrawlJob
+from kept.model.source import Source
+from kept.service import Difference, History, Page, SourceView
+
+
+def source(view: SourceView) -> dict[str, Any]:
+    generation, upcoming, job = view.generation, view.upcoming, view.last_job
+    return {
+        "source": view.source.label,
+        "name": view.source.name,
+        "version": view.source.version,
+        "kind": view.source.kind,
+        "root": view.source.root,
+        "state": view.state,
+        "generation": generation.number if generation else None,
+        "documents": view.documents,
+        "sections": view.sections,
+        "partial": bool(generation and generation.partial),
+        "verified_at": _iso(view.verified_at),
+        "created_at": _iso(view.source.created_at),
+        "settings": view.source.settings.as_json(),
+        "upcoming": {"generation": upcoming.number, "state": upcoming.state, "reason": upcoming.reason}
+        if upcoming
+        else None,
+        "last_job": {
+            "job": job.id,
+            "status": job.status,
+            "counts": job.progress.tally.as_json(),
+            "created_at": _iso(job.created_at),
+            "completed_at": _iso(job.completed_at),
+            "error": job.error,
+        }
+        if job
+        else None,
+    }
+
+
+def crawl(label: str, job: CrawlJob, generation: Generation | None, seconds: float) -> dict[str, Any]:
+    return {
+        "source": label,
+        "job": job.id,
+        "status": job.status,
+        "generation": generation.number if generation else None,
+        "held": job.held,
+        "partial": bool(generation and generation.partial),
+        "counts": job.progress.tally.as_json(),
+        "seconds": round(seconds, 1),
+        "error": job.error,
+    }
+
+
+def generations(of: Source, found: list[Generation]) -> dict[str, Any]:
+    return {
+        "source": of.label,
+        "active": of.active_generation,
+        "generations": [
+            {
+                "number": one.number,
+                "state": one.state,
+                "born": _iso(one.created_at),
+                "activated_at": _iso(one.activated_at),
+                "documents": one.documents,
+                "counts": one.tally.as_json(),
+                "partial": one.partial is not None,
+                "job": one.job_id,
+                "reason": one.reason,
+            }
+            for one in found
+        ],
+    }
+
+
+def diff(difference: Difference) -> dict[str, Any]:
+    return {
+        "source": difference.source,
+        "from": difference.a,
+        "to": difference.b,
+        "added": difference.added,
+        "removed": difference.removed,
+        "changed": difference.changed,
+        "moved": difference.moved,
+    }
+
+
+def page(page: Page) -> dict[str, Any]:
+    return asdict(page) | {"fetched_at": _iso(page.fetched_at), "verified_at": _iso(page.verified_at)}
+
+
+def history(history: History) -> dict[str, Any]:
+    return asdict(history) | {"first_seen": _iso(history.first_seen)}
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None

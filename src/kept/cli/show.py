@@ -1,0 +1,201 @@
+"""How answers read for people."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kept.cli.screen import Part, Screen
+from kept.cli.words import ago, counts, duration, moment, plural
+from kept.model.generation import Generation, GenerationState
+from kept.model.job import CrawlJob
+from kept.model.source import Source, SourceSettings
+
+if TYPE_CHECKING:
+    from kept.search.search import Hit
+    from kept.service import Difference, History, Page, SourceView
+
+
+# Search and reading --------------------------------------------------------------------------------------------
+
+
+def hits(screen: Screen, found: Sequence["Hit"], query: str) -> None:
+    if not found:
+        screen.line(f"Nothing was found for: {query}")
+    for number, hit in enumerate(found):
+        if number:
+            screen.line()
+        title = () if hit.headings and hit.headings[0] == hit.title else (hit.title,)
+        label = f"{hit.source}@{hit.version}" if hit.version else hit.source
+        partial = ", partial" if hit.partial else ""
+        screen.line((" › ".join((*title, *hit.headings)), "bold"), (f"  {label}, {ago(hit.verified_at)}{partial}", "dim"))
+        screen.line((hit.url, "cyan"), indent=2)
+        screen.line(*_marked(hit.snippet), indent=2, wrap=True)
+
+
+def page_origin(screen: Screen, page: "Page") -> None:
+    label = f"{page.source}@{page.version}" if page.version else page.source
+    partial = ", which is partial" if page.partial else ""
+    trouble = "" if page.lifecycle == "active" else f", now {page.lifecycle}"
+    screen.line(
+        (f"{page.url}\n{label}, generation {page.generation}{partial}{trouble}; ", "dim"),
+        (f"fetched {ago(page.fetched_at)}, last confirmed {ago(page.verified_at)}\n", "dim"),
+    )
+
+
+def history(screen: Screen, history: "History") -> None:
+    """What became of a document, oldest first."""
+    latest = history.versions[-1] if history.versions else {"url": history.document}
+    screen.line((latest["url"], "bold"))
+    screen.line(f"in {history.source}, document {history.document}, first seen {moment(history.first_seen)}", indent=2)
+    screen.line()
+    screen.table([[(f"  {number}", "bold"), when, what] for number, when, what in _story(history)], right=[0])
+
+
+def _story(history: "History") -> Iterator[tuple[int, str, str]]:
+    """Generation, time and event."""
+    before: Mapping[str, Any] | None = None
+    for version in history.versions:
+        for what in _events(before, version):
+            yield version["generation"], _when(version), what
+        before = version
+        if version["until"] is not None and not any(other["generation"] == version["until"] for other in history.versions):
+            yield version["until"], "", "no longer shown" + (f" ({history.lifecycle})" if history.lifecycle != "active" else "")
+
+
+def _events(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Iterator[str]:
+    size = plural(now["size"], "character")
+    if before is None:
+        yield f"new: “{now['title']}”, {size}"
+        return
+    back = before["until"] != now["generation"]
+    if before["url"] != now["url"]:
+        yield f"{'back, ' if back else ''}moved here from {before['url']}"
+    elif back:
+        yield "back again"
+    if before["content_hash"] != now["content_hash"]:
+        yield f"read again by a newer reader, {size}" if now["read_again"] else f"changed: “{now['title']}”, {size}"
+
+
+# Sources -------------------------------------------------------------------------------------------------------
+
+
+def sources(screen: Screen, views: Sequence["SourceView"]) -> None:
+    if not views:
+        screen.line("Nothing is kept yet. 'kept add FOLDER' keeps a folder of documentation.")
+        return
+    head = ["NAME", "STATE", "GENERATION", "DOCUMENTS", "SECTIONS", "CHECKED", "ROOT"]
+    rows: list[list[Part]] = [[(title, "dim") for title in head]]
+    for view in views:
+        rows.append(
+            [
+                (view.source.label, "bold"),
+                (view.state, _COLOURS.get(view.state, "")),
+                str(view.generation.number) if view.generation else "–",
+                f"{view.documents:,}",
+                f"{view.sections:,}",
+                ago(view.verified_at) if view.verified_at else "never",
+                view.source.root,
+            ]
+        )
+    screen.table(rows, right=[2, 3, 4])
+
+
+def source(screen: Screen, view: "SourceView") -> None:
+    generation, upcoming, job = view.generation, view.upcoming, view.last_job
+    screen.line((view.source.label, "bold"))
+    facts: list[tuple[str, str]] = [("root", f"{view.source.root} ({view.source.kind})")]
+    facts.append(("state", view.state))
+    if generation:
+        partial = f", partial: {_PARTIAL[generation.partial]}" if generation.partial else ""
+        what = f"{plural(view.documents, 'document')}, {plural(view.sections, 'section')}{partial}"
+        facts.append(("generation", f"{generation.number}: {what}"))
+    if view.verified_at:
+        facts.append(("checked", f"{ago(view.verified_at)} ({moment(view.verified_at)})"))
+    if settings := _settings(view.source.settings):
+        facts.append(("settings", settings))
+    if job:
+        facts.append(("last crawl", _job(job)))
+    if upcoming and upcoming.state is GenerationState.HELD:
+        facts.append(("waiting", f"generation {upcoming.number} is held: {upcoming.reason}"))
+        facts.append(("decide", f"kept activate {view.source.label}, or kept discard {view.source.label}"))
+    screen.table([[(f"  {name}", "dim"), value] for name, value in facts])
+
+
+def _settings(settings: SourceSettings) -> str:
+    limits, scope = settings.limits, settings.scope
+    said = [
+        f"at most {plural(limits.max_pages, 'page')}" if limits.max_pages is not None else "",
+        f"at most {plural(limits.max_depth, 'folder')} deep" if limits.max_depth is not None else "",
+        f"new pages for at most {duration(limits.max_seconds)}" if limits.max_seconds is not None else "",
+        f"only {', '.join(scope.include)}" if scope.include else "",
+        f"without {', '.join(scope.exclude)}" if scope.exclude else "",
+    ]
+    return "; ".join(part for part in said if part)
+
+
+def _job(job: CrawlJob) -> str:
+    ended = f" {ago(job.completed_at)}" if job.completed_at else ""
+    why = f": {job.error}" if job.error else f": {told}" if (told := counts(job.progress.tally)) else ""
+    return f"{job.status}{ended}{why} (job {job.id})"
+
+
+# Generations ---------------------------------------------------------------------------------------------------
+
+
+def generations(screen: Screen, of: Source, found: Sequence[Generation]) -> None:
+    if not found:
+        screen.line(f"{of.label} has no generation yet: its first crawl is not finished.")
+        return
+    rows: list[list[Part]] = [[(title, "dim") for title in ("GENERATION", "STATE", "SINCE", "DOCUMENTS", "WHAT HAPPENED")]]
+    for one in found:
+        told = [one.reason or "", counts(one.tally) if not one.reason or one.job_id else ""]
+        told.append(f"partial: {_PARTIAL[one.partial]}" if one.partial else "")
+        rows.append(
+            [
+                (str(one.number), "bold"),
+                (one.state, _COLOURS.get(one.state, "")),
+                moment(one.activated_at or one.created_at),
+                f"{one.documents:,}",
+                "; ".join(part for part in told if part),
+            ]
+        )
+    screen.table(rows, right=[0, 3])
+
+
+def diff(screen: Screen, difference: "Difference") -> None:
+    kinds = {"added": difference.added, "removed": difference.removed, "changed": difference.changed, "moved": difference.moved}
+    told = ", ".join(f"{len(found):,} {kind}" for kind, found in kinds.items() if found) or "nothing differs"
+    screen.line((f"{difference.source}, from generation {difference.a} to {difference.b}: {told}", "bold"))
+    for url in difference.added:
+        screen.line(("+ ", "green"), url)
+    for url in difference.removed:
+        screen.line(("- ", "red"), url)
+    for url in difference.changed:
+        screen.line(("~ ", "yellow"), url)
+    for move in difference.moved:
+        screen.line(("> ", "cyan"), f"{move['from']} -> {move['to']}")
+
+
+# Parts ---------------------------------------------------------------------------------------------------------
+
+_COLOURS = {
+    "ready": "green",
+    "active": "green",
+    "held": "yellow",
+    "paused": "yellow",
+    "failed": "red",
+    "retired": "dim",
+    "abandoned": "dim",
+}
+_PARTIAL = {"limit": "a limit was reached", "errors": "some pages could not be read"}
+
+
+def _marked(snippet: str) -> Iterator[Part]:
+    """The words that were asked for are between asterisks: bold on a terminal, plain in a pipe."""
+    for number, part in enumerate(snippet.replace("****", "**").split("**")):
+        yield (part, "bold") if number % 2 else part
+
+
+def _when(version: Mapping[str, Any]) -> str:
+    from datetime import datetime
+
+    return moment(datetime.fromisoformat(version["activated_at"] or version["fetched_at"]))

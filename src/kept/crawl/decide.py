@@ -1,0 +1,153 @@
+"""What a crawl makes of a visit: everything it decides about one URL, on one screen.
+
+Pure: an entry, what its origin answered and what the reader made of it go in, a decision comes out.
+"""
+
+import random
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeAlias, assert_never
+
+from kept.extract.sections import Unreadable
+from kept.model.document import Reading
+from kept.model.frontier import (
+    Entry,
+    Fetched,
+    Gone,
+    Listed,
+    NotModified,
+    Outcome,
+    Redirected,
+    Refused,
+    Unreachable,
+    Visit,
+)
+from kept.store.frontier import HeldUrl, Renewal
+
+ATTEMPTS = 4
+LONGEST_WAIT = timedelta(minutes=10)
+COARSE = timedelta(seconds=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """New content: a version is born."""
+
+    reading: Reading
+    fetched: Fetched
+    raw_hash: str
+    outcome: Outcome
+    read_again: bool = False  # the same bytes, read by another reader
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        return self.reading.links
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unchanged:
+    """The version that is held lives on."""
+
+    links: tuple[str, ...]
+    renewal: Renewal | None = None
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """Nothing to keep: moved, gone, failed or skipped. ``links`` are those that are followed all the same."""
+
+    outcome: Outcome
+    reason: str
+    status: int | None = None
+    by_settings: bool = False
+    redirect_to: str | None = None
+    links: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TryAgain:
+    at: datetime
+    reason: str
+    status: int | None = None
+
+
+Decision: TypeAlias = Keep | Unchanged | Ended | TryAgain
+
+
+def is_conditional(entry: Entry, signature: str, *, full: bool) -> bool:
+    """Whether "only if it changed" may be asked: we hold what it was, read the way we read today."""
+    return not full and entry.held is not None and bool(entry.held.validators) and entry.held.signature == signature
+
+
+def needs_no_visit(listed: Listed, held: HeldUrl, signature: str) -> bool:
+    """The quick check of an origin that lists everything.
+
+    A file that was written within two seconds of our last look may have been written again without a trace:
+    its time is too coarse to tell. Such a file is compared by its bytes.
+    """
+    if not listed.validators or listed.validators != held.validators or held.signature != signature:
+        return False
+    return not listed.modified_at or not held.fetched_at or listed.modified_at < held.fetched_at - COARSE
+
+
+def needs_reading(entry: Entry, raw_hash: str, signature: str) -> bool:
+    """The same bytes count as the same content only if the same reader read them."""
+    return entry.held is None or entry.held.raw_hash != raw_hash or entry.held.signature != signature
+
+
+def decide(
+    entry: Entry, visit: Visit, read: Reading | Unreadable | None, *, raw_hash: str, signature: str, now: datetime
+) -> Decision:
+    """What becomes of an entry. ``read`` is None where the bytes are those that are held already."""
+    held = entry.held
+    match visit:
+        case NotModified() if held is None or held.signature != signature:
+            return _failed(entry, "answered 'not modified' to a question that was not asked", visit.status)
+        case NotModified():
+            assert held is not None, "the case above"
+            return Unchanged(links=held.links, status=visit.status)
+        case Fetched():
+            return _decide_about_content(entry, visit, read, raw_hash=raw_hash, signature=signature)
+        case Redirected(to=to):
+            outcome = Outcome.SKIPPED if held is None else Outcome.MOVED
+            return Ended(outcome=outcome, reason=f"redirects to {to}", status=visit.status, redirect_to=to)
+        case Gone(reason=reason):
+            return Ended(outcome=Outcome.GONE, reason=reason, status=visit.status)
+        case Refused(reason=reason, by_settings=by_settings):
+            return Ended(outcome=Outcome.SKIPPED, reason=reason, status=visit.status, by_settings=by_settings)
+        case Unreachable(reason=reason, retry=True, retry_after=wait) if (
+            entry.attempts + 1 < ATTEMPTS and (wait or timedelta()) <= LONGEST_WAIT
+        ):
+            return TryAgain(at=now + (wait or back_off(entry.attempts)), reason=reason, status=visit.status)
+        case Unreachable(reason=reason):
+            return _failed(entry, reason, visit.status)
+        case _:
+            assert_never(visit)
+
+
+def _decide_about_content(
+    entry: Entry, fetched: Fetched, read: Reading | Unreadable | None, *, raw_hash: str, signature: str
+) -> Decision:
+    held = entry.held
+    if isinstance(read, Unreadable):
+        return Ended(outcome=Outcome.SKIPPED, reason=read.reason, status=fetched.status)
+    if held is not None and (read is None or read.content.hash == held.content_hash):
+        links = held.links if read is None else read.links
+        known = Renewal(validators=held.validators, raw_hash=held.raw_hash, signature=held.signature, links=held.links)
+        renewal = Renewal(validators=fetched.validators, raw_hash=raw_hash, signature=signature, links=links)
+        return Unchanged(links=links, renewal=None if renewal == known else renewal, status=fetched.status)
+    assert read is not None, "only bytes that are held need no reading"
+    again = held is not None and held.raw_hash == raw_hash
+    outcome = Outcome.NEW if held is None else Outcome.UNCHANGED if again else Outcome.CHANGED
+    return Keep(reading=read, fetched=fetched, raw_hash=raw_hash, outcome=outcome, read_again=again)
+
+
+def back_off(attempts: int) -> timedelta:
+    """One second, then about twice as long each time."""
+    return timedelta(seconds=2**attempts * random.uniform(0.75, 1.25))
+
+
+def _failed(entry: Entry, reason: str, status: int | None) -> Ended:
+    links = entry.held.links if entry.held else ()
+    return Ended(outcome=Outcome.FAILED, reason=reason, status=status, links=links)

@@ -1,0 +1,384 @@
+"""The walk: takes open entries, visits them, and settles what it learned, batch by batch.
+
+    1. begin       a generation to fill (or the one that was begun before)
+    2. list        the origin names everything it has, or where to start
+    3. lease       take entries that are due; they are this worker's until they are settled or it is gone
+    4. visit       at the origin, many at once; read what came; decide
+    5. settle      one fenced transaction a batch; links that lead on join the frontier
+    6. activate    when nothing is left
+
+Resuming is walking on: an entry is open until the commit that closes it. There is no recovery code.
+"""
+
+import asyncio
+import hashlib
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import structlog
+
+from kept.crawl import activate, settle
+from kept.crawl.activate import Activation
+from kept.crawl.decide import Ended, TryAgain, decide, is_conditional, needs_no_visit, needs_reading
+from kept.crawl.settle import Visited
+from kept.crawl.sweep import Rules
+from kept.errors import LeaseLost
+from kept.extract.sections import Unreadable
+from kept.model.document import Reading
+from kept.model.frontier import Entry, Fetched, Listed, Outcome, Unlisted
+from kept.model.generation import Tally
+from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.source import Source
+from kept.origins.origin import Origin
+from kept.store import frontier, generations, jobs
+from kept.store.database import Connection, Database, moment
+from kept.store.frontier import Found, HeldUrl, ListedEntry
+from kept.store.jobs import Place
+
+log = structlog.get_logger(__name__)
+
+BATCH_PAGES = 200
+BATCH_SECONDS = 2.0
+LISTED_AT_ONCE = 2000
+LEASED_AT_ONCE = 200
+REMEMBERED_LINKS = 200_000
+LONGEST_NAP = 1.0  # a pause or a cancellation is noticed within it
+
+Read = Callable[[bytes, str, str], Awaitable[Reading | Unreadable]]  # body, content type, URL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """The walk ended without being finished: paused, or handed over."""
+
+    status: JobStatus
+
+
+class Walk:
+    """One worker's walk through one job."""
+
+    def __init__(
+        self,
+        db: Database,
+        place: Place,
+        source: Source,
+        origin: Origin,
+        *,
+        read: Read,
+        signature: str,
+        rules: Rules,
+        on_progress: Callable[[CrawlJob], None] = lambda job: None,
+        now: datetime | None = None,
+    ) -> None:
+        self._db = db
+        self._place = place
+        self._source = source
+        self._origin = origin
+        self._read = read
+        self._signature = signature
+        self._rules = rules
+        self._on_progress = on_progress
+        self._fixed_now = now
+        self._stopping = asyncio.Event()
+        self._known_links: dict[str, None] = {}
+        self._new_under_way = 0
+        self._cut_off = False
+        self._base: int | None = None
+        self._known = 0  # documents of the base
+        self._job: CrawlJob
+        self._clock: tuple[datetime, float]
+
+    def stop(self) -> None:
+        """Asks the walk to stop after the batch at hand."""
+        self._stopping.set()
+
+    async def run(self) -> Activation | Stopped | None:
+        """Walks to the end. None: somebody else has activated, or the job failed."""
+        await self._origin.open()
+        try:
+            self._job = await activate.begin(self._db, self._place, lists_everything=self._origin.lists_everything)
+            await self._look_around()
+            await self._list()
+            stopped = await self._walk()
+            return stopped or await activate.activate(self._db, self._place, self._rules, now=self._fixed_now)
+        finally:
+            await self._origin.close()
+
+    async def _look_around(self) -> None:
+        async with self._db.snapshot() as snapshot:
+            self._clock = (await moment(snapshot), time.monotonic())
+            generation = await generations.get(snapshot, self._source.id, self._job.generation or 0)
+            if generation and generation.base:
+                base = await generations.get(snapshot, self._source.id, generation.base)
+                self._base, self._known = generation.base, base.documents if base else 0
+
+    # 2. list
+
+    async def _list(self) -> None:
+        if self._job.listed:
+            return
+        unlisted: list[Unlisted] = []
+        if self._job.mode is not CrawlMode.FAILED:
+            if self._origin.lists_everything:
+                await self._take_complete_list(unlisted)
+            else:
+                await self._take_seeds(unlisted)
+        async with self._db.transaction() as tx:
+            await jobs.hold(tx, self._place)
+            await jobs.mark_listed(
+                tx, self._job.id, lists_everything=self._origin.lists_everything, unlisted=bool(unlisted)
+            )
+            self._job = await jobs.count_batch(tx, self._job.id)
+
+    async def _take_seeds(self, unlisted: list[Unlisted]) -> None:
+        async for chunk in _chunks(self._origin.list(), unlisted):
+            await self._settle([], [Found(url=listed.url, depth=0) for listed in chunk])
+
+    async def _take_complete_list(self, unlisted: list[Unlisted]) -> None:
+        """Absence is evidence: what is held and not listed is gone, unless its part of the list could not be read."""
+        held: dict[str, HeldUrl] = {}
+        async with self._db.snapshot() as snapshot:
+            if self._base is not None:
+                known = await frontier.held_urls(snapshot, source=self._source.id, base=self._base)
+                held = {one.url: one for one in known}
+            taken = await frontier.urls(snapshot, self._job.id)  # by a walk that was cut short
+        for url in taken:
+            held.pop(url, None)
+        async for chunk in _chunks(self._origin.list(), unlisted):
+            entries = [self._listed(one, held.pop(one.url, None)) for one in chunk if one.url not in taken]
+            await self._insert_listed(entries)
+        absent = [
+            ListedEntry(
+                url=one.url,
+                version_id=one.version_id,
+                document=one.document,
+                depth=one.depth,
+                outcome=outcome,
+                reason=reason,
+                by_settings=outcome is Outcome.SKIPPED,
+            )
+            for one in held.values()
+            for outcome, reason in [self._absence(one.url, unlisted)]
+        ]
+        for start in range(0, len(absent), LISTED_AT_ONCE):
+            await self._insert_listed(absent[start : start + LISTED_AT_ONCE])
+
+    def _listed(self, listed: Listed, held: HeldUrl | None) -> ListedEntry:
+        if held is None:
+            return ListedEntry(url=listed.url)
+        same = self._job.mode is not CrawlMode.FULL and needs_no_visit(listed, held, self._signature)
+        return ListedEntry(
+            url=listed.url,
+            version_id=held.version_id,
+            document=held.document,
+            depth=held.depth,
+            outcome=Outcome.UNCHANGED if same else None,
+        )
+
+    def _absence(self, url: str, unlisted: list[Unlisted]) -> tuple[Outcome, str]:
+        """What it means that a complete list does not name a URL."""
+        if not self._origin.admits(url):
+            return Outcome.SKIPPED, "left out by the source's settings"
+        for part in unlisted:
+            if url.startswith(part.url):
+                return Outcome.FAILED, part.reason
+        return Outcome.GONE, "no longer there"
+
+    async def _insert_listed(self, entries: list[ListedEntry]) -> None:
+        async with self._db.transaction() as tx:
+            await jobs.hold(tx, self._place)
+            added = await frontier.insert_listed(tx, self._job.id, entries, batch=self._job.batch + 1)
+            counted = settle.tally(one.outcome for one in entries if one.outcome)
+            self._job = await jobs.count_batch(tx, self._job.id, discovered=added, tally=counted)
+        self._on_progress(self._job)
+
+    # 3 to 5. lease, visit, settle
+
+    async def _walk(self) -> Stopped | None:
+        """Visits go on while the batch before is settled and the next entries are leased."""
+        entries: deque[Entry] = deque()
+        visiting: set[asyncio.Task[Visited]] = set()
+        visited: list[Visited] = []
+        leasing: asyncio.Task[list[Entry]] | None = None
+        settling: asyncio.Task[None] | None = None
+        began = time.monotonic()
+        try:
+            while True:
+                stopped = self._stopped()
+                if stopped and not settling and not visited:
+                    return stopped
+                while entries and len(visiting) < self._origin.concurrency and not stopped:
+                    visiting.add(asyncio.create_task(self._visit(entries.popleft())))
+                if not entries and not leasing and not stopped and len(visiting) < self._origin.concurrency:
+                    leasing = asyncio.create_task(self._lease())
+                idle = not visiting and not entries
+                due = len(visited) >= BATCH_PAGES or time.monotonic() - began >= BATCH_SECONDS or idle or stopped
+                if visited and due and not settling:
+                    settling = asyncio.create_task(self._settle(visited, self._found(visited)))
+                    visited, began = [], time.monotonic()
+
+                waiting: set[asyncio.Task[Any]] = visiting | {task for task in (leasing, settling) if task}
+                left = max(0.0, began + BATCH_SECONDS - time.monotonic()) if visited and not settling else None
+                done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                visited += [task.result() for task in visiting & done]
+                visiting -= done
+                if settling in done:
+                    await settling
+                    settling = None
+                if leasing in done:
+                    entries.extend(await leasing)
+                    leasing = None
+                    if not entries and not visiting and not visited and not settling and not await self._more():
+                        return None
+        finally:
+            unfinished = visiting | {task for task in (leasing, settling) if task}
+            for task in unfinished:
+                task.cancel()
+            await asyncio.gather(*unfinished, return_exceptions=True)
+
+    def _stopped(self) -> Stopped | None:
+        if self._job.status is JobStatus.PAUSED or self._stopping.is_set():
+            return Stopped(status=self._job.status)
+        return None
+
+    async def _more(self) -> bool:
+        """Whether entries are left, after a while for those that are not due or are another worker's."""
+        async with self._db.snapshot() as snapshot:
+            open = await frontier.unfinished(snapshot, self._job.id)
+            job = await jobs.get(snapshot, self._job.id)
+        if job is None or job.status not in (JobStatus.PROCESSING, JobStatus.PAUSED):
+            raise LeaseLost("The job was ended meanwhile.")
+        self._job = job
+        if not open.entries:
+            return False
+        wait = (open.due_at - self._now()).total_seconds() if open.due_at else 0.0
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), min(max(wait, 0.05), LONGEST_NAP))
+        return True
+
+    async def _lease(self) -> list[Entry]:
+        """The next entries: reached ones first; when none is left, what is only remembered."""
+        async with self._db.transaction() as tx:
+            await jobs.hold(tx, self._place)
+            room = self._room()
+            lease = partial(frontier.lease, tx, self._job.id, worker=self._place.id)
+            entries = await lease(limit=LEASED_AT_ONCE, known=room is not None)
+            if room:
+                entries += await lease(limit=min(room, LEASED_AT_ONCE))
+            elif room == 0 and not entries:
+                await self._keep_out(tx)
+            if not entries and not (await frontier.unfinished(tx, self._job.id)).reached:
+                entries = await lease(limit=LEASED_AT_ONCE, reached=False)
+        self._new_under_way += sum(entry.held is None for entry in entries)
+        return entries
+
+    def _room(self) -> int | None:
+        """How many new documents a limit still admits; None: there is no limit."""
+        limits = self._source.settings.limits
+        started = self._job.started_at
+        if limits.max_seconds is not None and started and self._now() - started > timedelta(seconds=limits.max_seconds):
+            return 0
+        if limits.max_pages is None:
+            return None
+        return max(0, limits.max_pages - self._known - self._job.progress.tally.new - self._new_under_way)
+
+    async def _keep_out(self, tx: Connection) -> None:
+        if self._new_under_way:
+            return  # one of them may turn out to be no document
+        skipped = await frontier.skip_new(tx, self._job.id, reason="a limit was reached", batch=self._job.batch + 1)
+        if skipped:
+            await jobs.mark_limited(tx, self._job.id)
+            self._job = await jobs.count_batch(tx, self._job.id, tally=Tally(skipped=skipped))
+
+    async def _visit(self, entry: Entry) -> Visited:
+        full = self._job.mode is CrawlMode.FULL
+        visit = await self._origin.visit(entry, conditional=is_conditional(entry, self._signature, full=full))
+        read, raw_hash, size = None, "", 0
+        if isinstance(visit, Fetched):
+            raw_hash, size = hashlib.sha256(visit.body).hexdigest(), len(visit.body)
+            if needs_reading(entry, raw_hash, self._signature):
+                read = await self._read(visit.body, visit.content_type, entry.url)
+        decision = decide(entry, visit, read, raw_hash=raw_hash, signature=self._signature, now=self._now())
+        return Visited(entry=entry, decision=decision, bytes=size)
+
+    def _found(self, visited: list[Visited]) -> list[Found]:
+        """The URLs that these visits lead on to, each once."""
+        found: dict[str, Found] = {}
+        deepest = self._source.settings.limits.max_depth
+        for one in visited:
+            entry, decision = one.entry, one.decision
+            if isinstance(decision, TryAgain) or self._origin.lists_everything:
+                continue
+            if isinstance(decision, Ended) and decision.redirect_to:
+                document = entry.held.document_id if entry.held else None
+                found.setdefault(
+                    decision.redirect_to,
+                    Found(
+                        url=decision.redirect_to,
+                        depth=entry.depth,
+                        parent=entry.url,
+                        document=document,
+                        reached=entry.reached,
+                    ),
+                )
+            if not entry.reached or self._job.mode is CrawlMode.FAILED:
+                continue  # a ring of orphans cannot keep itself alive; a repair goes nowhere else
+            for link in decision.links:
+                if link in self._known_links or link in found or not self._origin.admits(link):
+                    continue
+                if deepest is not None and entry.depth >= deepest:
+                    self._cut_off = True
+                    continue
+                found[link] = Found(url=link, depth=entry.depth + 1, parent=entry.url)
+        return list(found.values())
+
+    async def _settle(self, visited: list[Visited], found: list[Found]) -> None:
+        began = time.monotonic()
+        self._job = await settle.settle(self._db, self._place, self._job, visited, found, signature=self._signature)
+        self._new_under_way -= sum(one.entry.held is None for one in visited)
+        self._remember(found)
+        if self._cut_off and not self._job.limited:
+            async with self._db.transaction() as tx:
+                await jobs.mark_limited(tx, self._job.id)
+        log.debug(
+            "batch settled",
+            source=self._source.label,
+            job=self._job.id,
+            pages=len(visited),
+            found=len(found),
+            took_ms=round(1000 * (time.monotonic() - began)),
+        )
+        self._on_progress(self._job)
+
+    def _remember(self, found: list[Found]) -> None:
+        """Links that are in the frontier need not be offered again; the memory for that is bounded."""
+        self._known_links.update((one.url, None) for one in found if one.reached)
+        for url in list(islice(self._known_links, max(0, len(self._known_links) - REMEMBERED_LINKS))):
+            del self._known_links[url]
+
+    def _now(self) -> datetime:
+        """The database's clock, without asking it each time."""
+        moment, at = self._clock
+        return moment + timedelta(seconds=time.monotonic() - at)
+
+
+async def _chunks(listing: AsyncIterator[Listed | Unlisted], unlisted: list[Unlisted]) -> AsyncIterator[list[Listed]]:
+    """What is listed, in chunks; what could not be listed goes aside."""
+    chunk: list[Listed] = []
+    async for one in listing:
+        if isinstance(one, Unlisted):
+            unlisted.append(one)
+        else:
+            chunk.append(one)
+        if len(chunk) >= LISTED_AT_ONCE:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk

@@ -1,0 +1,116 @@
+"""Which document each URL is now. Decided once, at activation, so that the order of arrival does not matter.
+
+For each URL that brought content:
+
+1. a URL that still answers keeps its document (those never come here);
+2. the end of a permanent redirect from a document's URL is that document, moved;
+3. a one-to-one content match among this crawl's lost, then the missing, then the deleted, is that document;
+4. a document that is not shown and last lived at this URL is restored;
+5. else it is a new document.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeVar
+
+TINY = 64  # characters of markdown: too little to tell two pages apart
+
+
+class Tier(IntEnum):
+    """Where a former document is looked for first."""
+
+    LOST = 0  # by this crawl
+    MISSING = 1
+    DELETED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """A URL that brought content and is no document of the base."""
+
+    version_id: int
+    document: str  # made provisionally by the crawl
+    url: str
+    depth: int
+    content_id: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Former:
+    """A document that the new generation would not show, as it last was."""
+
+    document: str
+    url: str
+    content_id: int
+    tier: Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moving:
+    """A document whose URL redirects permanently, and where the redirects end."""
+
+    document: str
+    url: str
+    depth: int
+    end: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adoption:
+    """An arrival is a document that was there before."""
+
+    arrival: Arrival
+    document: str
+    from_url: str
+
+
+def end_of_redirects(url: str, redirects: Mapping[str, str]) -> str | None:
+    """Where a chain of redirects ends; None if it never does."""
+    seen = {url}
+    while url in redirects:
+        url = redirects[url]
+        if url in seen:
+            return None
+        seen.add(url)
+    return url
+
+
+def adopt(arrivals: Iterable[Arrival], moving: Iterable[Moving], former: Sequence[Former]) -> list[Adoption]:
+    """Which arrivals are documents that were there before. Each document and each arrival is taken once."""
+    adoptions: list[Adoption] = []
+    free = {arrival.url: arrival for arrival in arrivals}
+    taken: set[str] = set()
+
+    def take(arrival: Arrival, document: str, from_url: str) -> None:
+        adoptions.append(Adoption(arrival=arrival, document=document, from_url=from_url))
+        taken.add(document)
+        del free[arrival.url]
+
+    for move in sorted(moving, key=lambda move: (move.depth, move.url)):
+        if move.end in free:
+            take(free[move.end], move.document, move.url)
+
+    candidates = _by_content(former)
+    for content_id, alike in _by_content(free.values()).items():
+        same = [one for one in candidates[content_id] if one.document not in taken]
+        best = [one for one in same if one.tier == min(other.tier for other in same)]
+        if len(alike) == 1 and len(best) == 1 and alike[0].size >= TINY:
+            take(alike[0], best[0].document, best[0].url)
+
+    for one in sorted(former, key=lambda one: (one.tier, one.document)):
+        if one.tier is not Tier.LOST and one.document not in taken and one.url in free:
+            take(free[one.url], one.document, one.url)
+    return adoptions
+
+
+T = TypeVar("T", Arrival, Former)
+
+
+def _by_content(alike: Iterable[T]) -> defaultdict[int, list[T]]:
+    grouped: defaultdict[int, list[T]] = defaultdict(list)
+    for one in alike:
+        grouped[one.content_id].append(one)
+    return grouped

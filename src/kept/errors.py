@@ -1,0 +1,61 @@
+"""Everything Kept raises on purpose.
+
+    KeptError                 the sentence is meant for the person who called
+    ├── WrongCall             the call itself is wrong: an argument, a setting, a query
+    ├── NoSuchThing           what was named is not there
+    ├── NeedsDecision         a person has to decide first (held, paused, live job)
+    ├── SourceUnavailable     the origin as a whole cannot be read: the crawl fails, nothing is deleted
+    ├── LeaseLost             this worker was replaced; whatever it was about to write is refused
+    └── StoreError            the database cannot do what was asked
+        ├── StoreUnreachable  not there, or not answering
+        ├── StoreFull         no room left, or the disk answers with errors
+        ├── StoreDamaged      the file is not a sound database
+        └── StoreTooNew       written by a newer Kept
+
+Each error says what was expected, what was found and what to do next. A missing page or a slow server
+is everyday life, not an error: see ``kept.model.frontier.Visit``.
+"""
+
+
+class KeptError(Exception):
+    """The sentence is meant for the person who called."""
+
+
+class WrongCall(KeptError):
+    """The call itself is wrong."""
+
+
+class NoSuchThing(KeptError):
+    """What was named is not there."""
+
+
+class NeedsDecision(KeptError):
+    """A person has to decide before this can go on."""
+
+
+class SourceUnavailable(KeptError):
+    """The origin as a whole cannot be read. The crawl fails; nothing is deleted."""
+
+
+class LeaseLost(KeptError):
+    """This worker no longer holds its place in the job. Nothing it was about to write is written."""
+
+
+class StoreError(KeptError):
+    """The database cannot do what was asked."""
+
+
+class StoreUnreachable(StoreError):
+    """The database is not there, or does not answer."""
+
+
+class StoreFull(StoreError):
+    """There is no room left for the database, or its disk answers with errors."""
+
+
+class StoreDamaged(StoreError):
+    """The file is not a sound database."""
+
+
+class StoreTooNew(StoreError):
+    """The database was written by a newer Kept."""

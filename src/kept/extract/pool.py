@@ -1,0 +1,174 @@
+"""Reading in processes of their own: a page that hangs its reader, or kills it, costs that page and nothing else.
+
+Each process reads one page after the other; the next one waits in its pipe, so that it never runs dry. A process
+that takes too long over a page is killed, and the pages that waited behind it go to another.
+"""
+
+import asyncio
+import os
+import pickle
+import signal
+import struct
+import sys
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, TypeAlias
+
+from kept.extract.sections import Unreadable
+from kept.model.document import Reading
+
+AHEAD = 3  # pages in a process's pipe, the one it reads included
+SECONDS = 2.0
+SECONDS_PER_MEGABYTE = 2.0
+MEMORY = 1024 * 1024 * 1024
+
+_LENGTH = struct.Struct("!I")
+
+Page: TypeAlias = tuple[bytes, str, str]  # body, content type, URL
+
+
+@dataclass(slots=True)
+class _Reader:
+    """A process, and the pages it was given, in order."""
+
+    process: asyncio.subprocess.Process
+    waiting: deque[tuple[Page, asyncio.Future[Reading | Unreadable]]] = field(default_factory=deque)
+    listening: asyncio.Task[None] | None = None
+
+
+class ReaderPool:
+    """Some reader processes, started when they are needed."""
+
+    def __init__(self, processes: int, *, seconds: float = SECONDS, memory: int = MEMORY) -> None:
+        self._room = asyncio.Semaphore(processes * AHEAD)
+        self._processes = processes
+        self._seconds = seconds
+        self._memory = memory
+        self._readers: list[_Reader] = []
+        self._starting = asyncio.Lock()
+
+    async def read(self, body: bytes, content_type: str, url: str) -> Reading | Unreadable:
+        """What the reader for this type makes of it, or why it could not."""
+        async with self._room:
+            answer: asyncio.Future[Reading | Unreadable] = asyncio.get_running_loop().create_future()
+            await self._give((body, content_type, url), answer)
+            return await answer
+
+    async def close(self) -> None:
+        readers, self._readers = self._readers, []
+        for reader in readers:
+            await self._end(reader)
+
+    async def _give(self, page: Page, answer: asyncio.Future[Reading | Unreadable]) -> None:
+        reader = min(self._readers, key=lambda one: len(one.waiting), default=None)
+        if reader is None or (reader.waiting and len(self._readers) < self._processes):
+            reader = await self._start()
+        reader.waiting.append((page, answer))
+        frame = pickle.dumps(page, 5)
+        assert reader.process.stdin is not None, "it was made with a pipe"
+        with suppress(ConnectionError):  # it died: whoever listens to it sees that, and gives its pages to another
+            reader.process.stdin.write(_LENGTH.pack(len(frame)) + frame)
+            await reader.process.stdin.drain()
+
+    async def _start(self) -> _Reader:
+        async with self._starting:
+            if len(self._readers) >= self._processes:
+                return min(self._readers, key=lambda one: len(one.waiting))
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", "import sys; sys.path[:] = sys.argv[2:]; from kept.extract.pool import serve; serve(int(sys.argv[1]))",
+                str(self._memory), *sys.path, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+                limit=64 * 1024 * 1024,
+            )  # fmt: skip
+            reader = _Reader(process)
+            reader.listening = asyncio.create_task(self._listen(reader))
+            self._readers.append(reader)
+            return reader
+
+    async def _listen(self, reader: _Reader) -> None:
+        """Hands each answer to whoever waits for it, and ends the process when it takes too long or is gone."""
+        assert reader.process.stdout is not None, "it was made with a pipe"
+        reason = "its reader crashed, or ran out of memory"
+        try:
+            while True:
+                size = await self._patiently(reader, reader.process.stdout.readexactly(_LENGTH.size))
+                frame = await reader.process.stdout.readexactly(_LENGTH.unpack(size)[0])
+                _, answer = reader.waiting.popleft()
+                if not answer.done():
+                    answer.set_result(pickle.loads(frame))
+        except TimeoutError:
+            reason = f"reading it took longer than {self._allowed(reader):.0f} s"
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        await self._replace(reader, reason)
+
+    async def _patiently(self, reader: _Reader, answer: "asyncio.Future[bytes] | Any") -> bytes:
+        """The answer; a reader that has nothing to do may be silent for ever, one that reads a page may not."""
+        task = asyncio.ensure_future(answer)
+        while True:
+            busy = bool(reader.waiting)
+            done, _ = await asyncio.wait({task}, timeout=self._allowed(reader) if busy else 1.0)
+            if done:
+                return bytes(task.result())
+            if busy:
+                task.cancel()
+                raise TimeoutError
+
+    def _allowed(self, reader: _Reader) -> float:
+        size = len(reader.waiting[0][0][0]) if reader.waiting else 0
+        return self._seconds + size / 1_000_000 * SECONDS_PER_MEGABYTE
+
+    async def _replace(self, reader: _Reader, reason: str) -> None:
+        if reader in self._readers:
+            self._readers.remove(reader)
+        left = list(reader.waiting)
+        reader.waiting.clear()
+        await self._end(reader)
+        if left:
+            (_, answer), *others = left
+            if not answer.done():
+                answer.set_result(Unreadable(reason=reason))
+            for page, waiting in others:
+                if not waiting.done():
+                    await self._give(page, waiting)
+
+    async def _end(self, reader: _Reader) -> None:
+        if reader.listening and reader.listening is not asyncio.current_task():
+            reader.listening.cancel()
+        with suppress(ProcessLookupError):
+            reader.process.kill()
+        await reader.process.wait()
+
+
+# The other side of the pipe.
+
+
+def serve(memory: int) -> None:
+    """Reads pages from standard input until it ends."""
+    import resource
+
+    from kept.extract.reader import read
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not get between the answers
+    while size := source.read(_LENGTH.size):
+        body, content_type, url = pickle.loads(source.read(_LENGTH.unpack(size)[0]))
+        _write(sink, _read(read, body, content_type, url))
+
+
+def _read(read: Any, body: bytes, content_type: str, url: str) -> Reading | Unreadable:
+    try:
+        answer: Reading | Unreadable = read(body, content_type=content_type, url=url)
+        return answer
+    except MemoryError:
+        return Unreadable(reason="reading it takes more memory than a page may take")
+    except Exception as error:  # a page that no reader was made for must not end the crawl
+        return Unreadable(reason=f"its reader failed: {type(error).__name__}: {error}")
+
+
+def _write(sink: BinaryIO, answer: Reading | Unreadable) -> None:
+    frame = pickle.dumps(answer, 5)
+    sink.write(_LENGTH.pack(len(frame)) + frame)
+    sink.flush()

@@ -1,0 +1,110 @@
+"""Picks a reader for a page, by what its origin says it is and, where that says little, by its name.
+
+    read               bytes -> a Reading, or why there is none
+    content_type_of    the type of a file, by its name; None for what is no documentation
+    signature          what the readers are today: when it changes, pages are read again
+
+A reader is a module with `extract(body, charset) -> Extracted | Unreadable` and a READER_VERSION, which is raised when
+it would make something else of the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import import_module
+from typing import Protocol, cast
+from urllib.parse import unquote
+
+from kept.extract.sections import DEFAULT_RULES, Extracted, SectionRules, Unreadable, content_of
+from kept.model.document import SECTIONS_PER_CONTENT, Reading
+from kept.model.url import resolve_all
+
+__all__ = ["SectionRules", "Unreadable", "content_type_of", "read", "signature"]
+
+
+class Reader(Protocol):
+    READER_VERSION: str | int
+
+    def extract(self, body: bytes, charset: str | None) -> Extracted | Unreadable: ...
+
+
+# By name, because a reader's libraries take longer to import than a search takes, and only the crawl reads.
+_READERS = {
+    "text/markdown": "kept.extract.markdown",
+    "text/plain": "kept.extract.text",
+}
+
+_SYNONYMS = {
+    "text/x-markdown": "text/markdown",
+    "text/mdx": "text/markdown",
+    "text/x-rst": "text/plain",
+    "text/prs.fallenstein.rst": "text/plain",
+    "text/asciidoc": "text/plain",
+    "text/x-asciidoc": "text/plain",
+    "text/x-org": "text/plain",
+}
+
+# Servers say these when they do not know. The name of the page then knows better.
+_SAYS_NOTHING = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-stream", "unknown/unknown"})
+
+_ENDINGS = {
+    **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mkdn", "mdx", "qmd", "rmd"), "text/markdown"),
+    **dict.fromkeys(("txt", "text", "rst", "rest", "adoc", "asciidoc", "org", "textile", "pod"), "text/plain"),
+}
+_NAMES = {
+    **dict.fromkeys(("llms.txt", "llms-full.txt"), "text/markdown"),
+    **dict.fromkeys(
+        ("readme", "changelog", "changes", "news", "history", "contributing", "install", "upgrading", "faq", "manual"),
+        "text/plain",
+    ),
+}
+
+
+def read(body: bytes, *, content_type: str, url: str, rules: SectionRules = DEFAULT_RULES) -> Reading | Unreadable:
+    """What the page says and where it leads, or why it cannot be read. `content_type` is as the origin gave it."""
+    declared, charset = _parse_content_type(content_type)
+    kind = _kind_of(declared, url)
+    if kind not in _READERS:
+        return Unreadable(reason=f"there is no reader for {declared or 'a page of unknown type'}")
+    found = _reader(kind).extract(body, charset)
+    if isinstance(found, Unreadable):
+        return found
+    content = content_of(found.title, found.markdown, found.tree, rules)
+    if len(content.sections) > SECTIONS_PER_CONTENT:
+        return Unreadable(reason=f"it would take more than {SECTIONS_PER_CONTENT:,} sections")
+    return Reading(content=content, links=tuple(resolve_all(found.hrefs, url)))
+
+
+def content_type_of(name: str) -> str | None:
+    """The type that Kept reads a file of this name as; None if it is not documentation that it can read."""
+    name = name.rpartition("/")[2].lower()
+    stem, dot, ending = name.rpartition(".")
+    return _NAMES.get(name) or (_ENDINGS.get(ending) if dot and stem else None)
+
+
+def signature(rules: SectionRules = DEFAULT_RULES) -> str:
+    """A short name for everything that decides what content is made of given bytes, except the bytes."""
+    readers = [f"{kind} {_reader(kind).READER_VERSION}" for kind in sorted(_READERS)]
+    return hashlib.sha256("\n".join([*readers, str(rules)]).encode()).hexdigest()[:16]
+
+
+def _reader(kind: str) -> Reader:
+    return cast(Reader, import_module(_READERS[kind]))
+
+
+def _kind_of(declared: str, url: str) -> str:
+    if declared in _SAYS_NOTHING:
+        path = url.partition("#")[0].partition("?")[0]
+        return content_type_of(unquote(path.rpartition("/")[2])) or declared
+    return _SYNONYMS.get(declared, declared)
+
+
+def _parse_content_type(value: str) -> tuple[str, str | None]:
+    """The type, in lower case, and the charset, if one is declared."""
+    declared, *parameters = value.split(";")
+    charset = None
+    for parameter in parameters:
+        name, _, given = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            charset = given.strip().strip("\"'") or None
+    return declared.strip().lower(), charset

@@ -1,0 +1,109 @@
+"""A document and what it was: versions, contents, sections."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Lifecycle(StrEnum):
+    """What the last crawls made of a document."""
+
+    ACTIVE = "active"  # seen, in good order
+    MISSING = "missing"  # not seen any more; waiting for it to come back until the grace period ends
+    ERROR = "error"  # could not be read; still shown as it was
+    DELETED = "deleted"  # gone by evidence, or missing for too long; kept for history
+
+
+LIFECYCLE_MOVES: dict[Lifecycle, frozenset[Lifecycle]] = {
+    Lifecycle.ACTIVE: frozenset({Lifecycle.MISSING, Lifecycle.ERROR, Lifecycle.DELETED}),
+    Lifecycle.MISSING: frozenset({Lifecycle.ACTIVE, Lifecycle.ERROR, Lifecycle.DELETED}),
+    Lifecycle.ERROR: frozenset({Lifecycle.ACTIVE, Lifecycle.MISSING, Lifecycle.DELETED}),
+    Lifecycle.DELETED: frozenset({Lifecycle.ACTIVE}),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validators:
+    """What the origin gave us so that we can ask "has it changed?" next time."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.etag or self.last_modified)
+
+    def as_headers(self) -> dict[str, str]:
+        offered = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in offered.items() if value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A node of a content's heading tree, or a part of a long one. It is what search finds."""
+
+    position: int  # in pre-order, from 0
+    parent: int | None  # the position of the section above
+    level: int  # 0 for what stands before the first heading
+    heading: str
+    anchor: str | None
+    text: str
+
+
+SECTIONS_PER_CONTENT = 1 << 20
+
+
+def section_id(content_id: int, position: int) -> int:
+    """The id of a section follows from its content and position, so a tree is stored without asking for ids."""
+    return content_id * SECTIONS_PER_CONTENT + position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """Title, markdown and sections behind one hash; the same wherever it is found."""
+
+    hash: str
+    title: str
+    markdown: str
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a reader made of the bytes of one page."""
+
+    content: Content
+    links: tuple[str, ...] = ()  # canonical, navigation included, in the order of the page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """What a document was over the generations ``born <= g < died``."""
+
+    id: int
+    document_id: str
+    born: int
+    died: int | None
+    url: str
+    content_hash: str
+    content_type: str
+    validators: Validators
+    raw_hash: str
+    signature: str
+    depth: int
+    links: tuple[str, ...]
+    fetched_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One page or file of a source, for its whole life."""
+
+    id: str
+    source_id: str
+    first_seen: datetime
+    lifecycle: Lifecycle
+    retry_count: int = 0
+    since: datetime | None = None  # when it stopped being active
+    missed_crawls: int = 0
+    reason: str | None = None
+    verified_at: datetime | None = None  # its own; None: shared with its generation

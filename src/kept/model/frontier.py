@@ -1,0 +1,107 @@
+"""The frontier: the URLs of a job, what visiting one can bring, and what the crawl makes of it."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TypeAlias
+
+from kept.model.document import Validators, Version
+
+
+class Outcome(StrEnum):
+    """What visiting one URL came to."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    MOVED = "moved"
+    GONE = "gone"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One URL of a job, taken to be visited."""
+
+    url: str
+    depth: int
+    attempts: int  # visits so far that are to be tried again
+    reached: bool  # named by the root, a seed or a reached entry; otherwise only remembered
+    held: Version | None  # what the base shows at this URL
+
+
+# What an origin lists: everything it has, or the seeds to start from.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A URL that the origin names. With validators, an equal held version needs no visit."""
+
+    url: str
+    validators: Validators = field(default_factory=Validators)
+    modified_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlisted:
+    """A part of the list that could not be read. What lies below it is not absent, it is unknown."""
+
+    url: str
+    reason: str
+
+
+# What a visit can bring. A missing page and a slow server are everyday life: values, not exceptions.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    body: bytes
+    content_type: str
+    validators: Validators = field(default_factory=Validators)
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotModified:
+    """The origin says that what we hold is what it has."""
+
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirected:
+    """Permanently elsewhere (301, 308). Temporary redirects are followed by the origin itself."""
+
+    to: str
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """The origin says that there is nothing here."""
+
+    reason: str
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Not to be kept: wrong type, too large, out of scope, forbidden by robots.txt."""
+
+    reason: str
+    by_settings: bool = False  # our own settings exclude it, not the origin
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreachable:
+    """It may be there, but cannot be read now."""
+
+    reason: str
+    status: int | None = None
+    retry: bool = True  # False: trying again within this crawl would change nothing
+    retry_after: timedelta | None = None
+
+
+Visit: TypeAlias = Fetched | NotModified | Redirected | Gone | Refused | Unreachable

@@ -1,0 +1,62 @@
+"""The root of a source: from what a person types to the URL that Kept knows it by, and to a name for it.
+
+    parse_root     what was typed         -> the kind of source, and its root as a URL
+    derive_name    a root as a URL        -> what the source is called when nobody says
+    check_label    a name and a version   -> WrongCall unless ``name@version`` can be typed, and parsed again
+
+A new kind of source begins here: parse_root is the only place that knows how roots are spelled.
+"""
+
+import os
+import re
+import unicodedata
+from urllib.parse import unquote
+
+from kept.errors import WrongCall
+from kept.model.source import SourceKind
+from kept.model.url import canonical, file_path, file_url
+
+# What is not a path: a URL, 'github:owner/repo' and the like, 'git@host:repo', '@list-of-urls.txt'. A folder with
+# such a name is still found as './github:…'.
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*://|(?:github|gitlab|git|npm|pypi):|[\w.-]+@[\w.-]+:|@", re.IGNORECASE)
+
+_SUFFIX = re.compile(r"(?<=.)\.(?:md|markdown|x?html?|txt|rst|pdf|ipynb)$", re.IGNORECASE)
+_NAME = re.compile(r"\w[\w.+-]*")
+_NOT_IN_A_NAME = re.compile(r"[^\w.+-]+")
+LONGEST_NAME = 60
+
+
+def parse_root(root: str) -> tuple[SourceKind, str]:
+    """The kind of source behind a root as it was typed, and its URL. WrongCall for what cannot be kept (yet)."""
+    if not root.strip():
+        raise WrongCall("The root is empty. Say which folder or file to keep, as in: kept add docs")
+    if root[:7].lower() == "file://":
+        spelled = canonical(root)
+        if spelled is None:
+            raise WrongCall(f"{root} is not the URL of a file or folder on this machine.")
+        return SourceKind.FOLDER, _folder(file_path(spelled))
+    if _ELSEWHERE.match(root):
+        raise WrongCall(f"{root} cannot be kept: so far only folders and files of this machine can.")
+    return SourceKind.FOLDER, _folder(root)
+
+
+def derive_name(root: str) -> str:
+    """A name after the last part of a root's URL, fit to be typed: 'file:///srv/User%20Guide.md' is 'user-guide'."""
+    last = unquote(root.partition("://")[2].rstrip("/").rpartition("/")[2])
+    slug = _NOT_IN_A_NAME.sub("-", unicodedata.normalize("NFKC", _SUFFIX.sub("", last)).lower())
+    return slug.lstrip("-.+_")[:LONGEST_NAME].rstrip("-._") or "files"
+
+
+def check_label(name: str, version: str = "") -> None:
+    """WrongCall unless both can be parts of a label."""
+    for what, text in (("name", name), ("version", version)):
+        if (text or what == "name") and (not _NAME.fullmatch(text) or len(text) > LONGEST_NAME):
+            raise WrongCall(
+                f"'{text}' cannot be the {what} of a source: it takes letters, digits and . _ + - "
+                f"(a letter or digit first, at most {LONGEST_NAME})."
+            )
+
+
+def _folder(path: str) -> str:
+    """Absolute and without detours, but through whatever links the person chose."""
+    return file_url("/" + os.path.abspath(path).lstrip("/"))

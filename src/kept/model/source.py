@@ -1,0 +1,107 @@
+"""A source: one thing that is kept, and how far its crawls may go."""
+
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class SourceKind(StrEnum):
+    WEB = "web"
+    FOLDER = "folder"
+    GIT = "git"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Which documents of the root belong to the source. Patterns are globs over the path below the root."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()  # on the web: "folder" (the root's, as when empty), "host", beginnings of URLs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Where a crawl stops admitting new documents. Known ones are always visited. None: no limit."""
+
+    max_pages: int | None = None
+    max_depth: int | None = None
+    max_seconds: float | None = None
+    max_bytes: int = 32 * 1024 * 1024  # of one document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """A header that the site of the root gets, and no other. Its value is never shown."""
+
+    name: str
+    value: str = field(repr=False)  # as it is sent; or where to find it: "env:NAME", "secret:NAME"
+
+    @property
+    def is_reference(self) -> bool:
+        return self.value.startswith(("env:", "secret:"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How the site of a source is asked."""
+
+    user_agent: str = ""  # empty: Kept's own
+    headers: tuple[Header, ...] = ()
+    proxy: str = field(default="", repr=False)  # a URL, or where to find it, as in a header
+    ca_file: str = ""  # certificates to trust besides the system's
+    ignore_robots: bool = False
+    concurrency: int = 8  # requests to one host at once
+    delay: float = 0.0  # seconds between them
+    connect_seconds: float = 10.0
+    first_byte_seconds: float = 30.0  # and between any two bytes
+    whole_seconds: float = 120.0
+    allowed: tuple[str, ...] = ()  # "host:port" of addresses that are not public, as its owner named them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSettings:
+    """What a person has set for one source."""
+
+    scope: Scope = field(default_factory=Scope)
+    limits: Limits = field(default_factory=Limits)
+    access: Access = field(default_factory=Access)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "SourceSettings":
+        """What as_json() gave, of this Kept or an older one: what is not in it is as if it had never been set."""
+        scope, access = stored.get("scope", {}), stored.get("access", {})
+        headers = tuple(Header(**header) for header in access.get("headers", ()))
+        return cls(
+            scope=Scope(**{name: tuple(value) for name, value in scope.items()}),
+            limits=Limits(**stored.get("limits", {})),
+            access=Access(**access | {"headers": headers, "allowed": tuple(access.get("allowed", ()))}),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One thing that is kept. Known to people as ``name`` or ``name@version``."""
+
+    id: str
+    name: str
+    version: str  # a label such as "18"; empty when there is none
+    kind: SourceKind
+    root: str
+    settings: SourceSettings
+    active_generation: int | None
+    created_at: datetime
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}@{self.version}" if self.version else self.name
+
+
+def parse_label(label: str) -> tuple[str, str]:
+    """``"django@5"`` is the name ``django`` with the version label ``5``; no ``@`` means no label."""
+    name, _, version = label.partition("@")
+    return name, version

@@ -1,0 +1,287 @@
+"""A web site: it can be asked for any page, but not for all of them, so reachability is the evidence.
+
+A visit, step by step:
+
+    1. scope      the source's own settings still have the URL in
+    2. robots     the site's rules are known and allow it
+    3. turn       the host's budget has room
+    4. ask        through the gate, "only if it changed" where we hold something
+    5. redirects  permanent: the crawl is told; temporary: followed here, from step 1 on at every hop
+    6. meaning    a Visit (``visits``)
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from time import monotonic
+
+from kept import __version__
+from kept.errors import SourceUnavailable, WrongCall
+from kept.model.document import Validators
+from kept.model.frontier import Entry, Fetched, Listed, Redirected, Refused, Unlisted, Unreachable, Visit
+from kept.model.source import SourceSettings
+from kept.model.url import resolve as resolve_link
+from kept.origins.web import llms, sitemap
+from kept.origins.web.egress import (
+    Answer,
+    Closed,
+    Egress,
+    NoAnswer,
+    OpenSocket,
+    Pair,
+    Patience,
+    Resolve,
+    Secrets,
+    resolve_by_system,
+    target_of,
+)
+from kept.origins.web.pacing import LONGEST_DELAY, SHARED, Host, Pacing, wait_asked
+from kept.origins.web.robots import Robots, Rules, Unknown, agent_of
+from kept.origins.web.scope import BY_SETTINGS, WebScope, folder_of
+from kept.origins.web.visits import PERMANENT, REDIRECTS, is_wanted, visit_of
+
+HOPS = 10
+READY = 4  # visits a host's turn may wait for: while some are read, others are fetched
+
+
+class WebOrigin:
+    """The pages of a site that are within the scope of a source."""
+
+    lists_everything = False
+
+    def __init__(
+        self,
+        root: str,
+        settings: SourceSettings,
+        egress: Egress,
+        *,
+        user_agent: str,
+        pacing: Pacing = SHARED,
+        known_sitemaps: frozenset[str] = frozenset(),
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.concurrency = READY * settings.access.concurrency
+        self._root = root
+        self._access = settings.access
+        self._limit = settings.limits.max_bytes
+        self._egress = egress
+        self._pacing = pacing
+        self._now = now
+        self._scope = WebScope(root, settings.scope, this_year=now().year)
+        self._robots = Robots(egress, user_agent)
+        self._obey = None if settings.access.ignore_robots else agent_of(user_agent)
+        self._known_sitemaps = known_sitemaps
+        self._sites: dict[str, _Site] = {}
+        self._crawling = ExitStack()
+        self.admits = self._scope.admits  # asked for every link
+
+    async def open(self) -> None:
+        try:
+            await self._egress.check(self._root)
+        except Closed as error:
+            raise SourceUnavailable(
+                f"{self._root} cannot be crawled: {error}. "
+                "An address that is not public has to be allowed by the owner of the source."
+            ) from None
+
+    async def close(self) -> None:
+        self._crawling.close()
+        self._sites.clear()
+        await self._egress.close()
+
+    def why_not(self, url: str) -> str | None:
+        """Why a link to this URL would not be followed; None: it would."""
+        return self._scope.why_not(url)
+
+    async def list(self) -> AsyncIterator[Listed | Unlisted]:
+        yield Listed(url=self._root)
+        origin = _origin(self._root)
+        rules = await self._robots.rules(origin)
+        if isinstance(rules, Unknown):
+            yield Unlisted(url=f"{origin}/robots.txt", reason=f"robots.txt unreachable ({rules.reason})")
+            if self._obey is not None:
+                return
+            rules = Rules("", "")
+        allows = rules.allows if self._obey is not None else lambda url: True
+        folders = list(dict.fromkeys((folder_of(self._root), f"{origin}/")))
+        guessed = [url for url in (f"{folder}sitemap.xml" for folder in folders) if allows(url)]
+        named = [url for url in (resolve_link(text, f"{origin}/") for text in rules.sitemaps) if url]
+        named += sorted(self._known_sitemaps)
+        async for one in sitemap.listed(self._egress, named=named, guessed=guessed, admits=self.admits):
+            yield one
+        readable = [folder for folder in folders if all(allows(folder + name) for name in llms.NAMES)]
+        async for one in llms.listed(self._egress, readable, self.admits):
+            yield one
+
+    async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
+        url = entry.url
+        if reason := self._scope.refusal(url):
+            return Refused(reason=reason, by_settings=reason in BY_SETTINGS)
+        headers = entry.held.validators.as_headers() if conditional and entry.held else None
+        answer = await self._ask(url, headers=headers, seconds=None)
+        if not isinstance(answer, Answer | NoAnswer):
+            return answer
+        if isinstance(answer, Answer) and answer.status in REDIRECTS:
+            return await self._redirected(answer)
+        return self._meaning(answer)
+
+    async def _redirected(self, answer: Answer) -> Visit:
+        """Where a redirect ends. Only a permanent one at the page itself is the page's own move."""
+        first, seen, spent = answer, {answer.url}, answer.took
+        while True:
+            to, status = answer.location, answer.status
+            if to is None:
+                return Unreachable(reason="redirects to nowhere", status=status, retry=False)
+            shown = self._egress.redact(to)
+            if to in seen:
+                return Unreachable(reason=f"redirects in a circle, by {shown}", status=status, retry=False)
+            if self._scope.refusal(to):
+                return Refused(reason=f"redirects out of the source to {shown}", status=status)
+            if first.status in PERMANENT:
+                return Redirected(to=to, status=status)
+            if len(seen) > HOPS:
+                return Unreachable(reason=f"redirects more than {HOPS} times", status=status, retry=False)
+            seen.add(to)
+            # No validators: those that we hold came from wherever it redirected to when it was last visited.
+            next = await self._ask(to, headers=None, seconds=max(0.001, self._egress.patience.whole - spent))
+            if isinstance(next, NoAnswer):
+                return self._meaning(next)
+            if not isinstance(next, Answer):
+                return next
+            if next.status not in REDIRECTS:
+                found = self._meaning(next)
+                return replace(found, validators=Validators()) if isinstance(found, Fetched) else found
+            answer = next
+            spent += answer.took
+
+    async def _ask(
+        self, url: str, *, headers: dict[str, str] | None, seconds: float | None
+    ) -> Answer | NoAnswer | Refused | Unreachable:
+        """One request, if robots and the host's budget let it."""
+        site = await self._site(_origin(url))
+        if isinstance(site, Unreachable):
+            return site
+        if self._obey is not None and not site.rules.allows(url):
+            return Refused(reason="robots.txt forbids it")
+        if pause := await site.host.turn():
+            return Unreachable(reason="the server asked for a longer pause", retry_after=pause)
+        began = monotonic()
+        try:
+            answer = await self._egress.ask(url, limit=self._limit, headers=headers, wanted=is_wanted, seconds=seconds)
+        except BaseException:
+            site.host.dropped()
+            raise
+        wait = None
+        if isinstance(answer, Answer) and answer.status >= 300 and "Retry-After" in answer.headers:
+            wait = wait_asked(answer.headers, self._now())
+        site.host.done(began=began, took=answer.took, status=answer.status, wait=wait)
+        return answer
+
+    def _meaning(self, answer: Answer | NoAnswer) -> Visit:
+        return visit_of(answer, now=self._now, obey=self._obey)
+
+    async def _site(self, origin: str) -> "_Site | Unreachable":
+        rules = await self._robots.rules(origin) if self._obey is not None else _NO_RULES
+        if isinstance(rules, Unknown):
+            return Unreachable(reason=f"robots.txt unreachable ({rules.reason})", retry_after=rules.again_in)
+        site = self._sites.get(origin)
+        if site is None or site.rules is not rules:
+            site = self._sites[origin] = self._join(origin, rules)
+        return site
+
+    def _join(self, origin: str, rules: Rules) -> "_Site":
+        target = target_of(f"{origin}/")
+        host = self._pacing.host(*target.pair) if target else Host()
+        delay = max(self._access.delay, min(rules.delay, LONGEST_DELAY) if self._obey is not None else 0.0)
+        self._crawling.enter_context(host.crawled(at_once=self._access.concurrency, delay=delay))
+        return _Site(host, rules)
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """One origin (scheme, host, port) as this crawl meets it."""
+
+    host: Host
+    rules: Rules
+
+
+_NO_RULES = Rules("", "")
+
+
+def _origin(url: str) -> str:
+    return url[: url.index("/", 8)]
+
+
+# ── Built from settings ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def web_origin(
+    root: str,
+    settings: SourceSettings,
+    *,
+    look_up: Callable[[str], str] | None = None,
+    contact: str = "",
+    pacing: Pacing = SHARED,
+    known_sitemaps: frozenset[str] = frozenset(),
+    resolve: Resolve = resolve_by_system,
+    open_socket: OpenSocket | None = None,
+) -> WebOrigin:
+    """The origin of a source, with its own way out.
+
+    ``look_up`` finds what ``env:NAME`` and ``secret:NAME`` stand for. ``contact`` is where a site's owner can complain.
+    """
+    egress = web_egress(root, settings, look_up=look_up, contact=contact, resolve=resolve, open_socket=open_socket)
+    return WebOrigin(
+        root,
+        settings,
+        egress,
+        user_agent=settings.access.user_agent or user_agent(contact),
+        pacing=pacing,
+        known_sitemaps=known_sitemaps,
+    )
+
+
+def web_egress(
+    root: str,
+    settings: SourceSettings,
+    *,
+    look_up: Callable[[str], str] | None = None,
+    contact: str = "",
+    resolve: Resolve = resolve_by_system,
+    open_socket: OpenSocket | None = None,
+) -> Egress:
+    """The way out of one source: for its pages, and through ``proxy`` for programs that connect by themselves."""
+    access = settings.access
+    value_of = look_up or _no_secrets
+    return Egress(
+        allowed=frozenset(map(pair_of, access.allowed)),
+        user_agent=access.user_agent or user_agent(contact),
+        secrets=Secrets(target_of(root), tuple((one.name, value_of(one.value)) for one in access.headers)),
+        patience=Patience(
+            connect=access.connect_seconds, first_byte=access.first_byte_seconds, whole=access.whole_seconds
+        ),
+        proxy=value_of(access.proxy) if access.proxy else None,
+        ca_file=access.ca_file or None,
+        resolve=resolve,
+        open_socket=open_socket,
+    )
+
+
+def user_agent(contact: str = "") -> str:
+    """Who we are, honestly, and where to complain."""
+    return f"Kept/{__version__} ({f'+{contact}; ' if contact else ''}keeps a copy of documentation for its reader)"
+
+
+def pair_of(text: str) -> Pair:
+    """The host and port that ``host:port`` or ``[address]:port`` names."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit():
+        raise WrongCall(f"Expected a host and a port ('localhost:8000'), found {text!r}.")
+    return host.strip("[]").lower(), int(port)
+
+
+def _no_secrets(value: str) -> str:
+    if value.startswith(("env:", "secret:")):
+        raise WrongCall(f"There is no value for {value}.")
+    return value

@@ -1,0 +1,469 @@
+"""The one gate to the network. Every request of a web origin goes through it, of whatever kind and at every hop.
+
+    1. parse      http and https only, one spelling, no credentials
+    2. resolve    the host's addresses, by a resolver that tests replace
+    3. check      every one of them, with what it may carry inside: one that is not public refuses the host
+    4. connect    to exactly those addresses (TLS and Host by name); the socket is checked once more as it is made
+    5. read       within limits of time, of headers, of unpacked bytes, of the ratio between packed and unpacked
+
+Addresses that are not public are reached only as one of the ``allowed`` pairs of host and port. Secrets go to their
+own origin and nowhere else. What goes wrong is a value with a reason; nothing here follows a redirect unasked.
+"""
+
+import asyncio
+import re
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import lru_cache
+from time import monotonic
+from typing import Any, NamedTuple, TypeAlias
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.http_exceptions import LineTooLong
+from multidict import CIMultiDict
+from yarl import URL
+
+from kept.model.url import resolve
+from kept.origins.web.addresses import is_literal, why_closed
+from kept.origins.web.decoding import ACCEPTED, RATIO, Bomb, Decoder, TooLarge, Undecodable
+
+REDIRECTS = 5
+LONGEST_LINE = 16 * 1024  # of a header
+MOST_HEADERS = 200
+_DRAINED = 64 * 1024  # of a body nobody wants: reading it is cheaper than another connection
+_DRAINED_WITHIN = 1.0
+
+Pair: TypeAlias = tuple[str, int]  # host and port
+Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]  # host and port -> addresses
+AddressInfo: TypeAlias = tuple[Any, Any, int, str, tuple[Any, ...]]  # as getaddrinfo has it
+OpenSocket: TypeAlias = Callable[[AddressInfo], socket.socket]
+Headers: TypeAlias = Mapping[str, str]
+
+_AUTHORITY = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
+_PATH = re.compile(r"/[!-\"$-~]*")  # printable, and no fragment
+
+
+# ── Where it may go ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Closed(Exception):
+    """This host is not for us: the sentence says why."""
+
+
+class Target(NamedTuple):
+    """What a request connects to: an origin, in the web's sense of the word."""
+
+    scheme: str
+    host: str  # without brackets
+    port: int
+
+    @property
+    def pair(self) -> Pair:
+        return self.host, self.port
+
+
+def target_of(url: str) -> Target | None:
+    """What a request for a canonical URL would connect to; None: nothing that a request may be made for."""
+    end = url.find("/", 8)
+    return _authority(url[:end]) if end > 0 and _PATH.fullmatch(url, end) else None
+
+
+@lru_cache(maxsize=1024)
+def _authority(text: str) -> Target | None:
+    if not (match := _AUTHORITY.fullmatch(text)):
+        return None
+    port = int(match[3]) if match[3] else 443 if match[1] == "https" else 80
+    target = Target(match[1], match[2].strip("[]"), port)
+    # What is checked has to be what is dialled, and that is what aiohttp's parser finds.
+    parsed = URL(f"{text}/", encoded=True)
+    return target if 0 < port < 65536 and (parsed.raw_host, parsed.port) == target.pair else None
+
+
+async def resolve_by_system(host: str, port: int) -> Sequence[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class Gate:
+    """Which addresses may be dialled for a host and port."""
+
+    def __init__(self, allowed: frozenset[Pair] = frozenset(), resolve: Resolve = resolve_by_system) -> None:
+        self._allowed = allowed
+        self._resolve = resolve
+        self._opened: set[Pair] = set()  # addresses that allowed hosts have; few, as allowed pairs are
+
+    async def addresses(self, host: str, port: int) -> Sequence[str]:
+        """The checked addresses. Closed if any is not public; OSError when the host has none."""
+        found = [host] if is_literal(host) else await self._resolve(host, port)
+        if not found:
+            raise OSError("the host has no address")
+        for address in found:
+            self.check(host, port, address)
+        return found
+
+    def check(self, host: str, port: int, address: str) -> None:
+        """Raises Closed unless this address of this host may be dialled."""
+        if (host, port) in self._allowed:
+            self._opened.add((address, port))
+        elif reason := why_closed(address):
+            raise Closed(f"{host} is not a public address ({reason})")
+
+    def open_socket(self, info: AddressInfo) -> socket.socket:
+        """The last look, at the very address that is about to be dialled. Whatever led here, this holds."""
+        family, kind, protocol, _, address = info
+        if (address[0], address[1]) not in self._opened and (reason := why_closed(address[0])):
+            raise OSError(f"{address[0]} is not a public address ({reason})")
+        return socket.socket(family, kind, protocol)
+
+
+class _CheckedResolver(AbstractResolver):
+    """The gate, in the shape that aiohttp asks."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=socket.IPPROTO_TCP,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in await self._gate.addresses(host, port)
+        ]
+
+    async def close(self) -> None:
+        pass
+
+
+# ── What is asked, and what comes back ───────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a request may take, in seconds."""
+
+    connect: float = 10.0
+    first_byte: float = 30.0  # and between any two
+    whole: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secrets:
+    """Headers for one origin only (scheme, host and port). Their values are never shown."""
+
+    target: Target | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def redact(self, text: str) -> str:
+        for _, value in self.headers:
+            for part in (value, *value.split()):
+                if len(part) >= 6:
+                    text = text.replace(part, "***")
+        return text
+
+    def __repr__(self) -> str:
+        return f"Secrets({', '.join(name for name, _ in self.headers)})"
+
+
+class Answer(NamedTuple):  # one a page: frozen dataclasses take three times as long to make
+    """What a server said. Of a body that was not wanted, nothing."""
+
+    url: str
+    status: int
+    headers: Headers
+    body: bytes = b""
+    took: float = 0.0  # seconds to the first byte
+
+    @property
+    def location(self) -> str | None:
+        """Where it redirects to, in canonical form; None: nowhere that can be followed."""
+        return resolve(self.headers.get("Location", ""), self.url)
+
+
+class Trouble(Enum):
+    """Why there is no answer."""
+
+    CLOSED = auto()  # the gate does not let us
+    TOO_LARGE = auto()
+    BOMB = auto()  # it unpacks to too much
+    NEVER = auto()  # asking again would change nothing
+    FAILED = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoAnswer:
+    url: str
+    trouble: Trouble
+    reason: str
+    status: int | None = None
+    took: float = 0.0
+
+
+Wanted: TypeAlias = Callable[[int, Headers], bool]
+
+
+def is_good(status: int, headers: Headers) -> bool:
+    return status == 200
+
+
+# ── Asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Egress:
+    """The way out for one source. Two sources never share one: what one may reach, another may not."""
+
+    def __init__(
+        self,
+        *,
+        allowed: frozenset[Pair] = frozenset(),
+        user_agent: str = "Kept",
+        secrets: Secrets | None = None,
+        patience: Patience | None = None,
+        proxy: str | None = None,
+        ca_file: str | None = None,
+        resolve: Resolve = resolve_by_system,
+        open_socket: OpenSocket | None = None,
+    ) -> None:
+        self.gate = Gate(allowed, resolve)
+        self.patience = patience or Patience()
+        self._secrets = secrets or Secrets()
+        self._secret_headers = CIMultiDict(self._secrets.headers)
+        self._user_agent = user_agent
+        self._proxy = URL(proxy) if proxy else None
+        self._ca_file = ca_file
+        # Behind a proxy the only thing we dial is the proxy, which the owner named.
+        self._dialled = Gate(frozenset({_pair(self._proxy)}), resolve) if self._proxy else self.gate
+        self._open_socket = open_socket
+        self._session: aiohttp.ClientSession | None = None
+        self._cleared: set[Target] = set()  # literal addresses that were checked, and names, which the resolver checks
+        p = self.patience
+        self._times = aiohttp.ClientTimeout(
+            total=p.whole, connect=p.connect, sock_connect=p.connect, sock_read=p.first_byte
+        )
+
+    def __repr__(self) -> str:
+        return "Egress()"  # no address of a proxy, no header: they may hold secrets
+
+    async def ask(
+        self,
+        url: str,
+        *,
+        limit: int,
+        headers: Headers | None = None,
+        wanted: Wanted = is_good,
+        cut: bool = False,
+        seconds: float | None = None,
+    ) -> Answer | NoAnswer:
+        """One GET of a canonical URL, no redirects.
+
+        Bodies are read where ``wanted``, up to ``limit`` unpacked bytes; with ``cut`` the rest is left out instead
+        of refusing it. ``seconds``: what is left of the time for the whole.
+        """
+        began = monotonic()
+        try:
+            if (target := target_of(url)) is None:
+                raise Closed("not a web address that can be asked")
+            if target not in self._cleared:
+                await self._clear(target)
+            times = self._times if seconds is None else aiohttp.ClientTimeout(
+                total=seconds, connect=self._times.connect, sock_connect=self._times.connect,
+                sock_read=self._times.sock_read,
+            )  # fmt: skip
+            response = await self._connected().get(
+                URL(url, encoded=True), headers=self._headers(target, headers), timeout=times, allow_redirects=False
+            )
+            took = monotonic() - began
+            try:
+                body = b""
+                headers = response.headers
+                if wanted(response.status, headers):
+                    body = await _read(response.content, headers, limit, cut=cut)
+                else:
+                    await _drain(response)
+                return Answer(url, response.status, headers, body, took)
+            except (Bomb, TooLarge, Undecodable) as error:
+                return NoAnswer(url=url, status=response.status, took=took, **_unpacking(error, limit))
+            finally:
+                response.release()
+        except Closed as error:
+            return NoAnswer(url=url, trouble=Trouble.CLOSED, reason=self._secrets.redact(str(error)))
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            trouble, reason = _explain(error, self.patience)
+            return NoAnswer(url=url, trouble=trouble, reason=self._secrets.redact(reason), took=monotonic() - began)
+
+    async def follow(
+        self, url: str, *, limit: int, wanted: Wanted = is_good, cut: bool = False, redirects: int = REDIRECTS
+    ) -> Answer | NoAnswer:
+        """The answer at the end of at most so many redirects, wherever they lead; each hop passes the gate."""
+        ends = monotonic() + self.patience.whole
+        for _ in range(redirects + 1):
+            answer = await self.ask(url, limit=limit, wanted=wanted, cut=cut, seconds=max(0.001, ends - monotonic()))
+            if isinstance(answer, NoAnswer) or answer.status not in (301, 302, 303, 307, 308):
+                return answer
+            if (to := answer.location) is None:
+                return NoAnswer(url=url, trouble=Trouble.NEVER, reason="redirects to nowhere", status=answer.status)
+            url = to
+        return NoAnswer(url=url, trouble=Trouble.NEVER, reason="redirects too often", status=answer.status)
+
+    async def check(self, url: str) -> None:
+        """Raises Closed if this URL could never be asked for. A host that cannot be resolved now may be one day."""
+        if (target := target_of(url)) is None:
+            raise Closed("not a web address that can be asked")
+        with suppress(OSError):
+            await self.gate.addresses(target.host, target.port)
+
+    def redact(self, text: str) -> str:
+        """The text without any secret of this source."""
+        return self._secrets.redact(text)
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _clear(self, target: Target) -> None:
+        """Checks what the resolver will not see: aiohttp asks it for names only, and behind a proxy for the proxy's."""
+        if is_literal(target.host):
+            self.gate.check(target.host, target.port, target.host)
+            self._cleared.add(target)
+        elif self._proxy:
+            with suppress(OSError):  # a name that only the proxy can resolve is the proxy's business
+                await self.gate.addresses(target.host, target.port)
+        else:
+            self._cleared.add(target)
+
+    def _headers(self, target: Target, more: Headers | None) -> Headers | None:
+        if not self._secret_headers or self._secrets.target != target:
+            return more
+        headers = self._secret_headers.copy()
+        headers.update(more or {})
+        return headers
+
+    def _connected(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            tls = ssl.create_default_context()
+            if self._ca_file:
+                tls.load_verify_locations(self._ca_file)
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    resolver=_CheckedResolver(self._dialled), socket_factory=self._new_socket, ssl=tls, limit=0
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": self._user_agent, "Accept": _ACCEPT, "Accept-Encoding": ACCEPTED},
+                auto_decompress=False,
+                trust_env=False,
+                proxy=self._proxy,
+                max_line_size=LONGEST_LINE,
+                max_field_size=LONGEST_LINE,
+                max_headers=MOST_HEADERS,
+            )
+        return self._session
+
+    def _new_socket(self, info: AddressInfo) -> socket.socket:
+        checked = self._dialled.open_socket(info)
+        if self._open_socket is None:
+            return checked
+        checked.close()
+        return self._open_socket(info)
+
+
+_ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,application/json;q=0.7,*/*;q=0.5"
+
+
+def _pair(url: URL) -> Pair:
+    return url.raw_host or "", url.port or 0
+
+
+async def _read(content: aiohttp.StreamReader, headers: Headers, limit: int, *, cut: bool) -> bytes:
+    """The unpacked body; raises TooLarge as soon as it is."""
+    decoder = Decoder(headers.get("Content-Encoding", ""), limit)
+    length = headers.get("Content-Length", "")
+    if not cut and length.isdigit() and int(length) > limit:
+        raise TooLarge
+    try:
+        while data := await content.readany():
+            decoder.feed(data)
+    except TooLarge:
+        if cut:
+            return decoder.so_far()
+        raise
+    return decoder.body()
+
+
+async def _drain(response: aiohttp.ClientResponse) -> None:
+    """Reads what little is left of a body, so that its connection can be used again. If it cannot, never mind."""
+    if response.content.is_eof() or (response.content_length or 0) > _DRAINED:
+        return
+    with suppress(aiohttp.ClientError, OSError):
+        async with asyncio.timeout(_DRAINED_WITHIN):
+            left = _DRAINED
+            while left > 0 and (data := await response.content.readany()):
+                left -= len(data)
+
+
+def _unpacking(error: Bomb | TooLarge | Undecodable, limit: int) -> dict[str, Any]:
+    match error:
+        case TooLarge():
+            return {"trouble": Trouble.TOO_LARGE, "reason": f"larger than {limit:,} bytes"}
+        case Bomb():
+            return {"trouble": Trouble.BOMB, "reason": f"unpacks to more than {RATIO} times its size"}
+        case Undecodable():
+            return {"trouble": Trouble.FAILED, "reason": f"cannot be unpacked: {error}"}
+
+
+def _explain(error: Exception, patience: Patience) -> tuple[Trouble, str]:
+    """What went wrong, in words. Never the error's own: those may hold a request's headers."""
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            return Trouble.FAILED, f"no connection within {patience.connect:g} s"
+        case aiohttp.SocketTimeoutError():
+            return Trouble.FAILED, f"nothing came for {patience.first_byte:g} s"
+        case TimeoutError():
+            return Trouble.FAILED, f"took longer than {patience.whole:g} s"
+        case aiohttp.ClientConnectorDNSError():
+            return Trouble.FAILED, "its host name cannot be resolved"
+        case aiohttp.ClientConnectorCertificateError():
+            return Trouble.NEVER, f"its certificate is not trusted ({_certificate(error.certificate_error)})"
+        case aiohttp.ClientSSLError():
+            return Trouble.FAILED, "no secure connection could be made"
+        case aiohttp.ClientHttpProxyError():
+            return Trouble.FAILED, f"the proxy answered {error.status}"
+        case aiohttp.ClientProxyConnectionError():
+            return Trouble.FAILED, "the proxy cannot be reached"
+        case aiohttp.ClientConnectorError():
+            return Trouble.FAILED, f"no connection: {error.os_error.strerror or error.os_error}"
+        case aiohttp.ClientPayloadError():
+            return Trouble.FAILED, "the answer was cut short"
+        case aiohttp.ClientResponseError():
+            return Trouble.FAILED, "its headers are too long" if _is_too_long(error) else "not a valid HTTP answer"
+        case aiohttp.InvalidURL():
+            return Trouble.NEVER, "not a web address that can be asked"
+        case aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
+            return Trouble.FAILED, "the connection was closed before an answer came"
+        case OSError():
+            return Trouble.FAILED, f"no connection: {error.strerror or type(error).__name__}"
+        case _:
+            return Trouble.FAILED, f"no valid answer ({type(error).__name__})"
+
+
+def _certificate(error: Exception) -> str:
+    return getattr(error, "verify_message", "") or type(error).__name__
+
+
+def _is_too_long(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, LineTooLong) or "too many headers" in str(error).lower():
+            return True
+        error = error.__cause__
+    return False

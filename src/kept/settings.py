@@ -1,0 +1,129 @@
+"""Settings: defaults < file < environment < arguments; read once, checked whole, handed over.
+
+A file is ``kept.toml`` in the working folder, else in the user's config folder. Every setting is also an
+environment variable: ``crawl.grace_days`` is ``KEPT_CRAWL__GRACE_DAYS``, the database ``KEPT_DATABASE``.
+"""
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from kept.errors import WrongCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlSettings:
+    """When a document that is not seen any more is given up, and when a person should look first."""
+
+    grace_crawls: int = 2
+    grace_days: float = 7.0
+    brake_percent: float = 20.0
+    brake_documents: int = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkSettings:
+    """How workers keep their jobs."""
+
+    heartbeat_seconds: float = 10.0
+    silent_seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistorySettings:
+    """What is kept of the past: whichever keeps more."""
+
+    generations: int = 10
+    days: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    database: str
+    crawl: CrawlSettings
+    work: WorkSettings
+    history: HistorySettings
+    came_from: Mapping[str, str] = field(default_factory=dict)  # the name of a setting -> where its value came from
+
+    def effective(self) -> dict[str, Any]:
+        """Every setting by its name."""
+        sections = {name: getattr(self, name) for name in _SECTIONS}
+        return {"database": self.database} | {
+            f"{name}.{one.name}": getattr(section, one.name)
+            for name, section in sections.items()
+            for one in fields(section)
+        }
+
+
+_SECTIONS: dict[str, type] = {"crawl": CrawlSettings, "work": WorkSettings, "history": HistorySettings}
+
+
+def load(*, environment: Mapping[str, str], folder: Path, database: str | None = None) -> Settings:
+    """The effective settings. Raises WrongCall with the name of whatever is wrong."""
+    defaults = _defaults()
+    values, came_from = dict(defaults), dict.fromkeys(defaults, "default")
+    for where, name, value in [*_from_file(folder), *_from_environment(environment), *_from_arguments(database)]:
+        if name not in defaults:
+            raise WrongCall(f"{where}: there is no setting '{name}'. 'kept config' lists them.")
+        values[name], came_from[name] = _checked(name, value, defaults[name], where), where
+    made = {
+        section: kind(**{one.name: values[f"{section}.{one.name}"] for one in fields(kind)})
+        for section, kind in _SECTIONS.items()
+    }
+    return Settings(database=values["database"], came_from=came_from, **made)
+
+
+def _defaults() -> dict[str, Any]:
+    from platformdirs import user_data_path
+
+    sections = {f"{name}.{one.name}": one.default for name, kind in _SECTIONS.items() for one in fields(kind)}
+    return {"database": f"sqlite:///{user_data_path('kept', appauthor=False) / 'kept.db'}"} | sections
+
+
+def _from_file(folder: Path) -> Iterator[tuple[str, str, Any]]:
+    from platformdirs import user_config_path
+
+    for file in (folder / "kept.toml", user_config_path("kept", appauthor=False) / "kept.toml"):
+        if not file.is_file():
+            continue
+        try:
+            content = tomllib.loads(file.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise WrongCall(f"{file} cannot be read as settings: {error}") from None
+        for name, value in content.items():
+            if isinstance(value, dict):
+                yield from ((str(file), f"{name}.{inner}", one) for inner, one in value.items())
+            else:
+                yield str(file), name, value
+        return
+
+
+def _from_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, str, Any]]:
+    for variable, value in sorted(environment.items()):
+        section, separator, name = variable.removeprefix("KEPT_").lower().partition("__")
+        if variable == "KEPT_DATABASE":
+            yield variable, "database", value
+        elif variable.startswith("KEPT_") and separator:
+            yield variable, f"{section}.{name}", value
+
+
+def _from_arguments(database: str | None) -> Iterator[tuple[str, str, Any]]:
+    if database:
+        yield "--database", "database", database
+
+
+def _checked(name: str, value: Any, default: Any, where: str) -> Any:
+    """The value in the kind of its default; no setting may be negative, infinite or of another kind."""
+    kind = type(default)
+    allowed = (str,) if kind is str else (str, int, float)  # the environment has only texts
+    try:
+        made = kind(value) if isinstance(value, allowed) and not isinstance(value, bool) else None
+    except ValueError:
+        made = None
+    if made is None or (kind is not str and not (math.isfinite(made) and made >= 0)):
+        wanted = {int: "a whole number", float: "a number"}.get(kind, "a text")
+        raise WrongCall(f"{where}: {name} should be {wanted} and not negative; it is {value!r}.")
+    return made

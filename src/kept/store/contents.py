@@ -1,0 +1,49 @@
+"""Contents and their sections: stored once, however many documents share them."""
+
+from collections.abc import Iterable, Mapping
+
+from kept.model.document import Content
+from kept.store import sections
+from kept.store.database import Connection
+from kept.store.packing import pack
+
+
+async def keep(db: Connection, contents: Mapping[str, Content]) -> dict[str, int]:
+    """The ids of these contents, by hash. What was not there is stored, with its sections and full text.
+
+    Whatever is reused is locked against garbage collection until the transaction ends.
+    """
+    held = await _hold(db, contents)
+    missing = sorted(contents.keys() - held.keys())
+    if missing:
+        await db.run_many(
+            "insert_content",
+            [
+                {
+                    "hash": content.hash,
+                    "title": content.title,
+                    "markdown": pack(content.markdown),
+                    "size": len(content.markdown),
+                }
+                for content in map(contents.__getitem__, missing)
+            ],
+        )
+        added = await _hold(db, missing)
+        # Another worker may have stored one of them meanwhile; then its sections are there, and stay as they are.
+        await sections.insert_sections(db, ((added[hash], contents[hash]) for hash in missing))
+        held |= added
+    return held
+
+
+async def unneeded(db: Connection, *, after: int, limit: int) -> list[int]:
+    """Contents that no version has, locked so that nobody starts to use them."""
+    return [row["id"] for row in await db.all("unneeded_contents", after=after, limit=limit)]
+
+
+async def delete(db: Connection, id: int) -> None:
+    await sections.delete_of_content(db, id)
+    await db.run("delete_contents", id=id)
+
+
+async def _hold(db: Connection, hashes: Iterable[str]) -> dict[str, int]:
+    return {row["hash"]: row["id"] for row in await db.all("hold_contents", hashes=sorted(hashes))}

@@ -1,0 +1,98 @@
+"""A database that runs named statements.
+
+SQL lives in ``sql/``, under names. A name resolves to the backend's own folder if it has a statement of that
+name, otherwise to ``sql/shared/``. A backend knows how to connect, begin, run and wait; it does not know what
+a document is.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any, Protocol
+
+from kept.errors import WrongCall
+
+Row = Mapping[str, Any]
+
+
+class Connection(Protocol):
+    """Runs named statements inside one transaction."""
+
+    async def all(self, name: str, /, **values: Any) -> list[Row]:
+        """Every row the statement gives."""
+
+    async def one(self, name: str, /, **values: Any) -> Row | None:
+        """Its first row, if there is one."""
+
+    async def run(self, name: str, /, **values: Any) -> int:
+        """How many rows it touched."""
+
+    async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
+        """Runs it once for each of the rows; how many rows that touched."""
+
+    def full_text(self, terms: Sequence[str], *, every: bool, without: Sequence[str] = ()) -> str:
+        """The full-text query for these terms, in the backend's own language. A term of several words is a phrase."""
+
+
+class Database(Protocol):
+    """A store that is open."""
+
+    def transaction(self, *, durable: bool = False) -> AbstractAsyncContextManager[Connection]:
+        """Everything inside happens, or nothing. Durable: once committed, it survives a power cut."""
+
+    def snapshot(self) -> AbstractAsyncContextManager[Connection]:
+        """Reads that all see one moment, whatever is written meanwhile."""
+
+    async def close(self) -> None: ...
+
+
+async def open_database(url: str, *, create: bool = True) -> Database:
+    """The database behind a URL, at today's schema. Without ``create`` it has to be there already."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme == "sqlite":
+        from kept.store.sqlite import SqliteDatabase
+
+        return await SqliteDatabase.open(rest.removeprefix("/"), create=create)
+    if separator and scheme in {"postgresql", "postgres"}:
+        from kept.store.postgres import PostgresDatabase
+
+        return await PostgresDatabase.open(url)
+    raise WrongCall(f"'{url}' names no database: say sqlite:///path/to/file.db or postgresql://user@host/database.")
+
+
+@cache
+def statements(backend: str) -> Mapping[str, str]:
+    """Every statement of a backend, by name."""
+    found: dict[str, str] = {}
+    for folder in ("shared", backend):
+        found |= dict(_named_statements(folder))
+    return found
+
+
+_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+
+
+def _named_statements(folder: str) -> Iterator[tuple[str, str]]:
+    for file in sorted(files("kept.store").joinpath("sql", folder).iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".sql"):
+            _, *parts = _NAME.split(file.read_text("utf-8"))
+            yield from zip(parts[::2], (part.strip().rstrip(";") for part in parts[1::2]), strict=True)
+
+
+def when(stored: Any) -> datetime:
+    """A moment as the backend stores it: PostgreSQL gives a datetime, SQLite our own fixed-width text."""
+    return stored if isinstance(stored, datetime) else datetime.fromisoformat(stored)
+
+
+def when_if(stored: Any) -> datetime | None:
+    return None if stored is None else when(stored)
+
+
+async def moment(db: Connection) -> datetime:
+    """What time it is. Between machines the database's clock is the clock."""
+    row = await db.one("moment")
+    assert row is not None, "it is always some time"
+    return when(row["moment"])

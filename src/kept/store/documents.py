@@ -1,0 +1,217 @@
+"""Documents and their versions: rows in, nouns out."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kept.model.document import Document, Lifecycle, Validators
+from kept.store.database import Connection, Row, when, when_if
+from kept.store.packing import pack_links
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewVersion:
+    """A version that a crawl brings; seen by nobody before its generation is active."""
+
+    document: str
+    born: int
+    pending: bool  # the document has a living version, which this one will replace
+    read_again: bool
+    url: str
+    content_id: int
+    content_type: str
+    validators: Validators
+    raw_hash: str
+    signature: str
+    depth: int
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExceptionalDocument:
+    """A document that is missing, in error or has its own time of verification, and what this crawl saw of it."""
+
+    id: str
+    lifecycle: Lifecycle
+    since: datetime | None
+    missed_crawls: int
+    retry_count: int
+    reason: str | None
+    verified_at: datetime | None
+    url: str | None  # where the base shows it; None if it does not
+    outcome: str | None
+    reached: bool
+
+
+async def insert_document(db: Connection, rows: Iterable[tuple[str, str]], *, generation: int) -> None:
+    """Document rows for new URLs: (id, source)."""
+    await db.run_many(
+        "insert_document", [{"id": id, "source": source, "generation": generation} for id, source in rows]
+    )
+
+
+async def insert_versions(db: Connection, source: str, versions: Iterable[NewVersion]) -> None:
+    await db.run_many(
+        "insert_version",
+        [
+            {
+                "source": source,
+                "document": version.document,
+                "born": version.born,
+                "pending": version.pending,
+                "read_again": version.read_again,
+                "url": version.url,
+                "content": version.content_id,
+                "content_type": version.content_type,
+                "etag": version.validators.etag,
+                "last_modified": version.validators.last_modified,
+                "raw_hash": version.raw_hash,
+                "signature": version.signature,
+                "depth": version.depth,
+                "links": pack_links(version.links),
+            }
+            for version in versions
+        ],
+    )
+
+
+async def get(db: Connection, id: str) -> Document | None:
+    row = await db.one("document", id=id)
+    return (
+        None
+        if row is None
+        else Document(
+            id=row["id"],
+            source_id=row["source_id"],
+            first_seen=when(row["first_seen"]),
+            lifecycle=Lifecycle(row["lifecycle"]),
+            retry_count=row["retry_count"],
+            since=when_if(row["since"]),
+            missed_crawls=row["missed_crawls"],
+            reason=row["reason"],
+            verified_at=when_if(row["verified_at"]),
+        )
+    )
+
+
+async def of_generation(
+    db: Connection, source: str, generation: int, *, after: str = "", limit: int = 1000
+) -> list[Row]:
+    """What a generation shows, by URL, from a URL on."""
+    return await db.all("documents_of_generation", source=source, generation=generation, after=after, limit=limit)
+
+
+async def versions_of(db: Connection, document: str) -> list[Row]:
+    return await db.all("versions_of_document", document=document)
+
+
+async def shown_at(db: Connection, url: str) -> list[Row]:
+    """The documents that active generations show at this URL."""
+    return await db.all("visible_versions_by_url", url=url)
+
+
+async def once_at(db: Connection, url: str) -> list[Row]:
+    """The documents that were ever shown at this URL, the latest first."""
+    return await db.all("past_versions_by_url", url=url)
+
+
+async def in_generation(db: Connection, document: str, generation: int) -> Row | None:
+    """What a generation shows of a document."""
+    return await db.one("version_in_generation", document=document, generation=generation)
+
+
+async def differing(db: Connection, source: str, a: int, b: int) -> list[Row]:
+    """The versions that exactly one of two generations shows."""
+    return await db.all("differing_versions", source=source, a=a, b=b)
+
+
+async def exceptional(db: Connection, source: str, job: str | None) -> list[ExceptionalDocument]:
+    return [
+        ExceptionalDocument(
+            id=row["id"],
+            lifecycle=Lifecycle(row["lifecycle"]),
+            since=when_if(row["since"]),
+            missed_crawls=row["missed_crawls"],
+            retry_count=row["retry_count"],
+            reason=row["reason"],
+            verified_at=when_if(row["verified_at"]),
+            url=row["url"],
+            outcome=row["outcome"],
+            reached=bool(row["reached"]),
+        )
+        for row in await db.all("exceptional_documents", source=source, job=job)
+    ]
+
+
+async def has_former(db: Connection, source: str) -> bool:
+    return await db.one("has_former_documents", source=source) is not None
+
+
+async def arrivals_like_former(db: Connection, source: str, generation: int) -> list[Row]:
+    return await db.all("arrivals_like_former_documents", source=source, generation=generation)
+
+
+async def arrival_at(db: Connection, source: str, generation: int, url: str) -> Row | None:
+    return await db.one("arrival_at", source=source, generation=generation, url=url)
+
+
+async def arrivals_with_content(db: Connection, source: str, generation: int, content_id: int) -> list[Row]:
+    return await db.all("arrivals_with_content", source=source, generation=generation, content=content_id)
+
+
+async def adopt(db: Connection, *, version_id: int, provisional: str, document: str, generation: int) -> None:
+    """The version at a new URL belongs to a document that was there before; the provisional one was never seen."""
+    await db.run("drop_pending_version", document=document, generation=generation)  # of a page that is given up
+    await db.run("end_version", document=document, generation=generation)
+    await db.run("adopt_version", version=version_id, document=document)
+    await db.run("delete_document", id=provisional)
+
+
+async def end(db: Connection, documents: Iterable[str], *, generation: int) -> None:
+    """From this generation on they are not shown."""
+    rows = [{"document": document, "generation": generation} for document in documents]
+    await db.run_many("drop_pending_version", rows)
+    await db.run_many("end_version", rows)
+
+
+async def replace_changed(db: Connection, source: str, *, generation: int) -> None:
+    """The old versions of changed documents end, the new ones live."""
+    await db.run("end_replaced_versions", source=source, generation=generation)
+    await db.run("settle_pending_versions", source=source, generation=generation)
+
+
+async def carry_over_renewals(db: Connection, job: str) -> None:
+    await db.run("carry_over_renewals", job=job)
+
+
+async def set_lifecycles(db: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
+    await db.run_many("set_lifecycle", rows)
+
+
+async def roll_back(db: Connection, source: str, *, target: int, number: int, reason: str) -> None:
+    """Generation ``number`` shows exactly what ``target`` showed."""
+    await db.run("end_versions_since", source=source, target=target, number=number)
+    await db.run("bring_back_versions", source=source, target=target, number=number)
+    await db.run("show_rolled_back_documents", source=source)
+    await db.run("hide_rolled_back_documents", source=source, reason=reason)
+
+
+async def delete_of_generation(db: Connection, source: str, generation: int, *, limit: int) -> int:
+    """How many rows of an abandoned generation were deleted; 0: none are left."""
+    deleted = await db.run("delete_versions_of_generation", source=source, generation=generation, limit=limit)
+    return deleted or await db.run("delete_documents_of_generation", source=source, generation=generation, limit=limit)
+
+
+async def delete_of_source(db: Connection, source: str, *, limit: int) -> int:
+    deleted = await db.run("delete_versions_of_source", source=source, limit=limit)
+    return deleted or await db.run("delete_documents_of_source", source=source, limit=limit)
+
+
+async def delete_dead(db: Connection, source: str, *, oldest: int, limit: int) -> int:
+    """How many versions that no retained generation shows were deleted."""
+    return await db.run("delete_dead_versions", source=source, oldest=oldest, limit=limit)
+
+
+async def delete_forgotten(db: Connection, source: str, *, limit: int) -> int:
+    return await db.run("delete_forgotten_documents", source=source, limit=limit)

@@ -1,0 +1,139 @@
+"""Generations: rows in, nouns out."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from kept.model.generation import Generation, GenerationState, Tally
+from kept.model.source import SourceSettings
+from kept.store.database import Connection, Row, when, when_if
+
+LARGEST_NUMBER = 2**63 - 1  # that a column can hold; what people type may be larger
+
+
+async def insert(db: Connection, source: str, number: int, *, job: str | None, reason: str | None = None) -> None:
+    """A generation that is being built on what is active now."""
+    await db.run("insert_generation", source=source, number=number, job=job, reason=reason)
+
+
+async def get(db: Connection, source: str, number: int) -> Generation | None:
+    if number > LARGEST_NUMBER:
+        return None
+    row = await db.one("generation", source=source, number=number)
+    return None if row is None else _read(row)
+
+
+async def all(db: Connection, source: str) -> list[Generation]:
+    return [_read(row) for row in await db.all("generations", source=source)]
+
+
+async def upcoming(db: Connection, source: str) -> Generation | None:
+    """The one that is being built, or that waits for a person."""
+    row = await db.one("next_generation", source=source)
+    return None if row is None else _read(row)
+
+
+async def move(db: Connection, generation: Generation, to: GenerationState, reason: str | None = None) -> bool:
+    """True if it moved; False if somebody moved it first."""
+    values = {"source": generation.source_id, "number": generation.number, "from": generation.state, "to": to}
+    return await db.run("move_generation", **values, reason=reason) > 0
+
+
+async def activate_generation(
+    db: Connection,
+    generation: Generation,
+    *,
+    documents: int,
+    tally: Tally,
+    changed: bool,
+    whole: bool,
+    partial: str | None,
+) -> bool:
+    """True if it is active now; False if it is no longer being built or held."""
+    return (
+        await db.run(
+            "activate_generation",
+            source=generation.source_id,
+            number=generation.number,
+            documents=documents,
+            tally=json.dumps(tally.as_json()),
+            changed=changed,
+            whole=whole,
+            partial=partial,
+        )
+        > 0
+    )
+
+
+async def describe_held(
+    db: Connection, generation: Generation, *, documents: int, tally: Tally, partial: str | None
+) -> None:
+    await db.run(
+        "describe_held_generation",
+        source=generation.source_id,
+        number=generation.number,
+        documents=documents,
+        tally=json.dumps(tally.as_json()),
+        partial=partial,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    brought: int  # versions born in the generation
+    news: int  # those of them that are changes of the page, not of the reader
+    replacing: int  # those that replace a living version once the generation is active
+    ended: int  # versions that died in it
+
+
+async def differences(db: Connection, source: str, number: int) -> Differences:
+    row = await db.one("count_differences", source=source, number=number)
+    assert row is not None, "a count is always there"
+    return Differences(brought=row["brought"], news=row["news"], replacing=row["replacing"], ended=row["ended"])
+
+
+async def last_verified(db: Connection, source: str) -> datetime | None:
+    """When a crawl last visited every known document."""
+    row = await db.one("last_verified", source=source)
+    return when_if(row["verified_at"]) if row else None
+
+
+async def uncleared(db: Connection, source: str) -> list[int]:
+    """Abandoned generations whose rows are not all gone yet."""
+    return [row["number"] for row in await db.all("uncleared_generations", source=source)]
+
+
+async def sources_with_uncleared(db: Connection) -> list[str]:
+    return [row["source_id"] for row in await db.all("sources_with_uncleared_generations")]
+
+
+async def mark_cleared(db: Connection, source: str, number: int) -> None:
+    await db.run("mark_cleared", source=source, number=number)
+
+
+async def oldest_retained(db: Connection, source: str, *, keep: int, younger_than: timedelta) -> int | None:
+    """The number from which on everything is kept; None for a source that has nothing yet."""
+    row = await db.one("oldest_retained", source=source, keep=keep, seconds=younger_than.total_seconds())
+    return row["number"] if row else None
+
+
+async def cleanup_old_generations(db: Connection, source: str, *, oldest: int) -> int:
+    """How many generations were forgotten. Their versions have to be gone already."""
+    return await db.run("delete_old_generations", source=source, oldest=oldest)
+
+
+def _read(row: Row) -> Generation:
+    return Generation(
+        source_id=row["source_id"],
+        number=row["number"],
+        base=row["base"],
+        state=GenerationState(row["state"]),
+        job_id=row["job_id"],
+        settings=SourceSettings.from_json(json.loads(row["settings"])),
+        created_at=when(row["created_at"]),
+        activated_at=when_if(row["activated_at"]),
+        documents=row["documents"],
+        tally=Tally(**json.loads(row["tally"])),
+        partial=row["partial"],
+        reason=row["reason"],
+    )

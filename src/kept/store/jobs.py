@@ -1,0 +1,227 @@
+"""Crawl jobs and the workers' places in them: rows in, nouns out."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from kept.errors import LeaseLost
+from kept.model.generation import Tally
+from kept.model.job import CrawlJob, CrawlMode, JobStatus, Progress
+from kept.store.database import Connection, Row, when, when_if
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A worker's place in a job. Its leases name it; without it a worker writes nothing."""
+
+    id: str
+    job_id: str
+    name: str
+    host: str
+    pid: int
+    process_started: str
+    attempt: int
+
+
+async def insert(
+    db: Connection,
+    *,
+    id: str,
+    source: str,
+    mode: CrawlMode,
+    priority: int = 0,
+    payload: Mapping[str, Any] | None = None,
+    user: str | None = None,
+) -> CrawlJob | None:
+    """The new job; None if the source has a live one already."""
+    row = await db.one(
+        "insert_job", id=id, source=source, mode=mode, priority=priority, payload=json.dumps(payload or {}), user=user
+    )
+    return _job(row)
+
+
+async def get(db: Connection, id: str) -> CrawlJob | None:
+    return _job(await db.one("job", id=id))
+
+
+async def recent(db: Connection, limit: int = 50) -> list[CrawlJob]:
+    return [_read(row) for row in await db.all("jobs", limit=limit)]
+
+
+async def last(db: Connection, source: str) -> CrawlJob | None:
+    return _job(await db.one("last_job", source=source))
+
+
+async def ledger(db: Connection, source: str) -> CrawlJob | None:
+    """The last crawl that visited everything; its frontier is the ledger."""
+    return _job(await db.one("ledger_job", source=source))
+
+
+async def live(db: Connection, source: str) -> CrawlJob | None:
+    """The source's live job, locked until this transaction ends."""
+    return _job(await db.one("live_job", source=source))
+
+
+async def lock(db: Connection, id: str) -> CrawlJob | None:
+    return _job(await db.one("lock_job", id=id))
+
+
+async def join(db: Connection, id: str, *, mode: CrawlMode, priority: int) -> CrawlJob | None:
+    """The waiting job, widened; None if it is not waiting any more."""
+    return _job(await db.one("join_job", id=id, mode=mode, priority=priority))
+
+
+async def ask_again(db: Connection, id: str, mode: CrawlMode) -> CrawlJob | None:
+    """The running job, after which another follows; None if it is not running any more."""
+    return _job(await db.one("ask_again", id=id, mode=mode))
+
+
+async def claim(db: Connection, *, worker: str, job: str | None = None) -> CrawlJob | None:
+    """The first job that is due (or the one named), now processing; None if nothing is due."""
+    return _job(await db.one("claim_job", worker=worker, job=job))
+
+
+async def enter(db: Connection, place: Place) -> None:
+    await db.run(
+        "enter_job",
+        id=place.id,
+        job=place.job_id,
+        name=place.name,
+        host=place.host,
+        pid=place.pid,
+        process_started=place.process_started,
+        attempt=place.attempt,
+    )
+
+
+async def leave(db: Connection, place_id: str) -> None:
+    """The worker's leases lapse."""
+    await db.run("leave_job", id=place_id)
+
+
+async def hold(db: Connection, place: Place) -> None:
+    """Locks this worker's place until the transaction ends. Raises LeaseLost for a worker that was replaced."""
+    row = await db.one("hold_place", worker=place.id)
+    if row is None or row["attempt"] != place.attempt:
+        raise LeaseLost(
+            "This worker was taken for dead and replaced; what it was about to write is left to its successor."
+        )
+
+
+async def hand_back(db: Connection, job: str) -> bool:
+    """True if nobody walks the job any more, and it waits for the next worker."""
+    return await db.run("hand_back", job=job) > 0
+
+
+async def workers_of(db: Connection, job: str) -> list[Place]:
+    return [_place(row) for row in await db.all("workers_of_job", job=job)]
+
+
+async def workers_on(db: Connection, host: str) -> list[Place]:
+    return [_place(row) for row in await db.all("workers_on_host", host=host)]
+
+
+async def silent_workers(db: Connection, after: timedelta, limit: int = 100) -> list[Place]:
+    return [_place(row) for row in await db.all("silent_workers", seconds=after.total_seconds(), limit=limit)]
+
+
+async def reap(db: Connection, job: str) -> CrawlJob | None:
+    """The job, pending again or failed; None while somebody walks it."""
+    return _job(await db.one("reap_job", job=job))
+
+
+async def beat(db: Connection, place: Place) -> bool:
+    """True while this worker has its place. Its own row first: locks are taken in one order everywhere."""
+    here = await db.run("heartbeat", worker=place.id) > 0
+    await db.run("job_heartbeat", job=place.job_id)
+    return here
+
+
+async def begin_generation(db: Connection, id: str, generation: int, *, discovered: int, mode: CrawlMode) -> None:
+    await db.run("begin_generation", id=id, generation=generation, discovered=discovered, mode=mode)
+
+
+async def mark_listed(db: Connection, id: str, *, lists_everything: bool, unlisted: bool) -> None:
+    await db.run("mark_listed", id=id, lists_everything=lists_everything, unlisted=unlisted)
+
+
+async def mark_limited(db: Connection, id: str) -> None:
+    await db.run("mark_limited", id=id)
+
+
+async def count_batch(
+    db: Connection, id: str, *, discovered: int = 0, tally: Tally = Tally(), bytes: int = 0, depth: int = 0
+) -> CrawlJob:
+    """The job after one more batch. Raises LeaseLost if it was ended meanwhile."""
+    row = await db.one("count_batch", job=id, discovered=discovered, bytes=bytes, depth=depth, **tally.as_json())
+    if row is None:
+        raise LeaseLost("The job was ended meanwhile.")
+    return _read(row)
+
+
+async def complete(db: Connection, id: str, *, held: bool, tally: Tally) -> bool:
+    return await db.run("complete_job", id=id, held=held, **tally.as_json()) > 0
+
+
+async def fail(db: Connection, id: str, error: str) -> bool:
+    return await db.run("fail_job", id=id, error=error) > 0
+
+
+async def cancel(db: Connection, id: str) -> bool:
+    return await db.run("cancel_job", id=id) > 0
+
+
+async def pause(db: Connection, id: str) -> bool:
+    return await db.run("pause_job", id=id) > 0
+
+
+async def resume(db: Connection, id: str) -> bool:
+    return await db.run("resume_job", id=id) > 0
+
+
+def _job(row: Row | None) -> CrawlJob | None:
+    return None if row is None else _read(row)
+
+
+def _read(row: Row) -> CrawlJob:
+    tally = Tally(**{outcome: row[f"n_{outcome}"] for outcome in Tally.__dataclass_fields__})
+    return CrawlJob(
+        id=row["id"],
+        source_id=row["source_id"],
+        mode=CrawlMode(row["mode"]),
+        status=JobStatus(row["status"]),
+        priority=row["priority"],
+        again=CrawlMode(row["again"]) if row["again"] else None,
+        attempt=row["attempt"],
+        retry_count=row["retry_count"],
+        max_retries=row["max_retries"],
+        generation=row["generation"],
+        batch=row["batch"],
+        listed=bool(row["listed"]),
+        lists_everything=bool(row["lists_everything"]),
+        limited=bool(row["limited"]),
+        unlisted=bool(row["unlisted"]),
+        held=bool(row["held"]),
+        progress=Progress(
+            discovered=row["discovered"], tally=tally, bytes=row["bytes"], current_depth=row["current_depth"]
+        ),
+        created_at=when(row["created_at"]),
+        started_at=when_if(row["started_at"]),
+        completed_at=when_if(row["completed_at"]),
+        last_heartbeat=when_if(row["last_heartbeat"]),
+        error=row["error_message"],
+    )
+
+
+def _place(row: Row) -> Place:
+    return Place(
+        id=row["id"],
+        job_id=row["job_id"],
+        name=row["name"],
+        host=row["host"],
+        pid=row["pid"],
+        process_started=row["process_started"],
+        attempt=row["attempt"],
+    )

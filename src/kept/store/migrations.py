@@ -1,0 +1,51 @@
+"""Numbered migrations, each in one transaction: killed at any statement, it leaves the old schema or the new."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from kept.errors import StoreTooNew
+
+FIRST = """
+CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at {time} NOT NULL)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    number: int
+    name: str
+    statements: tuple[str, ...]
+
+
+def migrations(backend: str) -> list[Migration]:
+    """Every migration of a backend, in order."""
+    folder = files("kept.store").joinpath("sql", "migrations", backend)
+    found = sorted((file.name, file.read_text("utf-8")) for file in folder.iterdir() if file.name.endswith(".sql"))
+    return [
+        Migration(int(name[:4]), name[5:].removesuffix(".sql"), _statements(text, backend, first=number == 0))
+        for number, (name, text) in enumerate(found)
+    ]
+
+
+def pending(applied: Sequence[int], known: Sequence[Migration]) -> list[Migration]:
+    return [migration for migration in known if migration.number not in applied]
+
+
+def check_not_newer(applied: Sequence[int], known: Sequence[Migration], where: str) -> None:
+    newest = known[-1].number
+    if applied and max(applied) > newest:
+        raise StoreTooNew(
+            f"{where} was written by a newer Kept (schema {max(applied)}; this one knows {newest}). Upgrade Kept."
+        )
+
+
+_END_OF_STATEMENT = re.compile(r";\n(?=\n|$)")  # a blank line follows; inside a trigger there is none
+
+
+def _statements(text: str, backend: str, *, first: bool) -> tuple[str, ...]:
+    statements = [part.strip() for part in _END_OF_STATEMENT.split(text.rstrip() + "\n") if part.strip()]
+    if first:
+        statements.insert(0, FIRST.format(time="TEXT" if backend == "sqlite" else "TIMESTAMPTZ").strip())
+    return tuple(statements)

@@ -1,0 +1,190 @@
+"""PostgreSQL, through psycopg 3 and a pool."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any, cast
+
+import psycopg
+from psycopg.adapt import Loader
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from kept.errors import KeptError, StoreError, StoreFull, StoreUnreachable
+from kept.store.database import Row, statements
+from kept.store.migrations import Migration, check_not_newer, migrations, pending
+
+CONNECT_SECONDS = 10
+OLDEST_SERVER = 150000
+
+# A session that hangs inside a transaction loses its locks before its lease is up (two minutes).
+SESSION = (
+    "SET idle_in_transaction_session_timeout = '60s'; SET synchronous_commit = off; SET jit = off; "
+    "SET timezone = 'UTC'; SET client_min_messages = warning"
+)
+
+
+class PostgresDatabase:
+    """One PostgreSQL database, open through a pool of connections."""
+
+    backend = "postgres"
+
+    def __init__(self, pool: AsyncConnectionPool[psycopg.AsyncConnection[dict[str, Any]]], name: str) -> None:
+        self._pool = pool
+        self._name = name
+
+    @classmethod
+    async def open(cls, url: str, *, connections: int = 10) -> "PostgresDatabase":
+        try:
+            name = f"PostgreSQL at {psycopg.conninfo.conninfo_to_dict(url).get('host') or 'its default address'}"
+            pool = AsyncConnectionPool(
+                url,
+                connection_class=psycopg.AsyncConnection[dict[str, Any]],
+                kwargs={"autocommit": True, "row_factory": dict_row, "connect_timeout": CONNECT_SECONDS},
+                configure=_configure,
+                min_size=1,
+                max_size=connections,
+                open=False,
+            )
+            await _say_why_not(url, name)
+            await pool.open(wait=True, timeout=CONNECT_SECONDS)
+        except (psycopg.Error, PoolTimeout) as error:
+            raise _translated(error, "PostgreSQL") or error from None
+        database = cls(pool, name)
+        try:
+            await database._migrate()
+        except BaseException:
+            await database.close()
+            raise
+        return database
+
+    @asynccontextmanager
+    async def transaction(self, *, durable: bool = False) -> AsyncIterator["PostgresConnection"]:
+        async with self._translating(), self._pool.connection(CONNECT_SECONDS) as connection, connection.transaction():
+            if durable:
+                await connection.execute("SET LOCAL synchronous_commit = on")
+            yield PostgresConnection(connection)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator["PostgresConnection"]:
+        async with self._translating(), self._pool.connection(CONNECT_SECONDS) as connection, connection.transaction():
+            await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield PostgresConnection(connection)
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def _translating(self) -> AsyncIterator[None]:
+        try:
+            yield
+        except (psycopg.Error, PoolTimeout) as error:
+            raise _translated(error, self._name) or error from error
+
+    async def _migrate(self) -> None:
+        known = migrations(self.backend)
+        async with self.transaction(durable=True) as connection:
+            # Two processes that start at once migrate once.
+            await connection.execute("SELECT pg_advisory_xact_lock(hashtext('kept migrations'))")
+            applied = await connection.applied()
+            check_not_newer(applied, known, self._name)
+            for migration in pending(applied, known):
+                await connection.migrate(migration)
+
+
+class PostgresConnection:
+    """Runs named statements on one connection."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[dict[str, Any]]) -> None:
+        self._connection = connection
+
+    async def all(self, name: str, /, **values: Any) -> list[Row]:
+        cursor = await self._connection.execute(_statement(name), values)
+        return list(await cursor.fetchall())
+
+    async def one(self, name: str, /, **values: Any) -> Row | None:
+        cursor = await self._connection.execute(_statement(name), values)
+        return await cursor.fetchone()
+
+    async def run(self, name: str, /, **values: Any) -> int:
+        return (await self._connection.execute(_statement(name), values)).rowcount
+
+    async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
+        async with self._connection.cursor() as cursor:
+            await cursor.executemany(_statement(name), rows)
+            return max(cursor.rowcount, 0)
+
+    def full_text(self, terms: Sequence[str], *, every: bool, without: Sequence[str] = ()) -> str:
+        wanted = (" & " if every else " | ").join(map(_phrase, terms))
+        return " & ".join([f"({wanted})", *(f"!{_phrase(term)}" for term in without)])
+
+    async def execute(self, sql: str) -> None:
+        await self._connection.execute(sql)
+
+    async def applied(self) -> list[int]:
+        cursor = await self._connection.execute("SELECT to_regclass('migrations') IS NOT NULL AS there")
+        if not cast(dict[str, Any], await cursor.fetchone())["there"]:
+            return []
+        rows = await (await self._connection.execute("SELECT number FROM migrations ORDER BY number")).fetchall()
+        return [row["number"] for row in rows]
+
+    async def migrate(self, migration: Migration) -> None:
+        for statement in migration.statements:
+            await self.execute(statement)
+        await self._connection.execute(
+            "INSERT INTO migrations VALUES (%s, %s, now())", (migration.number, migration.name)
+        )
+
+
+_VALUE = re.compile(r"(?<!:):([a-z_]+)")
+
+
+@cache
+def _statement(name: str) -> str:
+    """The statement in psycopg's own spelling: ``:name`` becomes ``%(name)s``."""
+    sql = statements(PostgresDatabase.backend)[name].replace("%", "%%")
+    return _VALUE.sub(r"%(\1)s", sql)
+
+
+def _phrase(term: str) -> str:
+    return "'" + term.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+class _AsText(Loader):
+    """UUIDs and JSON as text, which is what the other backend gives."""
+
+    def load(self, data: Any) -> str:
+        return bytes(data).decode()
+
+
+async def _configure(connection: psycopg.AsyncConnection[dict[str, Any]]) -> None:
+    for type_name in ("uuid", "json", "jsonb"):
+        connection.adapters.register_loader(type_name, _AsText)
+    await connection.execute(SESSION)
+
+
+async def _say_why_not(url: str, name: str) -> None:
+    """The pool only says that it waited; one plain connection says why."""
+    async with asyncio.timeout(CONNECT_SECONDS):
+        connection = await psycopg.AsyncConnection.connect(url, connect_timeout=CONNECT_SECONDS)
+    async with connection:
+        if connection.info.server_version < OLDEST_SERVER:
+            raise StoreError(f"{name} is version {connection.info.server_version // 10000}; Kept needs 15 or newer.")
+
+
+def _translated(error: Exception, name: str) -> KeptError | None:
+    match error:
+        case psycopg.errors.DiskFull() | psycopg.errors.IoError():
+            return StoreFull(f"{name} has no room left or a failing disk: {_sentence(error)}")
+        case psycopg.OperationalError() | psycopg.InterfaceError() | PoolTimeout() | TimeoutError():
+            return StoreUnreachable(f"{name} does not answer: {_sentence(error)}")
+        case psycopg.ProgrammingError() if "conninfo" in str(error) or "invalid" in str(error):
+            return StoreUnreachable(f"The database URL cannot be used: {_sentence(error)}")
+        case _:
+            return None
+
+
+def _sentence(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,67 @@
+"""Sections: stored as a flat list, found by full text."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from kept.model.document import Content, Section, section_id
+from kept.store.database import Connection, Row
+
+
+async def insert_sections(db: Connection, contents: Iterable[tuple[int, Content]]) -> None:
+    """The sections of these contents, with their full text."""
+    await db.run_many(
+        "insert_section",
+        [
+            {
+                "id": section_id(content_id, section.position),
+                "content": content_id,
+                "parent": None if section.parent is None else section_id(content_id, section.parent),
+                "position": section.position,
+                "level": section.level,
+                "heading": section.heading,
+                "headings": path,
+                "anchor": section.anchor,
+                "text": section.text,
+                "title": content.title,
+            }
+            for content_id, content in contents
+            for section, path in _with_paths(content.sections)
+        ],
+    )
+
+
+async def get_sections_by_document(db: Connection, document: str) -> list[Row]:
+    """The sections of a document as the active generation shows it, in order."""
+    return await db.all("get_sections_by_document", document=document)
+
+
+async def of_content(db: Connection, content_id: int) -> list[Row]:
+    return await db.all("sections_of_content", content=content_id)
+
+
+async def count(db: Connection, source: str) -> int:
+    row = await db.one("count_sections", source=source)
+    return int(row["sections"]) if row else 0
+
+
+async def search_sections_fts(db: Connection, query: str, *, limit: int) -> list[tuple[int, float]]:
+    """Ids and scores of matching sections, best first. Whether they are shown is the caller's question."""
+    return [(row["id"], row["score"]) for row in await db.all("search_sections_fts", query=query, limit=limit)]
+
+
+async def in_generations(db: Connection, ids: Sequence[int], generations: Sequence[tuple[str, int]]) -> list[Row]:
+    """Which of these sections the given generations (source, number) show, with whatever an answer says about them."""
+    return await db.all("sections_in_generations", ids=list(ids), generations=json.dumps(generations))
+
+
+async def delete_of_content(db: Connection, content_id: int) -> None:
+    await db.run("delete_sections_of_content", content=content_id)
+
+
+def _with_paths(sections: Sequence[Section]) -> Iterable[tuple[Section, str]]:
+    """Each section with the headings from the top down to its own, one a line."""
+    paths: list[str] = []
+    for section in sections:
+        above = "" if section.parent is None else paths[section.parent]
+        paths.append("\n".join(part for part in (above, section.heading) if part))
+        yield section, paths[-1]

@@ -1,0 +1,99 @@
+"""Sources: rows in, nouns out."""
+
+import json
+
+from kept.model.source import Source, SourceKind, SourceSettings
+from kept.store.database import Connection, Row, when
+
+
+async def insert(
+    db: Connection, *, id: str, name: str, version: str, kind: SourceKind, root: str, settings: SourceSettings
+) -> bool:
+    """True if it is in; False if the name or the root is taken."""
+    row = await db.one(
+        "insert_source",
+        id=id,
+        name=name,
+        version=version,
+        kind=kind,
+        root=root,
+        settings=json.dumps(settings.as_json()),
+    )
+    return row is not None
+
+
+async def get(db: Connection, id: str) -> Source | None:
+    return _source(await db.one("source", id=id))
+
+
+async def by_label(db: Connection, name: str, version: str) -> Source | None:
+    return _source(await db.one("source_by_label", name=name, version=version))
+
+
+async def by_root(db: Connection, root: str, version: str) -> Source | None:
+    return _source(await db.one("source_by_root", root=root, version=version))
+
+
+async def all(db: Connection) -> list[Source]:
+    return [_read(row) for row in await db.all("sources")]
+
+
+async def lock(db: Connection, id: str) -> Source | None:
+    """The source, and nobody else changes its generations until this transaction ends."""
+    return _source(await db.one("lock_source", id=id))
+
+
+async def take_generation_number(db: Connection, id: str) -> int:
+    """A number that no generation of this source has had."""
+    row = await db.one("take_generation_number", id=id)
+    assert row is not None, "the source is locked, so it is there"
+    return int(row["number"])
+
+
+async def point(db: Connection, id: str, generation: int) -> None:
+    await db.run("point_source", id=id, generation=generation)
+
+
+async def set_settings(db: Connection, id: str, settings: SourceSettings) -> None:
+    await db.run("set_source_settings", id=id, settings=json.dumps(settings.as_json()))
+
+
+async def pause_schedule(db: Connection, id: str) -> None:
+    await db.run("pause_schedule", id=id)
+
+
+async def unpause_schedule(db: Connection, id: str) -> None:
+    await db.run("unpause_schedule", id=id)
+
+
+async def hide(db: Connection, id: str) -> bool:
+    """True if it was there to be hidden."""
+    return await db.run("hide_source", id=id) > 0
+
+
+async def hidden(db: Connection, limit: int) -> list[str]:
+    return [row["id"] for row in await db.all("hidden_sources", limit=limit)]
+
+
+async def delete(db: Connection, id: str) -> None:
+    """The last rows of a source whose documents and versions are gone already."""
+    await db.run("delete_jobs_of_source", source=id)
+    await db.run("delete_generations_of_source", source=id)
+    await db.run("delete_source", id=id)
+
+
+def _source(row: Row | None) -> Source | None:
+    return None if row is None else _read(row)
+
+
+def _read(row: Row) -> Source:
+    return Source(
+        id=row["id"],
+        name=row["name"],
+        version=row["version"],
+        kind=SourceKind(row["kind"]),
+        root=row["root"],
+        settings=SourceSettings.from_json(json.loads(row["settings"])),
+        active_generation=row["active_generation"],
+        created_at=when(row["created_at"]),
+    )

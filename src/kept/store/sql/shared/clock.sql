@@ -1,0 +1,2 @@
+-- name: moment
+SELECT now() AS moment;

@@ -1,0 +1,217 @@
+-- name: insert_document
+INSERT INTO documents (id, source_id, first_seen, first_generation) VALUES (:id, :source, now(), :generation);
+
+-- name: insert_version
+INSERT INTO versions (source_id, document_id, born, pending, read_again, url, content_id, content_type, etag,
+                      last_modified, raw_hash, signature, depth, links, fetched_at)
+VALUES (:source, :document, :born, :pending, :read_again, :url, :content, :content_type, :etag,
+        :last_modified, :raw_hash, :signature, :depth, :links, now());
+
+-- name: document
+SELECT * FROM documents WHERE id = :id;
+
+-- name: documents_of_generation
+-- Every document a generation shows, by URL.
+SELECT d.id, d.lifecycle, d.first_seen, v.id AS version_id, v.url, v.content_type, v.fetched_at,
+       c.hash AS content_hash, c.title
+  FROM versions v
+  JOIN documents d ON d.id = v.document_id
+  JOIN contents c ON c.id = v.content_id
+ WHERE v.source_id = :source AND v.born <= :generation AND (v.died IS NULL OR v.died > :generation)
+   AND NOT v.pending
+   AND v.url > :after
+ ORDER BY v.url
+ LIMIT :limit;
+
+-- name: versions_of_document
+-- Its history, oldest first. What no generation has shown yet is no history.
+SELECT v.id, v.born, v.died, v.url, v.read_again, v.content_type, v.fetched_at, c.hash AS content_hash, c.title, c.size,
+       g.activated_at
+  FROM versions v
+  JOIN contents c ON c.id = v.content_id
+  LEFT JOIN generations g ON g.source_id = v.source_id AND g.number = v.born
+ WHERE v.document_id = :document AND (g.number IS NULL OR g.activated_at IS NOT NULL)
+ ORDER BY v.born;
+
+-- name: visible_versions_by_url
+-- The documents that are shown at this URL now, in every source.
+SELECT id AS document_id, source_id, generation, url FROM documents_active WHERE url = :url;
+
+-- name: past_versions_by_url
+-- The documents that were once shown at this URL, the latest first.
+SELECT v.document_id, v.source_id, max(v.born) AS born
+  FROM versions v
+  LEFT JOIN generations g ON g.source_id = v.source_id AND g.number = v.born
+  JOIN sources s ON s.id = v.source_id AND s.removed_at IS NULL
+ WHERE v.url = :url AND (g.number IS NULL OR g.activated_at IS NOT NULL)
+ GROUP BY v.document_id, v.source_id
+ ORDER BY max(v.born) DESC;
+
+-- name: version_in_generation
+-- What a generation shows of a document.
+SELECT v.id, v.url, v.content_id, v.content_type, v.fetched_at, d.lifecycle, c.title, c.markdown, c.hash AS content_hash,
+       COALESCE(d.verified_at, (SELECT max(g.created_at) FROM generations g
+                                 WHERE g.source_id = v.source_id AND g.whole AND g.activated_at IS NOT NULL
+                                   AND g.number BETWEEN v.born AND :generation), v.fetched_at) AS verified_at
+  FROM versions v
+  JOIN documents d ON d.id = v.document_id
+  JOIN contents c ON c.id = v.content_id
+ WHERE v.document_id = :document AND v.born <= :generation AND (v.died IS NULL OR v.died > :generation)
+   AND NOT v.pending;
+
+-- name: differing_versions
+-- The versions that exactly one of two generations shows, with the side that shows it.
+SELECT v.document_id, v.url, c.hash AS content_hash, v.read_again,
+       CASE WHEN v.born <= :a AND (v.died IS NULL OR v.died > :a) THEN 'a' ELSE 'b' END AS side
+  FROM versions v
+  JOIN contents c ON c.id = v.content_id
+ WHERE v.source_id = :source AND NOT v.pending
+   AND (v.born <= :a AND (v.died IS NULL OR v.died > :a)) <> (v.born <= :b AND (v.died IS NULL OR v.died > :b))
+ ORDER BY v.url;
+
+-- Activation ---------------------------------------------------------------------------------------------------
+
+-- name: adopt_version
+-- The version at a new URL belongs to a document that was there before.
+UPDATE versions SET document_id = :document WHERE id = :version;
+
+-- name: delete_document
+DELETE FROM documents WHERE id = :id;
+
+-- name: end_version
+UPDATE versions SET died = :generation
+ WHERE document_id = :document AND died IS NULL AND NOT pending AND born < :generation;
+
+-- name: drop_pending_version
+DELETE FROM versions WHERE document_id = :document AND born = :generation AND pending;
+
+-- name: end_replaced_versions
+UPDATE versions SET died = :generation
+ WHERE died IS NULL AND NOT pending
+   AND document_id IN (SELECT document_id FROM versions WHERE source_id = :source AND born = :generation AND pending);
+
+-- name: settle_pending_versions
+UPDATE versions SET pending = FALSE WHERE source_id = :source AND born = :generation AND pending;
+
+-- name: carry_over_renewals
+UPDATE versions
+   SET etag = f.etag, last_modified = f.last_modified, raw_hash = f.raw_hash, signature = f.signature, links = f.links
+  FROM frontier f
+ WHERE f.job_id = :job AND f.renews AND versions.id = f.version_id;
+
+-- name: set_lifecycle
+UPDATE documents
+   SET lifecycle = :lifecycle, since = :since, missed_crawls = :missed_crawls, retry_count = :retry_count,
+       reason = :reason, verified_at = :verified_at
+ WHERE id = :id;
+
+-- name: exceptional_documents
+-- Documents that are missing, in error, or carry their own time of verification, and what this crawl saw of them.
+SELECT d.id, d.lifecycle, d.since, d.missed_crawls, d.retry_count, d.reason, d.verified_at,
+       v.id AS version_id, v.url, v.content_id, f.outcome, f.reached
+  FROM documents d
+  LEFT JOIN versions v ON v.document_id = d.id AND v.died IS NULL AND NOT v.pending
+  LEFT JOIN frontier f ON f.job_id = :job AND f.url = v.url
+ WHERE d.source_id = :source AND d.lifecycle <> 'deleted' AND (d.lifecycle <> 'active' OR d.verified_at IS NOT NULL);
+
+-- name: has_former_documents
+SELECT 1 AS yes FROM documents
+ WHERE source_id = :source AND lifecycle IN ('missing', 'deleted') AND (lifecycle <> 'active' OR verified_at IS NOT NULL)
+ LIMIT 1;
+
+-- name: arrivals_like_former_documents
+-- What is new in a generation, beside each missing or deleted document that last had the same content or URL.
+SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.content_id, c.size,
+       d.id AS former_id, d.lifecycle AS former_lifecycle, former.url AS former_url, former.content_id AS former_content_id
+  FROM versions v
+  JOIN documents newborn ON newborn.id = v.document_id AND newborn.first_generation = :generation
+  JOIN contents c ON c.id = v.content_id
+  JOIN versions former ON former.content_id = v.content_id AND former.source_id = :source
+  JOIN documents d ON d.id = former.document_id AND d.lifecycle IN ('missing', 'deleted')
+ WHERE v.source_id = :source AND v.born = :generation AND former.died IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM versions newer WHERE newer.document_id = d.id AND newer.born > former.born)
+UNION
+SELECT v.id, v.document_id, v.url, v.depth, v.content_id, c.size, d.id, d.lifecycle, former.url, former.content_id
+  FROM versions v
+  JOIN documents newborn ON newborn.id = v.document_id AND newborn.first_generation = :generation
+  JOIN contents c ON c.id = v.content_id
+  JOIN versions former ON former.url = v.url AND former.source_id = :source
+  JOIN documents d ON d.id = former.document_id AND d.lifecycle IN ('missing', 'deleted')
+ WHERE v.source_id = :source AND v.born = :generation AND former.died IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM versions newer WHERE newer.document_id = d.id AND newer.born > former.born);
+
+-- name: arrival_at
+-- What is new in a generation at this URL.
+SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.content_id, c.size
+  FROM versions v
+  JOIN documents newborn ON newborn.id = v.document_id AND newborn.first_generation = :generation
+  JOIN contents c ON c.id = v.content_id
+ WHERE v.source_id = :source AND v.born = :generation AND v.url = :url;
+
+-- name: arrivals_with_content
+SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.content_id, c.size
+  FROM versions v
+  JOIN documents newborn ON newborn.id = v.document_id AND newborn.first_generation = :generation
+  JOIN contents c ON c.id = v.content_id
+ WHERE v.content_id = :content AND v.source_id = :source AND v.born = :generation;
+
+-- Rollback -----------------------------------------------------------------------------------------------------
+
+-- name: end_versions_since
+UPDATE versions SET died = :number
+ WHERE source_id = :source AND died IS NULL AND born > :target AND born < :number;
+
+-- name: bring_back_versions
+INSERT INTO versions (source_id, document_id, born, url, content_id, content_type, etag, last_modified, raw_hash,
+                      signature, depth, links, fetched_at)
+SELECT source_id, document_id, :number, url, content_id, content_type, etag, last_modified, raw_hash,
+       signature, depth, links, fetched_at
+  FROM versions
+ WHERE source_id = :source AND born <= :target AND died > :target;
+
+-- name: show_rolled_back_documents
+UPDATE documents
+   SET lifecycle = 'active', since = NULL, missed_crawls = 0, retry_count = 0, reason = NULL
+ WHERE source_id = :source AND lifecycle <> 'active'
+   AND EXISTS (SELECT 1 FROM versions v WHERE v.document_id = documents.id AND v.died IS NULL);
+
+-- name: hide_rolled_back_documents
+UPDATE documents
+   SET lifecycle = 'deleted', since = now(), missed_crawls = 0, retry_count = 0, reason = :reason, verified_at = NULL
+ WHERE source_id = :source AND lifecycle <> 'deleted'
+   AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document_id = documents.id AND v.died IS NULL);
+
+-- Taking away --------------------------------------------------------------------------------------------------
+
+-- name: delete_versions_of_generation
+DELETE FROM versions
+ WHERE id IN (SELECT id FROM versions WHERE source_id = :source AND born = :generation LIMIT :limit);
+
+-- name: delete_documents_of_generation
+DELETE FROM documents
+ WHERE id IN (SELECT id FROM documents WHERE source_id = :source AND first_generation = :generation LIMIT :limit);
+
+-- name: delete_versions_of_source
+DELETE FROM versions WHERE id IN (SELECT id FROM versions WHERE source_id = :source LIMIT :limit);
+
+-- name: delete_documents_of_source
+DELETE FROM documents WHERE id IN (SELECT id FROM documents WHERE source_id = :source LIMIT :limit);
+
+-- name: delete_dead_versions
+-- Versions that no retained generation shows, but for the newest of a document that is waited for.
+DELETE FROM versions
+ WHERE id IN (SELECT v.id FROM versions v
+                JOIN documents d ON d.id = v.document_id
+               WHERE v.source_id = :source AND v.died <= :oldest
+                 AND (d.lifecycle <> 'missing'
+                      OR EXISTS (SELECT 1 FROM versions newer
+                                  WHERE newer.document_id = d.id AND newer.born > v.born AND NOT newer.pending))
+               LIMIT :limit);
+
+-- name: delete_forgotten_documents
+-- Deleted documents of which nothing is left.
+DELETE FROM documents
+ WHERE id IN (SELECT d.id FROM documents d
+               WHERE d.source_id = :source AND d.lifecycle = 'deleted'
+                 AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document_id = d.id)
+               LIMIT :limit);

@@ -1,0 +1,113 @@
+-- name: seed_known
+-- Every document that the base shows is visited, whether or not something names it.
+INSERT INTO frontier (job_id, url, depth, reached, version_id, document_id, due_at)
+SELECT :job, v.url, v.depth, FALSE, v.id, v.document_id, now()
+  FROM versions v
+ WHERE v.source_id = :source AND v.born <= :base AND (v.died IS NULL OR v.died > :base) AND NOT v.pending
+ ORDER BY v.depth, v.url
+ON CONFLICT (job_id, url) DO NOTHING;
+
+-- name: seed_failed
+-- A repair visits what failed in the ledger: known documents and URLs that never gave content.
+INSERT INTO frontier (job_id, url, depth, reached, version_id, document_id, due_at)
+SELECT :job, f.url, f.depth, TRUE, v.id, v.document_id, now()
+  FROM frontier f
+  LEFT JOIN versions v ON v.source_id = :source AND v.url = f.url AND v.died IS NULL AND NOT v.pending
+ WHERE f.job_id = :ledger AND f.outcome = 'failed'
+ ORDER BY f.url
+ON CONFLICT (job_id, url) DO NOTHING;
+
+-- name: insert_entry
+-- :document: where it moved to by a redirect; no limit keeps that out.
+INSERT INTO frontier (job_id, url, depth, parent_url, reached, document_id, due_at)
+VALUES (:job, :url, :depth, :parent, :reached, :document, now())
+ON CONFLICT (job_id, url) DO NOTHING;
+
+-- name: reach_entry
+UPDATE frontier SET reached = TRUE, parent_url = COALESCE(parent_url, :parent)
+ WHERE job_id = :job AND url = :url AND NOT reached;
+
+-- name: insert_listed_entry
+-- What an origin that lists everything names. An outcome: its validators are those we hold, so there is nothing to visit.
+INSERT INTO frontier (job_id, url, depth, reached, version_id, document_id, due_at, outcome, reason, by_settings,
+                      visited_at, batch)
+VALUES (:job, :url, :depth, TRUE, :version, :document, now(), :outcome, :reason, :by_settings,
+        CASE WHEN CAST(:outcome AS TEXT) IS NULL THEN NULL ELSE now() END, :batch)
+ON CONFLICT (job_id, url) DO NOTHING;
+
+-- name: frontier_urls
+SELECT url FROM frontier WHERE job_id = :job;
+
+-- name: held_versions
+-- What the base shows, as far as a quick check needs it.
+SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.etag, v.last_modified, v.signature, v.fetched_at
+  FROM versions v
+ WHERE v.source_id = :source AND v.born <= :base AND (v.died IS NULL OR v.died > :base) AND NOT v.pending;
+
+-- name: release_entry
+-- To be tried again, after a while.
+UPDATE frontier SET worker_id = NULL, attempts = attempts + 1, due_at = :due_at, reason = :reason, http_status = :status
+ WHERE job_id = :job AND url = :url;
+
+-- name: settle_entry
+UPDATE frontier
+   SET worker_id = NULL, outcome = :outcome, reason = :reason, http_status = :status, visited_at = now(), batch = :batch,
+       document_id = :document, by_settings = :by_settings, redirect_to = :redirect_to, renews = :renews, etag = :etag,
+       last_modified = :last_modified, raw_hash = :raw_hash, signature = :signature, links = :links
+ WHERE job_id = :job AND url = :url;
+
+-- name: unfinished
+-- Whether entries are left: reached ones, others; and when the next one is due.
+SELECT count(*) AS entries, COALESCE(sum(CASE WHEN reached THEN 1 ELSE 0 END), 0) AS reached, min(due_at) AS due_at
+  FROM (SELECT reached, due_at FROM frontier WHERE job_id = :job AND outcome IS NULL LIMIT 1000) AS open;
+
+-- name: skip_new_entries
+-- A limit was reached: what is not known yet stays out.
+UPDATE frontier SET outcome = 'skipped', reason = :reason, by_settings = TRUE, visited_at = now(), batch = :batch
+ WHERE job_id = :job AND outcome IS NULL AND worker_id IS NULL AND document_id IS NULL;
+
+-- name: frontier_exceptions
+SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reached, f.document_id, f.version_id, v.content_id,
+       d.lifecycle, d.since, d.missed_crawls, d.retry_count, d.verified_at
+  FROM frontier f
+  LEFT JOIN versions v ON v.id = f.version_id
+  LEFT JOIN documents d ON d.id = f.document_id
+ WHERE f.job_id = :job AND f.outcome IN ('moved', 'gone', 'failed', 'skipped')
+   AND (f.document_id IS NOT NULL OR f.redirect_to IS NOT NULL);
+
+-- name: unreached_documents
+-- Known documents that still answer, but that nothing leads to any more.
+SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reached, f.document_id, f.version_id, v.content_id,
+       d.lifecycle, d.since, d.missed_crawls, d.retry_count, d.verified_at
+  FROM frontier f
+  JOIN versions v ON v.id = f.version_id
+  JOIN documents d ON d.id = f.document_id
+ WHERE f.job_id = :job AND NOT f.reached AND f.outcome IN ('unchanged', 'changed');
+
+-- name: entry
+SELECT * FROM frontier WHERE job_id = :job AND url = :url;
+
+-- name: relabel_entry
+UPDATE frontier SET outcome = :outcome, reason = :reason, document_id = :document WHERE job_id = :job AND url = :url;
+
+-- name: ledger
+-- What the crawls that are still remembered made of a URL, the latest first.
+SELECT f.*, j.source_id, j.mode, j.status, s.name AS source_name, s.version AS source_version
+  FROM frontier f
+  JOIN crawl_jobs j ON j.id = f.job_id
+  JOIN sources s ON s.id = j.source_id AND s.removed_at IS NULL
+ WHERE f.url = :url
+ ORDER BY j.created_at DESC;
+
+-- name: finished_frontiers
+-- Jobs whose frontier is no longer the ledger of their source: a later full crawl has taken its place.
+SELECT j.id FROM crawl_jobs j
+ WHERE j.source_id = :source AND j.status IN ('completed', 'failed', 'cancelled')
+   AND EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id)
+   AND EXISTS (SELECT 1 FROM crawl_jobs later
+                WHERE later.source_id = j.source_id AND later.status = 'completed' AND later.created_at > j.created_at
+                  AND (later.mode <> 'failed' OR j.mode = 'failed'))
+   AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.job_id = j.id AND g.state IN ('building', 'held'));
+
+-- name: delete_entries
+DELETE FROM frontier WHERE id IN (SELECT id FROM frontier WHERE job_id = :job LIMIT :limit);

@@ -1,0 +1,114 @@
+-- name: insert_job
+-- The new job. No row: the source has a live one already.
+INSERT INTO crawl_jobs (id, source_id, payload, mode, priority, created_at, run_after, user_id)
+VALUES (:id, :source, :payload, :mode, :priority, now(), now(), :user)
+ON CONFLICT DO NOTHING
+RETURNING *;
+
+-- name: job
+SELECT * FROM crawl_jobs WHERE id = :id;
+
+-- name: jobs
+SELECT j.*, s.name AS source_name, s.version AS source_version
+  FROM crawl_jobs j JOIN sources s ON s.id = j.source_id
+ WHERE s.removed_at IS NULL
+ ORDER BY j.created_at DESC
+ LIMIT :limit;
+
+-- name: last_job
+SELECT * FROM crawl_jobs WHERE source_id = :source ORDER BY created_at DESC, id DESC LIMIT 1;
+
+-- name: join_job
+-- A request that meets a waiting job joins it.
+UPDATE crawl_jobs SET mode = :mode, priority = :priority WHERE id = :id AND status = 'pending' RETURNING *;
+
+-- name: ask_again
+-- A request that meets a running job is remembered: another crawl follows.
+UPDATE crawl_jobs SET again = :mode WHERE id = :id AND status = 'processing' RETURNING *;
+
+-- name: enter_job
+-- A worker that claimed a job, or joins it, gets a row of its own.
+INSERT INTO job_workers (id, job_id, name, host, pid, process_started, attempt, joined_at, last_heartbeat)
+VALUES (:id, :job, :name, :host, :pid, :process_started, :attempt, now(), now());
+
+-- name: leave_job
+-- Its leases lapse with the row.
+DELETE FROM job_workers WHERE id = :id;
+
+-- name: hand_back
+-- A job that nobody walks any more waits for the next worker. Handing back does not count as a failure.
+UPDATE crawl_jobs SET status = 'pending', run_after = now()
+ WHERE id = :job AND status = 'processing' AND NOT EXISTS (SELECT 1 FROM job_workers WHERE job_id = :job);
+
+-- name: workers_of_job
+SELECT * FROM job_workers WHERE job_id = :job ORDER BY joined_at;
+
+-- name: workers_on_host
+SELECT * FROM job_workers WHERE host = :host ORDER BY joined_at;
+
+-- name: silent_workers
+SELECT * FROM job_workers WHERE last_heartbeat < ago(:seconds) ORDER BY last_heartbeat LIMIT :limit;
+
+-- name: reap_job
+-- Back to pending, or failed when its retries are spent. Touches no row while somebody walks it.
+UPDATE crawl_jobs
+   SET status = CASE WHEN retry_count < max_retries THEN 'pending' ELSE 'failed' END,
+       error_message = CASE WHEN retry_count < max_retries THEN error_message ELSE 'worker timed out' END,
+       completed_at = CASE WHEN retry_count < max_retries THEN NULL ELSE now() END,
+       retry_count = CASE WHEN retry_count < max_retries THEN retry_count + 1 ELSE retry_count END
+ WHERE id = :job AND status = 'processing' AND NOT EXISTS (SELECT 1 FROM job_workers WHERE job_id = :job)
+RETURNING *;
+
+-- name: heartbeat
+-- Touches no row when the worker was reaped.
+UPDATE job_workers SET beats = beats + 1, last_heartbeat = now() WHERE id = :worker;
+
+-- name: job_heartbeat
+UPDATE crawl_jobs SET last_heartbeat = now() WHERE id = :job AND status = 'processing';
+
+-- name: begin_generation
+UPDATE crawl_jobs SET generation = :generation, discovered = :discovered, mode = :mode
+ WHERE id = :id AND generation IS NULL;
+
+-- name: mark_listed
+UPDATE crawl_jobs SET listed = TRUE, lists_everything = :lists_everything, unlisted = :unlisted WHERE id = :id;
+
+-- name: mark_limited
+UPDATE crawl_jobs SET limited = TRUE WHERE id = :id AND NOT limited;
+
+-- name: count_batch
+-- The last statement of a batch: it numbers it. No row: the job was ended meanwhile, and nothing of the batch is true.
+UPDATE crawl_jobs
+   SET batch = batch + 1, retry_count = 0, last_heartbeat = now(), discovered = discovered + :discovered,
+       n_new = n_new + :new, n_changed = n_changed + :changed, n_unchanged = n_unchanged + :unchanged,
+       n_moved = n_moved + :moved, n_gone = n_gone + :gone, n_failed = n_failed + :failed,
+       n_skipped = n_skipped + :skipped, bytes = bytes + :bytes,
+       current_depth = CASE WHEN :depth > current_depth THEN :depth ELSE current_depth END
+ WHERE id = :job AND status IN ('processing', 'paused')
+RETURNING *;
+
+-- name: complete_job
+UPDATE crawl_jobs
+   SET status = 'completed', completed_at = now(), held = :held, progress_percentage = 100, error_message = NULL,
+       n_new = :new, n_changed = :changed, n_unchanged = :unchanged, n_moved = :moved, n_gone = :gone,
+       n_failed = :failed, n_skipped = :skipped
+ WHERE id = :id AND status = 'processing';
+
+-- name: fail_job
+UPDATE crawl_jobs SET status = 'failed', completed_at = now(), error_message = :error
+ WHERE id = :id AND status IN ('pending', 'processing');
+
+-- name: cancel_job
+UPDATE crawl_jobs SET status = 'cancelled', completed_at = now()
+ WHERE id = :id AND status IN ('pending', 'processing', 'paused');
+
+-- name: pause_job
+UPDATE crawl_jobs SET status = 'paused' WHERE id = :id AND status IN ('pending', 'processing');
+
+-- name: resume_job
+UPDATE crawl_jobs SET status = 'pending', run_after = now() WHERE id = :id AND status = 'paused';
+
+-- name: ledger_job
+-- The last crawl that visited everything, whose frontier is the ledger.
+SELECT * FROM crawl_jobs WHERE source_id = :source AND status = 'completed' AND mode <> 'failed'
+ ORDER BY created_at DESC, id DESC LIMIT 1;

@@ -1,0 +1,49 @@
+-- name: insert_source
+-- The new source's id. No row: the name, or the root, is taken.
+INSERT INTO sources (id, name, version, kind, root, settings, created_at)
+VALUES (:id, :name, :version, :kind, :root, :settings, now())
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: source
+SELECT * FROM sources WHERE id = :id AND removed_at IS NULL;
+
+-- name: source_by_label
+SELECT * FROM sources WHERE name = :name AND version = :version AND removed_at IS NULL;
+
+-- name: source_by_root
+SELECT * FROM sources WHERE root = :root AND version = :version AND removed_at IS NULL;
+
+-- name: sources
+SELECT * FROM sources WHERE removed_at IS NULL ORDER BY name, version;
+
+-- name: take_generation_number
+UPDATE sources SET next_generation = next_generation + 1 WHERE id = :id RETURNING next_generation - 1 AS number;
+
+-- name: point_source
+UPDATE sources SET active_generation = :generation WHERE id = :id;
+
+-- name: set_source_settings
+UPDATE sources SET settings = :settings WHERE id = :id;
+
+-- name: pause_schedule
+UPDATE sources SET schedule_paused_at = now() WHERE id = :id AND schedule_paused_at IS NULL;
+
+-- name: unpause_schedule
+UPDATE sources SET schedule_paused_at = NULL WHERE id = :id AND schedule_paused_at IS NOT NULL;
+
+-- name: hide_source
+-- Its name and root are free at once.
+UPDATE sources SET removed_at = now(), active_generation = NULL WHERE id = :id AND removed_at IS NULL;
+
+-- name: hidden_sources
+SELECT id FROM sources WHERE removed_at IS NOT NULL ORDER BY removed_at LIMIT :limit;
+
+-- name: delete_source
+DELETE FROM sources WHERE id = :id;
+
+-- name: delete_generations_of_source
+DELETE FROM generations WHERE source_id = :source;
+
+-- name: delete_jobs_of_source
+DELETE FROM crawl_jobs WHERE source_id = :source;

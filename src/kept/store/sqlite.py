@@ -1,0 +1,278 @@
+"""SQLite, through apsw: one file, one short writer at a time, readers that never wait.
+
+A connection belongs to one thread of its own, so that a statement that takes long does not keep the process
+from anything else. Writing begins IMMEDIATE: a transaction that turns into a writer half-way would be refused
+at once, whatever the busy timeout.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+
+from kept.errors import KeptError, NoSuchThing, StoreDamaged, StoreError, StoreFull, StoreUnreachable
+from kept.store.database import Row, statements
+from kept.store.migrations import Migration, check_not_newer, migrations, pending
+
+T = TypeVar("T")
+
+BUSY_SECONDS = 120  # outlasts the longest activation
+WAL_BYTES = 64 * 1024 * 1024
+READERS = 8
+
+
+class SqliteDatabase:
+    """One SQLite file, open for one writer and several readers."""
+
+    backend = "sqlite"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._writer: _Thread | None = None
+        self._writing = asyncio.Lock()
+        self._idle: list[_Thread] = []
+        self._reading = asyncio.Semaphore(READERS)
+
+    @classmethod
+    async def open(cls, path: str, *, create: bool = True) -> "SqliteDatabase":
+        there = os.path.exists(path)
+        if not there and not create:
+            raise NoSuchThing(f"There is no database at {path} yet. 'kept add ROOT' makes it.")
+        if not there:
+            try:
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreUnreachable(
+                    f"The folder for the database {path} cannot be made: {error.strerror}."
+                ) from None
+        database = cls(path)
+        try:
+            await database._migrate()
+        except BaseException:
+            await database.close()
+            raise
+        return database
+
+    @asynccontextmanager
+    async def transaction(self, *, durable: bool = False) -> AsyncIterator["SqliteConnection"]:
+        async with self._writing:
+            thread = self._writer = self._writer or self._connect(writer=True)
+            # NORMAL keeps the file sound through a power cut but may lose the last commits; FULL keeps this one too.
+            await thread.run(_execute, f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            try:
+                # Cancelled while it waits for another process, it still gets the lock, and has to give it back.
+                await thread.run(_execute, "BEGIN IMMEDIATE")
+                yield SqliteConnection(thread)
+                await thread.run(_execute, "COMMIT")
+            except BaseException:
+                await asyncio.shield(thread.run(_roll_back))
+                raise
+            await thread.run(_restart_wal)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator["SqliteConnection"]:
+        async with self._reading:
+            thread = self._idle.pop() if self._idle else self._connect()
+            try:
+                await thread.run(_execute, "BEGIN")
+                yield SqliteConnection(thread)
+            finally:
+                self._idle.append(thread)  # the next to take it comes after what its thread has to do first
+                await asyncio.shield(thread.run(_roll_back))
+
+    async def close(self) -> None:
+        for thread in [*self._idle, *([self._writer] if self._writer else [])]:
+            await thread.close()
+        self._idle, self._writer = [], None
+
+    def _connect(self, *, writer: bool = False) -> "_Thread":
+        return _Thread(lambda: _open(self.path, writer=writer))
+
+    async def _migrate(self) -> None:
+        known = migrations(self.backend)
+        async with self.snapshot() as connection:
+            applied = await connection.thread.run(_applied)
+        check_not_newer(applied, known, self.path)
+        if not pending(applied, known):
+            return
+        async with self.transaction(durable=True) as connection:  # whoever came first has done it
+            for migration in pending(await connection.thread.run(_applied), known):
+                await connection.thread.run(_migrate, migration)
+
+
+class SqliteConnection:
+    """Runs named statements on one connection, in that connection's thread."""
+
+    def __init__(self, thread: "_Thread") -> None:
+        self.thread = thread
+        self._statements = statements(SqliteDatabase.backend)
+
+    async def all(self, name: str, /, **values: Any) -> list[Row]:
+        return await self.thread.run(_fetch, self._statements[name], values)
+
+    async def one(self, name: str, /, **values: Any) -> Row | None:
+        rows = await self.all(name, **values)
+        return rows[0] if rows else None
+
+    async def run(self, name: str, /, **values: Any) -> int:
+        return await self.thread.run(_run, self._statements[name], values)
+
+    async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
+        return await self.thread.run(_run_many, self._statements[name], rows)
+
+    def full_text(self, terms: Sequence[str], *, every: bool, without: Sequence[str] = ()) -> str:
+        wanted = (" AND " if every else " OR ").join(map(_phrase, terms))
+        return " NOT ".join([f"({wanted})", *map(_phrase, without)])
+
+
+class _Thread:
+    """A connection and the one thread that uses it."""
+
+    def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
+        self._connect = connect
+        self._connection: apsw.Connection | None = None
+        self._executor = ThreadPoolExecutor(1, "sqlite")
+
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._do, work, arguments)
+
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._executor, self._close)
+        self._executor.shutdown(wait=False)
+
+    def _do(self, work: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            return work(self._connection, *arguments)
+        except apsw.Error as error:
+            translated = _translated(error)
+            if translated is None:
+                raise
+            raise translated from error
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+# What a connection's thread does.
+
+
+def _open(path: str, *, writer: bool) -> apsw.Connection:
+    connection = apsw.Connection(path, statementcachesize=200)
+    connection.set_busy_timeout(BUSY_SECONDS * 1000)
+    connection.convert_binding = _bind
+    connection.create_scalar_function("now", lambda *_: _time_ago(0.0), 0)
+    connection.create_scalar_function("ago", lambda *seconds: _time_ago(float(seconds[0] or 0)), 1)
+    _execute(connection, "PRAGMA foreign_keys = ON")
+    _execute(connection, "PRAGMA cache_size = -32768")
+    _execute(connection, "PRAGMA temp_store = MEMORY")
+    if writer:
+        _execute(connection, "PRAGMA journal_mode = WAL")
+    else:
+        _execute(connection, "PRAGMA query_only = ON")
+    return connection
+
+
+def _execute(connection: apsw.Connection, sql: str) -> None:
+    for _ in connection.execute(sql):
+        pass
+
+
+def _fetch(connection: apsw.Connection, sql: str, values: Mapping[str, Any]) -> list[Row]:
+    cursor = connection.execute(sql, values)
+    first = next(cursor, None)
+    if first is None:
+        return []
+    names = [column[0] for column in cursor.get_description()]
+    return [dict(zip(names, row, strict=True)) for row in (first, *cursor)]
+
+
+def _run(connection: apsw.Connection, sql: str, values: Mapping[str, Any]) -> int:
+    for _ in connection.execute(sql, values):
+        pass
+    return connection.changes()
+
+
+def _run_many(connection: apsw.Connection, sql: str, rows: Iterable[Mapping[str, Any]]) -> int:
+    before = connection.total_changes()
+    for _ in connection.executemany(sql, rows):
+        pass
+    return connection.total_changes() - before
+
+
+def _phrase(term: str) -> str:
+    return '"' + term.replace('"', '""') + '"'
+
+
+def _roll_back(connection: apsw.Connection) -> None:
+    if connection.in_transaction:
+        _execute(connection, "ROLLBACK")
+
+
+def _restart_wal(connection: apsw.Connection) -> None:
+    """Under steady readers the log never restarts by itself: make it, once it has grown large."""
+    try:
+        if os.stat(f"{connection.filename}-wal").st_size > WAL_BYTES:
+            connection.set_busy_timeout(1000)
+            _execute(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+    except (apsw.BusyError, FileNotFoundError):
+        pass  # a reader is in the way: the next commit tries again
+    finally:
+        connection.set_busy_timeout(BUSY_SECONDS * 1000)
+
+
+def _applied(connection: apsw.Connection) -> list[int]:
+    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'").fetchall():
+        if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
+            raise StoreDamaged(f"{connection.filename} is a SQLite database, but not one of Kept's. Name another file.")
+        return []
+    return [row[0] for row in connection.execute("SELECT number FROM migrations ORDER BY number")]
+
+
+def _migrate(connection: apsw.Connection, migration: Migration) -> None:
+    for statement in migration.statements:
+        _execute(connection, statement)
+    connection.execute("INSERT INTO migrations VALUES (?, ?, now())", (migration.number, migration.name))
+
+
+def _time_ago(seconds: float) -> str:
+    """A moment as fixed-width text, so that texts compare as moments do."""
+    return (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="microseconds")
+
+
+def _bind(_cursor: apsw.Cursor, _number: int, value: object) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    if isinstance(value, (list, tuple)):
+        return json.dumps(value)
+    raise TypeError(f"SQLite cannot store a {type(value).__name__}")
+
+
+def _translated(error: apsw.Error) -> KeptError | None:
+    """What the person is told; None for a mistake of our own, which stays as it is."""
+    again = "and run the same command again: it goes on where it was."
+    match error:
+        case apsw.FullError():
+            return StoreFull(f"There is no room left for the database. Free some space {again}")
+        case apsw.IOError():
+            return StoreFull(f"The disk of the database answers with an error ({error}). Mend it {again}")
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreUnreachable(f"Another process has kept the database locked for {BUSY_SECONDS} s. Try again later.")
+        case apsw.NotADBError() | apsw.CorruptError():
+            return StoreDamaged(f"The file is not a sound database ({error}). Restore a backup, or name another file.")
+        case apsw.CantOpenError() | apsw.PermissionsError() | apsw.ReadOnlyError() | apsw.AuthError():
+            return StoreUnreachable(f"The database cannot be opened ({error}). Check its path and its permissions.")
+        case apsw.InterruptError() | apsw.NoMemError():
+            return StoreError(f"SQLite stopped: {error}.")
+        case _:
+            return None

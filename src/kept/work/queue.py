@@ -1,0 +1,85 @@
+"""The rules of waiting: how requests for crawls become jobs, and how people steer them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kept.crawl import activate
+from kept.errors import NeedsDecision, NoSuchThing
+from kept.model.ids import new_id
+from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.store import jobs, sources
+from kept.store.database import Connection, Database
+
+_WIDTH = [CrawlMode.FAILED, CrawlMode.REFRESH, CrawlMode.FULL]
+
+
+async def request(
+    db: Database,
+    source_id: str,
+    *,
+    mode: CrawlMode = CrawlMode.REFRESH,
+    priority: int = 0,
+    payload: Mapping[str, Any] | None = None,
+) -> CrawlJob:
+    """A live job that will do what is asked: a new one, the one that waits, or one that runs and will be followed."""
+    async with db.transaction(durable=True) as tx:
+        await sources.unpause_schedule(tx, source_id)
+        job = await jobs.insert(tx, id=new_id(), source=source_id, mode=mode, priority=priority, payload=payload)
+        return job or await _join(tx, source_id, mode, priority)
+
+
+async def pause(db: Database, job_id: str) -> CrawlJob:
+    """Its workers stop after the batch at hand; its frontier waits."""
+    async with db.transaction(durable=True) as tx:
+        if not await jobs.pause(tx, job_id):
+            raise await _refusal(tx, job_id, "paused")
+        return await _job(tx, job_id)
+
+
+async def resume(db: Database, job_id: str) -> CrawlJob:
+    """It goes on from its open entries as soon as a worker is free."""
+    async with db.transaction(durable=True) as tx:
+        if not await jobs.resume(tx, job_id):
+            raise await _refusal(tx, job_id, "resumed")
+        return await _job(tx, job_id)
+
+
+async def cancel(db: Database, job_id: str) -> CrawlJob:
+    """It ends, and what it built is given up; what is active stays."""
+    async with db.transaction(durable=True) as tx:
+        job = await _job(tx, job_id)
+        source = await sources.lock(tx, job.source_id)
+        if not await jobs.cancel(tx, job_id):
+            raise await _refusal(tx, job_id, "cancelled")
+        if source:
+            await activate.abandon(tx, source, "its job was cancelled", job=job_id)
+        return await _job(tx, job_id)
+
+
+async def _join(tx: Connection, source_id: str, mode: CrawlMode, priority: int) -> CrawlJob:
+    live = await jobs.live(tx, source_id)
+    assert live is not None, "only a live job keeps another from being inserted"
+    match live.status:
+        case JobStatus.PENDING:
+            joined = await jobs.join(tx, live.id, mode=_wider(live.mode, mode), priority=max(live.priority, priority))
+            return joined or live
+        case JobStatus.PROCESSING:
+            return await jobs.ask_again(tx, live.id, _wider(live.again, mode)) or live
+        case _:
+            raise NeedsDecision(f"The crawl of this source is paused (job {live.id}). Resume it, or cancel it first.")
+
+
+async def _job(tx: Connection, job_id: str) -> CrawlJob:
+    job = await jobs.get(tx, job_id)
+    if job is None:
+        raise NoSuchThing(f"There is no job {job_id}. 'kept jobs' lists them.")
+    return job
+
+
+async def _refusal(tx: Connection, job_id: str, what: str) -> NeedsDecision:
+    job = await _job(tx, job_id)
+    return NeedsDecision(f"Job {job_id} is {job.status}: it cannot be {what}.")
+
+
+def _wider(one: CrawlMode | None, other: CrawlMode) -> CrawlMode:
+    return other if one is None else max(one, other, key=_WIDTH.index)

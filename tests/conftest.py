@@ -1,0 +1,96 @@
+"""What every test can ask for, and how the run reports itself.
+
+- `database_url`: a fresh, empty database; each test that asks runs on SQLite and on PostgreSQL.
+- `postgres_server`: the server behind it, to stop and start.
+- The header shows Hypothesis's seed; the last line shows what was skipped. With KEPT_TEST_ALL=1 a skip is a failure.
+"""
+
+import os
+import secrets
+from collections import defaultdict
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+from tests.postgres import PostgresServer
+
+ALL = os.environ.get("KEPT_TEST_ALL") == "1"
+SEED = os.environ.setdefault("KEPT_TEST_SEED", str(secrets.randbelow(2**32)))  # the workers inherit it
+
+# Not Hypothesis's own profile for CI: that one tries the same examples every time.
+hypothesis.settings.register_profile("kept", hypothesis.settings.get_profile("default"), deadline=None, print_blob=True)
+hypothesis.settings.load_profile("kept")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    server = PostgresServer(os.environ.get("KEPT_TEST_POSTGRES"))
+    try:
+        if not os.environ.get("KEPT_TEST_POSTGRES"):
+            server.start()
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/kept.db"
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    url = server.create_database()
+    yield url
+    server.drop_database(url)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = SEED
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"hypothesis seed: {config.option.hypothesis_seed} (name it in KEPT_TEST_SEED to repeat it)"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if ALL and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"KEPT_TEST_ALL=1 lets no test be skipped. This one was: {_reason(report)}"
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    where_and_why = report.longrepr
+    why = where_and_why[-1] if isinstance(where_and_why, tuple | list) else str(where_and_why)
+    return str(why).removeprefix("Skipped: ")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Says, on the last line of the run, what was skipped."""
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(config, "workerinput"):
+        return
+    tests_by_reason = defaultdict(list)
+    for report in reporter.stats.get("skipped", []):
+        tests_by_reason[_reason(report)].append(report.nodeid)
+    skipped = "; ".join(f"{', '.join(tests)} ({reason})" for reason, tests in tests_by_reason.items())
+    reporter.write_line(f"Skipped: {skipped or 'nothing'}.")

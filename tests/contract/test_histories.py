@@ -1,0 +1,718 @@
+"""Random histories: whatever happens to a source, in whatever order, it is as promised after every step.
+
+Two sources that share contents are crawled, cut short, held, rolled back, cleaned up and removed, while their sites
+change under them. ``tests.contract.promises`` says in plain Python what must be true; here it is compared with the
+store: every retained generation, every lifecycle, the ledger, and what search finds.
+
+``KEPT_TEST_LONG=1`` tries many more.
+"""
+
+import asyncio
+import itertools
+import json
+import os
+import zlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache, partial
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import apsw
+import psycopg
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from structlog.testing import capture_logs
+
+from kept import service
+from kept.crawl import activate
+from kept.crawl.engine import Walk
+from kept.crawl.sweep import Rules
+from kept.errors import NeedsDecision, NoSuchThing, SourceUnavailable
+from kept.extract.sections import SectionData, SectionRules, content_of
+from kept.model.document import Content, Reading
+from kept.model.frontier import Entry, Listed, Unlisted, Visit
+from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.source import Limits, Scope, Source, SourceKind, SourceSettings
+from kept.store import documents, sections, sources
+from kept.store.database import Database, open_database
+from kept.upkeep.gc import Retention, collect
+from kept.work import queue
+from kept.work.worker import work_on
+from tests.contract.promises import Crawl, Promised, World, read
+from tests.given import Page, Site, a_source
+
+LONG = os.environ.get("KEPT_TEST_LONG") == "1"
+PAGES = 11  # of a site, its root included
+EXAMPLES = itertools.count(1)
+
+RULES = [
+    Rules(),
+    Rules(brake_documents=1),  # easily alarmed
+    Rules(brake_share=1.0),  # hardly ever
+]
+
+
+def test_every_history_keeps_every_promise(database_url: str) -> None:
+    steps = settings(
+        max_examples=800 if LONG else 40,
+        stateful_step_count=30 if LONG else 15,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    with capture_logs():
+        run_state_machine_as_test(partial(Histories, database_url), settings=steps)
+
+
+# What a site is, and how it changes ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Script:
+    """A page as the history writes it."""
+
+    text: str
+    links: set[str] = field(default_factory=set)
+    state: str = "page"  # or gone, fails, refused, or the URL it redirects to
+    tagged: bool = True
+    edition: int = 0  # of its validators
+
+    def page(self) -> Page:
+        links = tuple(sorted(self.links))
+        tag = f'"{zlib.crc32(repr((self.text, links, self.edition)).encode())}"' if self.tagged else None
+        match self.state:
+            case "page":
+                return Page(text=self.text, links=links, tag=tag)
+            case "gone":
+                return Page(gone=True)
+            case "fails":
+                return Page(text=self.text, links=links, tag=tag, error="500")
+            case "refused":
+                return Page(text=self.text, links=links, tag=tag, refused="robots.txt")
+            case url:
+                return Page(redirect=url)
+
+
+class Writer:
+    """Changes a site, one small edit at a time."""
+
+    def __init__(self, salt: str, root: str, *, lists_everything: bool) -> None:
+        self.salt = salt
+        self.lists_everything = lists_everything
+        self.root = root
+        self.urls = [
+            root if index == 0 and not lists_everything else f"{root}{'ab'[index % 2]}/{index}"
+            for index in range(PAGES)
+        ]
+        self.pages = {url: Script(text=self.text(index), state="gone") for index, url in enumerate(self.urls)}
+        self.excluded: set[str] = set()
+        self.unlisted: str | None = None
+        self.most: int | None = None
+        self._fresh = itertools.count()
+
+    def text(self, number: int) -> str:
+        """The first few are too short to tell pages apart by them, the others are not. Each has one or more sections."""
+        words = f"{self.salt} subject{number}"
+        return words if number < 2 else "|".join([f"{words} {'and much more about it ' * 3}"] * (1 + number % 3))
+
+    def begin(self, count: int, *, chained: bool) -> None:
+        """A site of so many pages, all named by the root, or each by the one before it."""
+        for index, url in enumerate(self.urls[: count + 1]):
+            self.pages[url].state = "page"
+            if index:
+                self.pages[self.urls[index - 1 if chained else 0]].links.add(url)
+
+    def world(self) -> World:
+        return World(
+            root=self.root,
+            pages={url: script.page() for url, script in self.pages.items()},
+            lists_everything=self.lists_everything,
+            excluded=frozenset(self.excluded),
+            unlisted=self.unlisted,
+            most=self.most,
+        )
+
+    def edit(self, kind: str, at: int, to: int) -> None:
+        here, there = self.pages[self.urls[at]], self.pages[self.urls[to]]
+        some = [self.pages[self.urls[(at + step) % PAGES]] for step in range(1 + to // 2)]
+        match kind:
+            case "write":
+                here.text, here.state = self.text(to), "page"
+            case "write something new":
+                here.text, here.state = f"{self.text(2)} {next(self._fresh)}", "page"
+            case "add":
+                here.state = "page"
+                there.links.add(self.urls[at])
+            case "link":
+                here.links.add(self.urls[to])
+            case "unlink":
+                here.links.discard(self.urls[to])
+            case "orphan":
+                for script in self.pages.values():
+                    script.links.discard(self.urls[at])
+            case "take away" | "fail" | "refuse":
+                here.state = {"take away": "gone", "fail": "fails", "refuse": "refused"}[kind]
+            case "mend":
+                here.state = "page"
+            case "redirect" if not self.lists_everything:
+                here.state = self.urls[to]
+            case "move" if at != to:
+                there.text, there.state, here.state = here.text, "page", "gone"
+                self._relink(self.urls[at], self.urls[to])
+            case "move and redirect" if at != to and not self.lists_everything:
+                there.text, there.state, here.state = here.text, "page", self.urls[to]
+                self._relink(self.urls[at], self.urls[to])
+            case "swap":
+                here.text, there.text = there.text, here.text
+            case "copy":
+                there.text, there.state = here.text, "page"
+                here.links.add(self.urls[to])
+            case "tag":
+                here.tagged = not here.tagged
+            case "touch":
+                here.edition += 1
+            case "exclude":
+                self.excluded ^= {self.urls[at]}
+            case "unlist":
+                self.unlisted = None if self.unlisted else f"{self.root}{'ab'[at % 2]}/"
+            case "limit":
+                self.most = None if self.most else to + 1
+            case "take many away":
+                for script in some:
+                    script.state = "gone"
+            case "fail many":
+                for script in some:
+                    script.state = "fails"
+            case "orphan many":
+                for script in self.pages.values():
+                    script.links -= {url for url in self.urls if self.pages[url] in some}
+            case "mend all":
+                for script in self.pages.values():
+                    script.state = "page"
+                    self.pages[self.urls[0]].links |= set(self.urls[1:])
+            case _:
+                pass
+
+    def _relink(self, old: str, new: str) -> None:
+        for script in self.pages.values():
+            if old in script.links:
+                script.links = script.links - {old} | {new}
+
+
+EDITS = [
+    "write", "write", "write something new", "write something new", "add", "add", "add", "link", "unlink", "orphan",
+    "take away", "take away", "fail", "refuse", "mend", "mend", "redirect", "redirect", "redirect", "move", "move",
+    "move and redirect", "move and redirect", "swap", "copy", "tag", "touch", "exclude", "unlist", "limit",
+    "take many away", "fail many", "orphan many", "mend all",
+]  # fmt: skip
+
+Edit = tuple[str, int, int]  # what, where, and where to
+
+edit = st.tuples(st.sampled_from(EDITS), st.integers(0, PAGES - 1), st.integers(0, PAGES - 1))
+some_edits = st.lists(edit, min_size=1, max_size=6)
+few_edits = st.lists(edit, max_size=2)
+
+Cut = tuple[str, int]  # how, and after how many visits
+
+cuts = st.one_of(
+    st.none(),
+    st.none(),
+    st.tuples(st.sampled_from(["stop", "pause", "kill", "cancel", "unavailable"]), st.integers(0, 8)),
+)
+"""How a crawl is cut short; mostly it is not."""
+
+SIDE = st.integers(0, 1)
+
+
+@dataclass
+class CutSite(Site):
+    """A scripted site that can be cut off in the middle of a crawl."""
+
+    cannot_list: str | None = None
+    cut_after: int | None = None
+    cut: Callable[[], Awaitable[None]] | None = None
+    was_cut: bool = False
+
+    async def open(self) -> None:
+        await self._maybe_cut()
+
+    async def list(self) -> Any:
+        if self.cannot_list:
+            yield Unlisted(url=self.cannot_list, reason="cannot be listed")
+        async for one in super().list():
+            if isinstance(one, Listed) and self.lists_everything and self.cannot_list:
+                if one.url.startswith(self.cannot_list):
+                    continue
+            yield one
+
+    async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
+        visit = await super().visit(entry, conditional=conditional)
+        await self._maybe_cut()
+        return visit
+
+    async def _maybe_cut(self) -> None:
+        if self.cut and not self.was_cut and self.cut_after == len(self.visits):
+            self.was_cut = True
+            await self.cut()
+
+
+@cache
+def content(text: str) -> Content:
+    """A page's sections are parted by bars."""
+    first, *others = text.split("|")
+    tree = SectionData(content=first)
+    for number, part in enumerate(others):
+        tree.children.append(SectionData(heading=f"Part {number}", level=1, anchor=f"part-{number}", content=part))
+    return content_of("", text, tree, SectionRules())
+
+
+async def read_page(signature: str, body: bytes, content_type: str, url: str) -> Reading:
+    text, *links = body.decode().split("\n")
+    return Reading(content=content(read(text, signature)), links=tuple(link for link in links if link))
+
+
+# The machine ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Side:
+    """One source: what happens to it, and what it is promised."""
+
+    source: Source
+    writer: Writer
+    promised: Promised = field(default_factory=Promised)
+    ids: dict[int, str] = field(default_factory=dict)  # what the store calls our documents
+    live: "Live | None" = None
+    latest: str | None = None  # the job whose frontier is the ledger
+    numbers: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Live:
+    """A crawl that was cut short and can go on."""
+
+    job: str
+    crawl: Crawl
+    rules: Rules
+
+
+class Histories(RuleBasedStateMachine):
+    def __init__(self, database_url: str) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.db: Database = self.run(open_database(database_url))
+        self.raw = Raw(database_url)
+        self.salt = f"example{next(EXAMPLES)}"
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.sides: list[Side] = []
+
+    def run(self, work: Any) -> Any:
+        return self.runner.run(work)
+
+    @initialize(
+        second=st.sampled_from([SourceKind.WEB, SourceKind.FOLDER]), count=st.integers(0, 10), chained=st.booleans()
+    )
+    def add_two_sources(self, second: SourceKind, count: int, chained: bool) -> None:
+        for kind in (SourceKind.WEB, second):
+            self.sides.append(self.run(self.add(kind, len(self.sides))))
+            self.sides[-1].writer.begin(count, chained=chained)
+
+    async def add(self, kind: SourceKind, index: int) -> Side:
+        name = f"{self.salt}-{index}"
+        root = f"file:///{name}/" if kind is SourceKind.FOLDER else f"https://{name}.test/"
+        writer = Writer(self.salt, root, lists_everything=kind is SourceKind.FOLDER)
+        return Side(source=await a_source(self.db, name, root=root, kind=kind), writer=writer)
+
+    # What can happen
+
+    @rule(at=SIDE, changes=some_edits, rules=st.sampled_from(RULES))
+    def refresh(self, at: int, changes: list[Edit], rules: Rules) -> None:
+        self.crawl(at, changes, CrawlMode.REFRESH, "1", 1, rules, None)
+
+    @rule(at=SIDE, changes=few_edits, days=st.integers(2, 8))
+    def refresh_later(self, at: int, changes: list[Edit], days: int) -> None:
+        self.crawl(at, changes, CrawlMode.REFRESH, "1", 24 * days, RULES[0], None)
+
+    @rule(at=SIDE, changes=few_edits, mode=st.sampled_from(CrawlMode), signature=st.sampled_from("1123"), cut=cuts)
+    def crawl_in_another_way(
+        self, at: int, changes: list[Edit], mode: CrawlMode, signature: str, cut: Cut | None
+    ) -> None:
+        self.crawl(at, changes, mode, signature, 1, RULES[0], cut)
+
+    @rule(at=SIDE, broken=some_edits, mended=few_edits)
+    def break_and_repair(self, at: int, broken: list[Edit], mended: list[Edit]) -> None:
+        self.crawl(at, broken, CrawlMode.REFRESH, "1", 1, RULES[-1], None)
+        self.everything_is_as_promised()
+        self.crawl(at, mended, CrawlMode.FAILED, "1", 1, RULES[-1], None)
+
+    def crawl(
+        self, at: int, changes: list[Edit], mode: CrawlMode, signature: str, hours: int, rules: Rules, cut: Cut | None
+    ) -> None:
+        side = self.sides[at]
+        if side.live:
+            self.run(self.go_on(side, cut))
+            return
+        for change in changes:
+            side.writer.edit(*change)
+        self.now += timedelta(hours=hours)
+        self.run(self.crawl_side(side, mode, signature, rules, cut))
+
+    @precondition(lambda self: any(side.live for side in self.sides))
+    @rule(cut=cuts, cancelled=st.booleans())
+    def go_on_or_cancel(self, cut: Cut | None, cancelled: bool) -> None:
+        for side in self.sides:
+            if side.live and cancelled:
+                self.run(queue.cancel(self.db, side.live.job))
+                side.promised.give_up(side.live.crawl)
+                side.live = None
+            elif side.live:
+                self.run(self.go_on(side, cut))
+
+    @precondition(lambda self: any(side.promised.held for side in self.sides))
+    @rule(days=st.integers(0, 8), wanted=st.booleans())
+    def decide_about_what_is_held(self, days: int, wanted: bool) -> None:
+        self.now += timedelta(days=days)
+        for side in self.sides:
+            if side.promised.held and wanted:
+                number = self.run(activate.activate_held(self.db, side.source.id, RULES[0], now=self.now))
+                side.promised.activate_held(self.now, RULES[0])
+                assert number == side.promised.active
+            elif side.promised.held:
+                self.run(activate.discard_held(self.db, side.source.id))
+                side.promised.discard_held()
+
+    @rule(
+        at=SIDE,
+        what=st.sampled_from(["roll back"] * 3 + ["roll back to nothing", "decide about nothing", "remove"]),
+        back=st.integers(0, 4),
+    )
+    def intervene(self, at: int, what: str, back: int) -> None:
+        side = self.sides[at]
+        shown = [one.number for one in side.promised.generations.values() if one.state in ("active", "retired")]
+        match what:
+            case "roll back" if shown:
+                target = shown[-1 - back % len(shown)]
+                if side.live:
+                    with pytest.raises(NeedsDecision):
+                        self.run(activate.roll_back(self.db, side.source.id, target))
+                else:
+                    self.run(activate.roll_back(self.db, side.source.id, target))
+                    side.promised.roll_back(target)
+            case "roll back to nothing" if not side.live:
+                never_shown = side.promised.held.number if side.promised.held else 99
+                with pytest.raises(NoSuchThing):
+                    self.run(activate.roll_back(self.db, side.source.id, never_shown))
+            case "decide about nothing" if not side.promised.held:
+                with pytest.raises(NoSuchThing):
+                    self.run(activate.activate_held(self.db, side.source.id, RULES[0], now=self.now))
+                with pytest.raises(NoSuchThing):
+                    self.run(activate.discard_held(self.db, side.source.id))
+            case "remove":
+                self.run(service.remove_source(self.db, side.source.label))
+                kind = [SourceKind.WEB, SourceKind.FOLDER][back % 2]
+                self.sides[at] = self.run(self.add(kind, at))
+                self.sides[at].writer.begin(5, chained=False)
+
+    @rule(keep=st.integers(1, 4), young=st.booleans())
+    def clean_up(self, keep: int, young: bool) -> None:
+        younger_than = timedelta(days=30 if young else 0)
+        self.run(collect(self.db, Retention(generations=keep, younger_than=younger_than)))
+        for side in self.sides:
+            side.promised.collect(keep=keep, young=young)
+        assert self.raw("SELECT hash FROM contents WHERE id NOT IN (SELECT content_id FROM versions)") == []
+        assert self.raw("SELECT number FROM generations WHERE state = 'abandoned' AND NOT cleared") == []
+        assert self.raw("SELECT id FROM sources WHERE removed_at IS NOT NULL") == []
+
+    def teardown(self) -> None:
+        for side in self.sides:
+            self.run(service.remove_source(self.db, side.source.label))
+        self.run(collect(self.db, Retention()))
+        for side in self.sides:
+            self.check_that_nothing_is_left(side.source)
+        assert self.raw("SELECT hash FROM contents") == []
+        assert self.raw("SELECT id FROM sections") == []
+        self.raw.close()
+        self.run(self.db.close())
+        self.runner.close()
+
+    # How it happens
+
+    async def crawl_side(self, side: Side, mode: CrawlMode, signature: str, rules: Rules, cut: Cut | None) -> None:
+        world, promised = side.writer.world(), side.promised
+        async with self.db.transaction() as tx:
+            settings = SourceSettings(
+                scope=Scope(exclude=tuple(sorted(world.excluded))), limits=Limits(max_pages=world.most)
+            )
+            await sources.set_settings(tx, side.source.id, settings)
+        job = await queue.request(self.db, side.source.id, mode=mode)
+        site, done = await self.walk(job.id, world, signature, rules, cut)
+        if done.generation is None:
+            assert cut == ("unavailable", 0) or cut in (("stop", 0), ("pause", 0), ("kill", 0), ("cancel", 0))
+            if done.status in (JobStatus.PENDING, JobStatus.PAUSED):
+                await queue.cancel(self.db, job.id)
+            return
+        crawl = promised.begin(world, mode=mode, signature=signature)
+        self.after_walk(side, Live(job=job.id, crawl=crawl, rules=rules), site, done, cut)
+
+    async def go_on(self, side: Side, cut: Cut | None) -> None:
+        live = side.live
+        assert live is not None
+        if self.raw("SELECT status FROM crawl_jobs WHERE id = :id", id=live.job) == [("paused",)]:
+            await queue.resume(self.db, live.job)
+        site, done = await self.walk(live.job, live.crawl.world, live.crawl.signature, live.rules, cut)
+        self.after_walk(side, live, site, done, cut)
+
+    def after_walk(self, side: Side, live: Live, site: CutSite, done: CrawlJob, cut: Cut | None) -> None:
+        side.live = None
+        match cut[0] if cut and site.was_cut else None:
+            case "cancel" | "unavailable":
+                assert done.status in (JobStatus.CANCELLED, JobStatus.FAILED)
+                side.promised.give_up(live.crawl)
+            case "stop" | "pause" | "kill" if done.status in (JobStatus.PENDING, JobStatus.PAUSED):
+                side.live = live
+            case _:
+                walked = self.raw("SELECT url, depth, reason FROM frontier WHERE job_id = :job", job=live.job)
+                ended = side.promised.finish(
+                    live.crawl,
+                    depths={url: depth for url, depth, _ in walked},
+                    kept_out=frozenset(url for url, _, reason in walked if reason == "a limit was reached"),
+                    now=self.now,
+                    rules=live.rules,
+                )
+                said = "held" if done.held else {"completed": "active"}.get(done.status, done.status)
+                assert said == ended, f"{done.status}, held: {done.held}, {done.error}; promised: {ended}"
+                if ended != "failed" and live.crawl.mode != "failed":
+                    side.latest = live.job
+
+    async def walk(
+        self, job: str, world: World, signature: str, rules: Rules, cut: Cut | None
+    ) -> tuple[CutSite, CrawlJob]:
+        """Walks the job as far as it goes, or until it is cut short."""
+        site = CutSite(
+            pages=world.pages,
+            lists_everything=world.lists_everything,
+            root=world.root,
+            excluded=world.excluded,
+            cannot_list=world.unlisted,
+        )
+        walks: list[Walk] = []
+
+        def make_walk(place: Any, claimed: Source) -> Walk:
+            reading = partial(read_page, signature)
+            walk = Walk(
+                self.db, place, claimed, site, read=reading, signature=signature, rules=rules, now=self.now,
+            )  # fmt: skip
+            walks.append(walk)
+            return walk
+
+        working = asyncio.create_task(work_on(self.db, job, make_walk))
+
+        async def cut_it() -> None:
+            match cut:
+                case ("stop", _):
+                    walks[0].stop()
+                case ("pause", _):
+                    await queue.pause(self.db, job)
+                case ("kill", _):
+                    working.cancel()
+                case ("cancel", _):
+                    await queue.cancel(self.db, job)
+                case ("unavailable", _):
+                    raise SourceUnavailable("the root is not there")
+
+        if cut:
+            site.cut_after, site.cut = cut[1], cut_it
+        with suppress(asyncio.CancelledError):
+            await working
+        return site, await service.get_job(self.db, job)
+
+    # What is promised
+
+    @invariant()
+    def everything_is_as_promised(self) -> None:
+        if self.sides:
+            self.run(self.compare())
+
+    async def compare(self) -> None:
+        async with self.db.snapshot() as snapshot:
+            found = await sections.search_sections_fts(
+                snapshot, snapshot.full_text([self.salt], every=True), limit=100_000
+            )
+            for side in self.sides:
+                promised = side.promised
+                current = await sources.get(snapshot, side.source.id)
+                assert current is not None
+                assert current.active_generation == promised.active
+                numbers = [one.number for one in promised.generations.values() if one.state in ("active", "retired")]
+                shown = {
+                    number: await documents.of_generation(snapshot, side.source.id, number, limit=1000)
+                    for number in numbers
+                }
+                in_search = await sections.in_generations(
+                    snapshot, [id for id, _ in found], [(side.source.id, number) for number in numbers]
+                )
+                self.compare_generations(side)
+                for number in numbers:
+                    self.compare_shown(side, number, shown[number])
+                    self.compare_found(side, number, [row for row in in_search if row["generation"] == number])
+        for side in self.sides:
+            self.compare_active(side)
+            self.compare_documents(side)
+            self.compare_ledger(side)
+            self.check_rows(side)
+        self.raw.check_full_text()
+
+    def compare_generations(self, side: Side) -> None:
+        rows = self.raw(
+            "SELECT number, base, state, documents, partial, changed, tally FROM generations WHERE source_id = :source",
+            source=side.source.id,
+        )
+        promised = side.promised.generations
+        assert {row[0]: row[2] for row in rows} == {one.number: one.state for one in promised.values()}
+        for number, base, state, count, partial_, changed, tally in rows:
+            one = promised[number]
+            assert base == one.base
+            if state in ("active", "retired", "held"):
+                assert count == one.documents, f"generation {number} says it shows {count}, promised: {one.documents}"
+                assert partial_ == one.partial, f"generation {number}: partial is {partial_}, promised: {one.partial}"
+                counts = {outcome: count for outcome, count in self.raw.json(tally).items() if count}
+                assert counts == {outcome: count for outcome, count in one.tally.items() if count}
+            if state in ("active", "retired"):
+                assert bool(changed) == one.changed
+        side.numbers |= promised.keys()
+        assert side.numbers == set(range(1, max(side.numbers, default=0) + 1)), "numbers follow each other"
+
+    def compare_shown(self, side: Side, number: int, rows: list[Mapping[str, Any]]) -> None:
+        promised = side.promised.generations[number].shows
+        assert sorted(row["url"] for row in rows) == sorted(promised), f"generation {number}"
+        for row in rows:
+            version = promised[row["url"]]
+            assert row["content_hash"] == content(version.content).hash, f"generation {number}, {row['url']}"
+            if version.document not in side.ids:
+                assert row["id"] not in side.ids.values(), f"{row['url']} should be a new document"
+                side.ids[version.document] = row["id"]
+            assert row["id"] == side.ids[version.document], f"generation {number}, {row['url']}: not that document"
+
+    def compare_found(self, side: Side, number: int, rows: list[Mapping[str, Any]]) -> None:
+        """Search finds every section of what is shown, and nothing else."""
+        shown = side.promised.generations[number].shows.values()
+        assert sorted((row["url"], row["document_id"], row["text"]) for row in rows) == sorted(
+            (version.url, side.ids[version.document], section.text)
+            for version in shown
+            for section in content(version.content).sections
+        )
+
+    def compare_active(self, side: Side) -> None:
+        rows = self.raw("SELECT url, id FROM documents_active WHERE source_id = :source", source=side.source.id)
+        shown = side.promised.shows(side.promised.active).values()
+        assert sorted(rows) == sorted((version.url, side.ids[version.document]) for version in shown)
+
+    def compare_documents(self, side: Side) -> None:
+        rows = self.raw(
+            "SELECT id, lifecycle, retry_count, missed_crawls, since, first_generation FROM documents"
+            " WHERE source_id = :source",
+            source=side.source.id,
+        )
+        unseen = {row[0]: row[5] for row in rows if row[0] not in side.ids.values()}
+        held_or_on_its_way_out = [
+            one.number for one in side.promised.generations.values() if one.state not in ("active", "retired")
+        ]
+        assert set(unseen.values()) <= set(held_or_on_its_way_out), "a document that no generation ever showed"
+        known = {row[0]: row[1:5] for row in rows if row[0] not in unseen}
+        assert known.keys() == {side.ids[id] for id in side.promised.documents}
+        for id, one in side.promised.documents.items():
+            lifecycle, retries, missed, since = known[side.ids[id]]
+            assert lifecycle == one.lifecycle, f"{one.last.url} is {lifecycle}, promised: {one.lifecycle}"
+            assert (retries, missed) == (one.retries, one.missed), one.last.url
+            if lifecycle in ("missing", "error"):
+                assert self.raw.moment(since) == one.since, one.last.url
+
+    def compare_ledger(self, side: Side) -> None:
+        """Why is this page not here?"""
+        if side.latest:
+            rows = self.raw("SELECT url, outcome FROM frontier WHERE job_id = :job", job=side.latest)
+            assert dict(rows) == side.promised.ledger
+
+    def check_rows(self, side: Side) -> None:
+        source = side.source.id
+        living = self.raw(
+            "SELECT document_id, url FROM versions WHERE source_id = :source AND died IS NULL AND NOT pending"
+            " AND born <= :active",
+            source=source,
+            active=side.promised.active or 0,
+        )
+        assert len({document for document, _ in living}) == len({url for _, url in living}) == len(living)
+        assert not self.raw(
+            "SELECT v.id FROM versions v JOIN generations g ON g.source_id = v.source_id AND g.number = v.born"
+            " WHERE v.source_id = :source AND g.state = 'abandoned' AND g.cleared",
+            source=source,
+        )
+        assert not self.raw(
+            "SELECT d.id FROM documents d JOIN generations g ON g.source_id = d.source_id"
+            " AND g.number = d.first_generation WHERE d.source_id = :source AND g.state = 'abandoned' AND g.cleared",
+            source=source,
+        )
+        assert not self.raw(
+            "SELECT id FROM versions WHERE source_id = :source AND pending AND (died IS NOT NULL OR born <= :active)",
+            source=source,
+            active=side.promised.active or 0,
+        )
+
+    def check_that_nothing_is_left(self, source: Source) -> None:
+        for table in ("documents", "versions", "generations", "crawl_jobs"):
+            assert self.raw(f"SELECT 1 FROM {table} WHERE source_id = :source", source=source.id) == []
+        assert self.raw("SELECT 1 FROM sources WHERE id = :source", source=source.id) == []
+
+
+class Raw:
+    """The tables themselves, read past the store."""
+
+    def __init__(self, url: str) -> None:
+        self._postgres = self._sqlite = None
+        if urlsplit(url).scheme == "sqlite":
+            self._sqlite = apsw.Connection(url.removeprefix("sqlite:///"))
+        else:
+            self._postgres = psycopg.connect(url, autocommit=True)
+
+    def __call__(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        if self._sqlite:
+            return self._sqlite.execute(sql, values).fetchall()
+        assert self._postgres is not None
+        for name in values:
+            sql = sql.replace(f":{name}", f"%({name})s")
+        return [tuple(map(self._plain, row)) for row in self._postgres.execute(sql, values).fetchall()]
+
+    def close(self) -> None:
+        for connection in (self._sqlite, self._postgres):
+            if connection:
+                connection.close()
+
+    def check_full_text(self) -> None:
+        """PostgreSQL keeps the words in the section's own row; SQLite beside it."""
+        if self._sqlite:
+            words = {row[0] for row in self._sqlite.execute("SELECT rowid FROM section_words")}
+            assert words == {row[0] for row in self._sqlite.execute("SELECT id FROM sections")}
+
+    @staticmethod
+    def json(stored: Any) -> dict[str, int]:
+        return json.loads(stored) if isinstance(stored, str) else stored
+
+    @staticmethod
+    def moment(stored: Any) -> datetime:
+        return datetime.fromisoformat(stored) if isinstance(stored, str) else stored
+
+    @staticmethod
+    def _plain(value: Any) -> Any:
+        return str(value) if isinstance(value, UUID) else value

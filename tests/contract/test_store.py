@@ -1,0 +1,671 @@
+"""What a store must do, whichever of the two it is."""
+
+import ast
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import apsw
+import psycopg
+import pytest
+
+import kept.store
+from kept.crawl import activate, settle
+from kept.crawl.decide import Keep
+from kept.crawl.settle import Visited
+from kept.crawl.sweep import Rules
+from kept.errors import KeptError, LeaseLost, NoSuchThing, StoreTooNew, WrongCall
+from kept.model.document import Reading
+from kept.model.frontier import Fetched, Outcome
+from kept.model.ids import new_id
+from kept.model.job import CrawlJob, CrawlMode
+from kept.store import contents, frontier, jobs, sources
+from kept.store.database import Database, moment, open_database, statements
+from kept.store.frontier import Found
+from kept.store.jobs import Place
+from kept.store.migrations import migrations
+from kept.store.postgres import PostgresConnection, _statement
+from kept.store.sqlite import SqliteConnection
+from kept.work import queue
+from tests.contract.stories import raw, rows_in_tables, story
+from tests.given import ROOT, Page, Site, a_database, a_source, crawl, read_scripted, shown
+from tests.postgres import PostgresServer
+
+Refused = (apsw.ConstraintError, psycopg.errors.IntegrityError)
+SQL = Path(kept.store.__file__).parent / "sql"
+BACKENDS = ("sqlite", "postgres")
+
+
+# Statements ----------------------------------------------------------------------------------------------------
+
+
+def names_in(folder: str) -> list[str]:
+    return [
+        name for file in (SQL / folder).glob("*.sql") for name in re.findall(r"^-- name: (.*)$", file.read_text(), re.M)
+    ]
+
+
+def names_used() -> Iterator[tuple[str, str]]:
+    """Every statement that a module runs by name: (name, module)."""
+    for file in SQL.parent.parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(attr="all" | "one" | "run" | "run_many"),
+                    args=[ast.Constant(value=str(name)), *_],
+                ):
+                    yield name, str(file.relative_to(SQL.parent.parent))
+
+
+def parameters(sql: str) -> set[str]:
+    return set(re.findall(r"(?<!:):([a-z_]+)", re.sub(r"--.*|'[^']*'", "", sql)))
+
+
+def test_both_backends_resolve_the_same_names_and_take_the_same_values() -> None:
+    sqlite, postgres = statements("sqlite"), statements("postgres")
+    assert sqlite.keys() == postgres.keys()
+    # The full text of a section holds its title on PostgreSQL; on SQLite a trigger finds it.
+    differing = {name for name in sqlite if parameters(sqlite[name]) != parameters(postgres[name])}
+    assert differing <= {"insert_section"}
+
+
+def test_a_name_stands_for_one_statement_and_is_not_shared_where_both_backends_have_their_own() -> None:
+    found = {folder: names_in(folder) for folder in ("shared", *BACKENDS)}
+    for folder, names in found.items():
+        assert [name for name, times in Counter(names).items() if times > 1] == [], folder
+        assert [name for name in names if not re.fullmatch(r"\w+", name)] == [], folder
+    assert set(found["shared"]) & set(found["sqlite"]) & set(found["postgres"]) == set()
+
+
+def test_every_statement_is_run_by_a_module_of_the_store_and_every_name_that_is_run_exists() -> None:
+    known = set(statements("sqlite"))
+    used = list(names_used())
+    assert known - {name for name, _ in used} == set(), "nobody runs these"
+    assert {name for name, _ in used} - known == set(), "these are in no file"
+    assert {module for _, module in used if not module.startswith("store/")} == set(), "SQL is the store's business"
+
+
+@story
+async def test_every_statement_can_be_prepared(db: Database) -> None:
+    for name in statements("sqlite"):
+        async with db.transaction() as tx:
+            if isinstance(tx, SqliteConnection):
+                sql = statements("sqlite")[name]
+                await tx.thread.run(_explain, sql, dict.fromkeys(parameters(sql)))
+            elif isinstance(tx, PostgresConnection):
+                sql = "EXPLAIN " + _statement(name)
+                await tx._connection.execute(sql, dict.fromkeys(parameters(statements("postgres")[name])))
+    assert not any((await rows_in_tables(db)).values())
+
+
+def _explain(connection: apsw.Connection, sql: str, values: dict[str, None]) -> None:
+    assert connection.execute(f"EXPLAIN {sql}", values).fetchall()
+
+
+def test_both_backends_have_the_same_migrations() -> None:
+    sqlite, postgres = ([(one.number, one.name) for one in migrations(backend)] for backend in BACKENDS)
+    assert sqlite == postgres
+    assert [number for number, _ in sqlite] == list(range(1, len(sqlite) + 1))
+
+
+@story
+async def test_both_backends_have_the_same_tables_and_columns(db: Database) -> None:
+    """Compared with one list, so that either backend shows what it has more or less."""
+    async with db.snapshot() as snapshot:
+        if isinstance(snapshot, SqliteConnection):
+            rows = await raw(
+                snapshot,
+                "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c "
+                "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' AND m.name NOT LIKE 'section_words%'",
+            )
+        else:
+            rows = await raw(
+                snapshot,
+                "SELECT c.table_name, c.column_name FROM information_schema.columns c JOIN information_schema.tables t "
+                "USING (table_schema, table_name) WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
+            )
+    found = {(table, column) for table, column in rows} - {("sections", "words")}
+    files = (file.read_text() for file in (SQL / "migrations" / "postgres").glob("*.sql"))
+    assert found == columns_of("\n".join(files))
+
+
+def columns_of(sql: str) -> set[tuple[str, str]]:
+    """The columns that PostgreSQL's migrations make, but for the full text, which SQLite keeps beside the table."""
+    made = {("migrations", column) for column in ("number", "name", "applied_at")}
+    for table, body in re.findall(r"^CREATE TABLE (\w+) \((.*?)^\)", sql, re.M | re.S):
+        made |= {(table, column) for column in re.findall(r"^    ([a-z]\w*) ", body, re.M)}
+    made |= set(re.findall(r"^ALTER TABLE (\w+) ADD COLUMN (\w+)", sql, re.M))
+    return made - {("sections", "words")}
+
+
+# Opening -------------------------------------------------------------------------------------------------------
+
+
+def test_opening_again_finds_what_was_written(database_url: str) -> None:
+    async def tell() -> None:
+        async with a_database(database_url) as db:
+            source = await a_source(db)
+        async with a_database(database_url) as db, db.snapshot() as snapshot:
+            assert await sources.get(snapshot, source.id) == source
+
+    asyncio.run(tell())
+
+
+def test_ten_that_open_an_empty_database_at_once_make_one_schema(database_url: str) -> None:
+    async def tell() -> None:
+        opened = await asyncio.gather(*(open_database(database_url) for _ in range(10)))
+        try:
+            async with opened[0].snapshot() as snapshot:
+                applied = await raw(snapshot, "SELECT number FROM migrations ORDER BY number")
+            assert [number for (number,) in applied] == [one.number for one in migrations("sqlite")]
+        finally:
+            for db in opened:
+                await db.close()
+
+    asyncio.run(tell())
+
+
+def test_a_database_of_a_newer_kept_is_left_alone(database_url: str) -> None:
+    async def tell() -> None:
+        async with a_database(database_url) as db, db.transaction() as tx:
+            await raw(tx, "INSERT INTO migrations VALUES (9999, 'from the future', now())")
+        with pytest.raises(StoreTooNew, match="Upgrade Kept"):
+            await open_database(database_url)
+
+    asyncio.run(tell())
+
+
+def test_a_database_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:
+    with pytest.raises(NoSuchThing, match="kept add"):
+        asyncio.run(open_database(f"sqlite:///{tmp_path}/none.db", create=False))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["", "kept.db", "/tmp/kept.db", "mysql://localhost/kept", "sqlite:kept.db"])
+def test_what_names_no_database_is_a_wrong_call(url: str) -> None:
+    with pytest.raises(WrongCall, match="names no database"):
+        asyncio.run(open_database(url))
+
+
+def test_pgvector_is_there_in_the_postgresql_of_the_tests(postgres_server: PostgresServer) -> None:
+    url = postgres_server.create_database(vector=False)
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE EXTENSION vector")
+        row = connection.execute("SELECT '[1,2]'::vector <-> '[1,5]'::vector").fetchone()
+        assert row == (3.0,)
+    postgres_server.drop_database(url)
+
+
+# Transactions --------------------------------------------------------------------------------------------------
+
+
+class Interruption(Exception):
+    pass
+
+
+@story
+async def test_a_transaction_that_is_broken_off_leaves_nothing(db: Database) -> None:
+    source = await a_source(db)
+    before = await rows_in_tables(db)
+
+    async def broken_off() -> None:
+        async with db.transaction() as tx:
+            await jobs.insert(tx, id=new_id(), source=source.id, mode=CrawlMode.FULL)
+            await sources.take_generation_number(tx, source.id)
+            raise Interruption
+
+    with pytest.raises(Interruption):
+        await broken_off()
+    assert await rows_in_tables(db) == before
+    async with db.transaction() as tx:
+        assert await sources.take_generation_number(tx, source.id) == 1
+
+
+@story
+async def test_a_statement_that_is_refused_takes_its_whole_transaction_with_it(db: Database) -> None:
+    source = await a_source(db)
+    before = await rows_in_tables(db)
+
+    async def half_wrong() -> None:
+        async with db.transaction() as tx:
+            await jobs.insert(tx, id=new_id(), source=source.id, mode=CrawlMode.FULL)
+            await raw(tx, "UPDATE crawl_jobs SET mode = 'sideways'")
+
+    with pytest.raises(Refused):
+        await half_wrong()
+    assert await rows_in_tables(db) == before
+
+
+@story
+async def test_a_transaction_that_is_cancelled_at_any_moment_leaves_the_store_as_it_was_or_done(db: Database) -> None:
+    source = await a_source(db)
+
+    async def take() -> None:
+        async with db.transaction() as tx:
+            await sources.take_generation_number(tx, source.id)
+            await jobs.insert(tx, id=new_id(), source=source.id, mode=CrawlMode.FULL)
+
+    for steps in range(40):
+        task = asyncio.create_task(take())
+        for _ in range(steps):
+            await asyncio.sleep(0)  # one turn of the loop, no time
+        task.cancel()
+        await asyncio.wait([task])
+        async with db.transaction() as tx:  # nobody else is in one any more
+            number = await sources.take_generation_number(tx, source.id)
+            job = await jobs.live(tx, source.id)
+            assert (number % 2 == 0) == (job is not None), "both of the two, or neither"
+            if job:
+                await raw(tx, "DELETE FROM crawl_jobs")
+                await sources.take_generation_number(tx, source.id)
+                await sources.take_generation_number(tx, source.id)
+            else:
+                await sources.take_generation_number(tx, source.id)
+
+
+def test_a_writer_that_is_cancelled_while_it_waits_for_its_turn_does_not_take_it_later(database_url: str) -> None:
+    async def tell() -> None:
+        async with a_database(database_url) as first, a_database(database_url) as second:
+            source = await a_source(first)
+
+            async def take() -> None:
+                async with second.transaction() as tx:
+                    await sources.lock(tx, source.id)
+
+            async with first.transaction() as tx:
+                await sources.lock(tx, source.id)
+                waiting = asyncio.create_task(take())
+                done, _ = await asyncio.wait([waiting], timeout=0.1)
+                assert not done, "there is one writer at a time"
+                waiting.cancel()
+                await asyncio.wait([waiting], timeout=0.1)
+            await asyncio.wait([waiting])
+            async with asyncio.timeout(5):
+                for db in (first, second, first):
+                    async with db.transaction() as tx:
+                        assert await sources.lock(tx, source.id)
+
+    asyncio.run(tell())
+
+
+def test_a_snapshot_sees_one_moment_whatever_is_written_meanwhile(database_url: str) -> None:
+    async def tell() -> None:
+        async with a_database(database_url) as here, a_database(database_url) as there:
+            source = await a_source(here)
+            async with here.snapshot() as snapshot:
+                before = await sources.all(snapshot)
+                await a_source(here, "second", root="https://second.test/")
+                await a_source(there, "third", root="https://third.test/")
+                assert await sources.all(snapshot) == before == [source]
+                assert (await raw(snapshot, "SELECT count(*) FROM sources"))[0][0] == 1
+            async with here.snapshot() as snapshot:
+                assert [one.name for one in await sources.all(snapshot)] == ["docs", "second", "third"]
+
+    asyncio.run(tell())
+
+
+@story
+async def test_a_snapshot_writes_nothing(db: Database) -> None:
+    source = await a_source(db)
+    with pytest.raises((KeptError, psycopg.errors.ReadOnlySqlTransaction)):
+        async with db.snapshot() as snapshot:
+            await sources.point(snapshot, source.id, 7)
+    async with db.snapshot() as snapshot:
+        assert await sources.get(snapshot, source.id) == source
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_what_is_committed_is_seen_by_everybody_durable_or_not(database_url: str, durable: bool) -> None:
+    async def tell() -> None:
+        async with a_database(database_url) as here, a_database(database_url) as there:
+            source = await a_source(here)
+            async with here.transaction(durable=durable) as tx:
+                question = "PRAGMA synchronous" if isinstance(tx, SqliteConnection) else "SHOW synchronous_commit"
+                answer = (await raw(tx, question))[0][0]
+                assert answer in ((2, "on") if durable else (1, "off"))
+                assert await sources.take_generation_number(tx, source.id) == 1
+            async with there.transaction() as tx:
+                assert await sources.take_generation_number(tx, source.id) == 2
+
+    asyncio.run(tell())
+
+
+@story
+async def test_many_small_transactions_at_once_all_happen(db: Database) -> None:
+    source = await a_source(db)
+
+    async def take() -> int:
+        async with db.transaction() as tx:
+            return await sources.take_generation_number(tx, source.id)
+
+    assert sorted(await asyncio.gather(*(take() for _ in range(50)))) == list(range(1, 51))
+
+
+@story
+async def test_time_is_told_with_its_zone_and_moves_on(db: Database) -> None:
+    async with db.transaction() as tx:
+        first = await moment(tx)
+    async with db.transaction() as tx:
+        second = await moment(tx)
+        assert second.utcoffset() is not None
+        assert first < second
+        assert (await raw(tx, "SELECT ago(60) < now()"))[0][0]
+
+
+# What the database itself refuses ------------------------------------------------------------------------------
+
+
+PAGES = {ROOT: Page(text="The root.", links=(ROOT + "a",)), ROOT + "a": Page(text="A page.")}
+
+VERSION = (
+    "INSERT INTO versions (source_id, document_id, born, died, pending, url, content_id, content_type, raw_hash, "
+    "signature, depth, links, fetched_at) SELECT source_id, {document}, {born}, {died}, {pending}, {url}, content_id, "
+    "content_type, raw_hash, signature, depth, links, fetched_at FROM versions WHERE url = 'https://docs.test/a'"
+)
+A = "'https://docs.test/a'"
+ANOTHER_DOCUMENT = "(SELECT document_id FROM versions WHERE url = 'https://docs.test/')"
+GENERATION = (
+    "INSERT INTO generations (source_id, number, base, state, settings, created_at) "
+    "SELECT id, {number}, {base}, '{state}', settings, now() FROM sources"
+)
+JOB = (
+    "INSERT INTO crawl_jobs (id, source_id, mode, status, created_at, run_after) "
+    "SELECT '{id}', id, 'refresh', '{status}', now(), now() FROM sources"
+)
+
+
+def version(
+    document: str = "document_id",
+    born: int = 9,
+    died: int | None = None,
+    pending: bool = False,
+    url: str = "'https://docs.test/b'",
+) -> str:
+    return VERSION.format(document=document, born=born, died=died or "NULL", pending=pending, url=url)
+
+
+def generation(state: str, number: int = 9, base: int = 1) -> str:
+    return GENERATION.format(state=state, number=number, base=base)
+
+
+def job(status: str) -> str:
+    return JOB.format(id=new_id(), status=status)
+
+
+def source(name: str, root: str) -> str:
+    return (
+        "INSERT INTO sources (id, name, kind, root, settings, created_at) "
+        f"SELECT '{new_id()}', '{name}', kind, '{root}', settings, created_at FROM sources"
+    )
+
+
+MUST_NEVER_BE: list[tuple[list[str], str]] = [  # what is allowed, and what is refused after it
+    ([job("pending")], job("pending")),
+    ([job("processing")], job("paused")),
+    ([job("completed"), job("failed"), job("cancelled"), job("paused")], job("processing")),
+    ([generation("retired", 8)], generation("active")),
+    ([generation("held", 8)], generation("building")),
+    ([generation("abandoned")], generation("retired")),
+    ([], generation("retired", number=0)),
+    ([], generation("retired", number=3, base=3)),
+    ([], generation("undecided")),
+    ([version(pending=True)], version(born=8)),
+    ([version(born=8, died=9)], version(died=9)),
+    ([version(born=8, pending=True)], version(born=8, died=9)),
+    (["UPDATE versions SET died = 5", version(url=A)], version(ANOTHER_DOCUMENT, url=A)),
+    ([version(born=8, died=10)], version(born=7, died=7)),
+    ([], version("source_id", died=10)),
+    ([source("other", "https://other.test/")], source("docs", "https://third.test/")),
+    ([], source("other", ROOT)),
+    ([], source("", "https://other.test/")),
+    ([], "UPDATE documents SET lifecycle = 'missing'"),
+    ([], "UPDATE documents SET lifecycle = 'lost', since = now()"),
+    (["UPDATE documents SET lifecycle = 'missing', since = now()"], "UPDATE documents SET lifecycle = 'active'"),
+    ([], "DELETE FROM contents"),
+    ([], "DELETE FROM documents"),
+    ([], "DELETE FROM sources"),
+    ([], "UPDATE contents SET hash = 'the same'"),
+    ([], "UPDATE sections SET position = 5"),
+    ([], "UPDATE sections SET parent_section_id = id"),
+    ([], "UPDATE frontier SET outcome = 'lost'"),
+    ([], "UPDATE sources SET active_generation = 7"),
+    ([], "DELETE FROM generations"),
+]  # fmt: skip
+
+
+@story
+async def test_the_database_itself_refuses_what_must_never_be(db: Database) -> None:
+    await crawl(db, await a_source(db), Site(PAGES))
+    before = await rows_in_tables(db)
+
+    async def write(*statements: str) -> None:
+        async with db.transaction() as tx:
+            for statement in statements:
+                await raw(tx, statement)
+            if refused not in statements:
+                raise Interruption
+
+    for allowed, refused in MUST_NEVER_BE:
+        with pytest.raises(Interruption):
+            await write(*allowed)
+        with pytest.raises(Refused):
+            await write(*allowed, refused)
+    assert await rows_in_tables(db) == before
+
+
+# Jobs ----------------------------------------------------------------------------------------------------------
+
+
+def place_of(job: CrawlJob, id: str | None = None) -> Place:
+    return Place(
+        id=id or new_id(), job_id=job.id, name="test", host="test", pid=1, process_started="0", attempt=job.attempt
+    )
+
+
+async def claim(db: Database, job_id: str | None = None) -> tuple[Place, CrawlJob] | None:
+    async with db.transaction() as tx:
+        id = new_id()
+        job = await jobs.claim(tx, worker=id, job=job_id)
+        if job is None:
+            return None
+        place = place_of(job, id)
+        await jobs.enter(tx, place)
+        return place, job
+
+
+def test_a_job_is_claimed_by_one_worker_only(database_url: str) -> None:
+    async def tell() -> None:
+        async with AsyncExitStack() as stack:
+            databases = [await stack.enter_async_context(a_database(database_url)) for _ in range(4)]
+            for number in range(5):
+                one = await a_source(databases[0], f"docs-{number}", root=f"https://{number}.test/")
+                await queue.request(databases[0], one.id)
+            claims = await asyncio.gather(*(claim(databases[number % 4]) for number in range(20)))
+            won = [one for one in claims if one]
+            assert len({job.id for _, job in won}) == len(won) == 5
+            async with databases[0].snapshot() as snapshot:
+                assert (await raw(snapshot, "SELECT count(*), max(attempt) FROM crawl_jobs"))[0] == (5, 1)
+
+    asyncio.run(tell())
+
+
+@story
+async def test_the_job_of_the_highest_priority_comes_first_then_the_oldest(db: Database) -> None:
+    asked = []
+    for number, priority in enumerate((0, 5, 0, 5, 9)):
+        one = await a_source(db, f"docs-{number}", root=f"https://{number}.test/")
+        asked.append((await queue.request(db, one.id, priority=priority)).id)
+    claimed = [await claim(db) for _ in range(6)]
+    assert [one[1].id if one else None for one in claimed] == [asked[at] for at in (4, 1, 3, 0, 2)] + [None]
+
+
+@story
+async def test_only_the_job_that_is_named_is_claimed(db: Database) -> None:
+    first = await queue.request(db, (await a_source(db, "one", root="https://one.test/")).id)
+    second = await queue.request(db, (await a_source(db, "two", root="https://two.test/")).id)
+    claimed = await claim(db, second.id)
+    assert claimed is not None
+    assert claimed[1].id == second.id
+    assert await claim(db, second.id) is None
+    assert await claim(db, new_id()) is None
+    assert (await claim(db)) is not None
+    assert first.id != second.id
+
+
+async def walked(db: Database) -> tuple[Place, CrawlJob, Visited]:
+    """A worker in the middle of a first crawl: its one entry is leased and visited, and nothing is settled."""
+    one = await a_source(db)
+    await queue.request(db, one.id)
+    claimed = await claim(db)
+    assert claimed is not None
+    place, _ = claimed
+    begun = await activate.begin(db, place, lists_everything=False)
+    async with db.transaction() as tx:
+        await frontier.insert(tx, begun.id, [Found(url=ROOT, depth=0)])
+        [entry] = await frontier.lease(tx, begun.id, worker=place.id, limit=9)
+    read = await read_scripted(b"The root.", "text/plain", ROOT)
+    assert isinstance(read, Reading)
+    fetched = Fetched(body=b"The root.", content_type="text/plain")
+    return (
+        place,
+        begun,
+        Visited(entry=entry, decision=Keep(reading=read, fetched=fetched, raw_hash="0", outcome=Outcome.NEW)),
+    )
+
+
+@story
+async def test_a_worker_that_keeps_its_place_settles_and_activates(db: Database) -> None:
+    place, begun, visited = await walked(db)
+    done = await settle.settle(db, place, begun, [visited], [], signature="1")
+    assert (done.batch, done.progress.tally.new) == (1, 1)
+    activation = await activate.activate(db, place, Rules())
+    assert activation is not None
+    async with db.snapshot() as snapshot:
+        [one] = await sources.all(snapshot)
+    assert one.active_generation == activation.generation == 1
+    assert list(await shown(db, one)) == [ROOT]
+
+
+@pytest.mark.parametrize(
+    "how", ["its place is gone", "its place is another's", "the job was ended", "the source is gone"]
+)
+@story
+async def test_a_worker_that_was_replaced_writes_nothing(db: Database, how: str) -> None:
+    place, begun, visited = await walked(db)
+    async with db.transaction() as tx:
+        match how:
+            case "its place is gone":
+                await jobs.leave(tx, place.id)
+            case "its place is another's":
+                await raw(tx, "UPDATE job_workers SET attempt = attempt + 1")
+            case "the job was ended":
+                await jobs.cancel(tx, begun.id)
+            case _:
+                await jobs.cancel(tx, begun.id)
+                await sources.hide(tx, begun.source_id)
+    before = await rows_in_tables(db)
+    found = [Found(url=ROOT + "a", depth=1)]
+    with pytest.raises(LeaseLost):
+        await settle.settle(db, place, begun, [visited], found, signature="1")
+    with pytest.raises(LeaseLost):
+        await activate.begin(db, place, lists_everything=False)
+    with pytest.raises(LeaseLost):
+        await activate.activate(db, place, Rules())
+    with pytest.raises(LeaseLost):
+        await activate.fail(db, place, "it does not know better")
+    assert await rows_in_tables(db) == before
+    async with db.snapshot() as snapshot:
+        assert (await raw(snapshot, "SELECT count(*) FROM frontier WHERE outcome IS NOT NULL"))[0][0] == 0
+
+
+@story
+async def test_a_worker_that_settled_and_was_replaced_then_does_not_activate(db: Database) -> None:
+    place, begun, visited = await walked(db)
+    await settle.settle(db, place, begun, [visited], [], signature="1")
+    async with db.transaction() as tx:
+        await jobs.leave(tx, place.id)
+        assert (await jobs.reap(tx, begun.id)) is not None
+    with pytest.raises(LeaseLost):
+        await activate.activate(db, place, Rules())
+    successor = await claim(db)
+    assert successor is not None
+    assert await activate.activate(db, successor[0], Rules()) is not None
+    with pytest.raises(LeaseLost):
+        await activate.activate(db, successor[0], Rules())
+
+
+def test_nobody_takes_a_place_away_while_its_worker_writes(database_url: str) -> None:
+    async def tell() -> None:
+        async with a_database(database_url) as db, a_database(database_url) as other:
+            place, _, _ = await walked(db)
+
+            async def take_away() -> None:
+                async with other.transaction() as tx:
+                    await jobs.leave(tx, place.id)
+
+            async with db.transaction() as tx:
+                await jobs.hold(tx, place)
+                reaping = asyncio.create_task(take_away())
+                done, _ = await asyncio.wait([reaping], timeout=0.2)
+                assert not done
+                await contents.keep(tx, {})
+            await reaping
+            with pytest.raises(LeaseLost):
+                async with db.transaction() as tx:
+                    await jobs.hold(tx, place)
+
+    asyncio.run(tell())
+
+
+@story
+async def test_leases_lapse_with_their_holder(db: Database) -> None:
+    place, begun, visited = await walked(db)
+    async with db.transaction() as tx:
+        assert await frontier.lease(tx, begun.id, worker=place.id, limit=9) == []
+        await jobs.leave(tx, place.id)
+        second = replace(place, id=new_id())
+        await jobs.enter(tx, second)
+        [entry] = await frontier.lease(tx, begun.id, worker=second.id, limit=9)
+    assert entry == visited.entry
+
+
+@story
+async def test_two_workers_never_lease_the_same_entry(db: Database) -> None:
+    place, begun, _ = await walked(db)
+    second = replace(place, id=new_id())
+    async with db.transaction() as tx:
+        await jobs.enter(tx, second)
+        await frontier.insert(tx, begun.id, [Found(url=f"{ROOT}{number}", depth=1) for number in range(100)])
+
+    async def take(worker: Place) -> list[str]:
+        async with db.transaction() as tx:
+            return [entry.url for entry in await frontier.lease(tx, begun.id, worker=worker.id, limit=7)]
+
+    taken = [url for urls in await asyncio.gather(*(take(worker) for worker in [place, second] * 10)) for url in urls]
+    assert len(taken) == len(set(taken)) == 100
+
+
+# Contents ------------------------------------------------------------------------------------------------------
+
+
+def test_two_that_store_the_same_contents_at_once_store_them_once(database_url: str) -> None:
+    async def tell() -> None:
+        readings = [await read_scripted(f"Page {number}.".encode(), "text/plain", ROOT) for number in range(50)]
+        made: dict[str, Any] = {read.content.hash: read.content for read in readings if isinstance(read, Reading)}
+        async with a_database(database_url) as here, a_database(database_url) as there:
+
+            async def keep(db: Database) -> dict[str, int]:
+                async with db.transaction() as tx:
+                    return await contents.keep(tx, made)
+
+            kept = await asyncio.gather(*(keep(db) for db in [here, there] * 5))
+            assert all(one == kept[0] for one in kept)
+            rows = await rows_in_tables(here)
+            assert (rows["contents"], rows["sections"]) == (50, 50)
+
+    asyncio.run(tell())

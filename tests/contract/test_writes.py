@@ -1,0 +1,248 @@
+"""Writes follow what changed, not what exists: counted row by row, by the databases themselves."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from kept.crawl import engine
+from kept.crawl.activate import Activation, activate
+from kept.crawl.engine import Walk
+from kept.crawl.sweep import Rules
+from kept.model.generation import Tally
+from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.source import Source, SourceKind
+from kept.model.url import file_url
+from kept.origins.folder import FolderOrigin
+from kept.store.database import Connection, Database
+from kept.store.jobs import Place
+from kept.store.postgres import PostgresConnection
+from kept.store.sqlite import SqliteConnection
+from kept.work import queue
+from kept.work.worker import work_on
+from tests.contract.stories import raw, rows_in_tables, story
+from tests.given import a_source, read_scripted, shown
+
+FILES = 5_000
+KEPT = ("documents", "versions", "contents", "sections")
+LONG_AGO = time.time() - 1_000_000
+
+
+# Counting ------------------------------------------------------------------------------------------------------
+
+
+class Watched:
+    """A database that counts the rows every transaction inserts, updates and deletes: table -> how many."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self.written: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def transaction(self, *, durable: bool = False) -> AsyncIterator[Connection]:
+        async with self._db.transaction(durable=durable) as tx:
+            if isinstance(tx, SqliteConnection):
+                await tx.thread.run(self._listen)
+                yield tx
+                await tx.thread.run(lambda connection: connection.preupdate_hook(None, id=id(self)))
+            else:
+                before = await _counted(tx)
+                yield tx
+                self.written += await _counted(tx) - before
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Connection]:
+        async with self._db.snapshot() as snapshot:
+            yield snapshot
+
+    async def close(self) -> None:
+        await self._db.close()
+
+    def _listen(self, connection: apsw.Connection) -> None:
+        # Unlike the update hook this one also sees tables WITHOUT ROWID.
+        def count(update: Any) -> None:
+            self.written[update.table_name] += 1
+
+        connection.preupdate_hook(count, id=id(self))
+
+
+async def _counted(tx: Connection) -> Counter[str]:
+    """PostgreSQL's own count for this session, this transaction included; nothing is delayed here."""
+    rows = await raw(tx, "SELECT relname, n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_xact_user_tables")
+    return Counter(dict(rows))
+
+
+@pytest.fixture
+def activations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Counter[str]]]:
+    """What every activation wrote, in its own transaction and nowhere else."""
+    counted: list[Counter[str]] = []
+
+    async def watched(db: Database, *arguments: Any, **others: Any) -> Activation | None:
+        watch = Watched(db)
+        activation = await activate(watch, *arguments, **others)
+        counted.append(watch.written)
+        return activation
+
+    monkeypatch.setattr(engine.activate, "activate", watched)
+    return counted
+
+
+# Folders -------------------------------------------------------------------------------------------------------
+
+
+def a_folder(path: Path, files: int) -> Path:
+    for number in range(files):
+        folder = path / f"{number % 50:02}"
+        folder.mkdir(parents=True, exist_ok=True)
+        write(
+            folder / f"{number:04}.md",
+            f"File {number} says something that no other file says, and enough of it to know it again.",
+        )
+    return path
+
+
+def write(file: Path, text: str) -> None:
+    """A file that was last written long ago, as most are: its times can be trusted."""
+    file.write_text(text)
+    os.utime(file, (LONG_AGO, LONG_AGO))
+
+
+async def keep(db: Database, source: Source, mode: CrawlMode = CrawlMode.REFRESH) -> CrawlJob:
+    """A whole crawl of a real folder."""
+    job = await queue.request(db, source.id, mode=mode)
+
+    def make_walk(place: Place, claimed: Source) -> Walk:
+        settings = claimed.settings
+        origin = FolderOrigin(
+            claimed.root, scope=settings.scope, limits=settings.limits, type_of=lambda path: "text/plain"
+        )
+        return Walk(db, place, claimed, origin, read=read_scripted, signature="1", rules=Rules())
+
+    done = await work_on(db, job.id, make_walk)
+    assert done is not None
+    assert (done.status, done.held) == (JobStatus.COMPLETED, False)
+    return done
+
+
+async def a_kept_folder(db: Database, path: Path, files: int) -> Source:
+    source = await a_source(db, root=file_url(a_folder(path, files)), kind=SourceKind.FOLDER)
+    await keep(db, source)
+    assert (await rows_in_tables(db))["versions"] == files
+    return source
+
+
+# The promises --------------------------------------------------------------------------------------------------
+
+
+@story
+async def test_a_large_source_costs_what_changes_in_it(
+    db: Database, tmp_path: Path, activations: list[Counter[str]]
+) -> None:
+    """A first crawl, a refresh with nothing to do, and one with ten changes."""
+    source = await a_kept_folder(db, tmp_path / "docs", FILES)
+    assert sum(activations.pop().values()) <= 5, "a first generation of any size: source, generation, job"
+
+    before = await rows_in_tables(db)
+    watch = Watched(db)
+    done = await keep(watch, source)
+    assert (done.progress.tally, done.progress.bytes) == (Tally(unchanged=FILES), 0)
+    assert watch.written["frontier"] == FILES, "the counting works"
+    assert [table for table in watch.written if is_kept(table)] == []
+    assert sum(activations.pop().values()) <= 5
+    after = await rows_in_tables(db)
+    assert [after[table] for table in KEPT] == [before[table] for table in KEPT]
+
+    for number in range(4):
+        write(tmp_path / "docs" / f"{number:02}" / f"{number:04}.md", f"File {number} has changed.")
+    for number in range(4, 8):
+        (tmp_path / "docs" / f"{number:02}" / f"{number:04}.md").unlink()
+    write(tmp_path / "docs" / "new.md", "A file that nobody knows yet.")
+    (tmp_path / "docs" / "00" / "0050.md").rename(tmp_path / "docs" / "moved.md")
+    done = await keep(db, source)
+    assert done.progress.tally == Tally(new=1, changed=4, moved=1, gone=4, unchanged=FILES - 9)
+    touched = activations.pop()
+    assert 10 < sum(touched.values()) < 60, touched
+    assert touched["versions"] <= 20
+    assert len(await shown(db, source)) == FILES - 3
+
+
+@story
+async def test_a_full_crawl_that_reads_every_file_again_and_finds_it_the_same_costs_no_row(
+    db: Database, tmp_path: Path
+) -> None:
+    source = await a_kept_folder(db, tmp_path / "docs", 300)
+    watch = Watched(db)
+    done = await keep(watch, source, CrawlMode.FULL)
+    assert done.progress.tally == Tally(unchanged=300)
+    assert done.progress.bytes > 0
+    assert [table for table in watch.written if is_kept(table)] == []
+
+
+@story
+async def test_the_first_activation_touches_as_many_rows_for_one_file_as_for_hundreds(
+    db: Database, tmp_path: Path, activations: list[Counter[str]]
+) -> None:
+    for files in (1, 400):
+        source = await a_source(
+            db, f"docs-{files}", root=file_url(a_folder(tmp_path / str(files), files)), kind=SourceKind.FOLDER
+        )
+        await keep(db, source)
+    small, large = activations
+    assert small == large
+    assert sum(small.values()) <= 5
+
+
+@story
+async def test_a_file_that_was_only_touched_costs_its_validators(
+    db: Database, tmp_path: Path, activations: list[Counter[str]]
+) -> None:
+    source = await a_kept_folder(db, tmp_path / "docs", 200)
+    for number in range(3):
+        os.utime(tmp_path / "docs" / f"{number:02}" / f"{number:04}.md", (LONG_AGO + 60, LONG_AGO + 60))
+    watch = Watched(db)
+    done = await keep(watch, source)
+    assert done.progress.tally == Tally(unchanged=200)
+    assert {table: count for table, count in watch.written.items() if is_kept(table)} == {"versions": 3}
+    assert activations[-1]["versions"] == 3, "activation carries them over"
+    again = Watched(db)
+    assert (await keep(again, source)).progress.bytes == 0
+    assert again.written["versions"] == 0
+
+
+@story
+async def test_a_file_written_a_moment_ago_is_compared_by_its_bytes_and_costs_no_row(
+    db: Database, tmp_path: Path
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "fresh.md").write_text("Written so recently that its time tells nothing.")
+    source = await a_source(db, root=file_url(folder), kind=SourceKind.FOLDER)
+    await keep(db, source)
+    watch = Watched(db)
+    done = await keep(watch, source)
+    assert done.progress.tally == Tally(unchanged=1)
+    assert done.progress.bytes > 0
+    assert [table for table in watch.written if is_kept(table)] == []
+
+
+@story
+async def test_the_counters_see_every_table(db: Database, tmp_path: Path) -> None:
+    """What proves that nothing was written must be able to see a write."""
+    watch = Watched(db)
+    await a_kept_folder(watch, tmp_path / "docs", 3)
+    for table in (*KEPT, "frontier", "crawl_jobs", "job_workers", "generations", "sources"):
+        assert watch.written[table] >= (3 if table in KEPT else 1), table
+    async with watch.transaction() as tx:
+        full_text = isinstance(tx, PostgresConnection) or watch.written["section_words_data"] > 0
+    assert full_text
+
+
+def is_kept(table: str) -> bool:
+    """Documents, versions, contents, sections and their full text."""
+    return table in KEPT or table.startswith("section_words")

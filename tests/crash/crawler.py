@@ -1,0 +1,318 @@
+"""Processes that crawl, and are killed where we say.
+
+    with Crawlers() as crawlers:
+        crawlers.warm(folder)                                       # reading a page is not what is tested
+        run = crawlers.crawl(Order(url=…, folder=…, visits=…, crash=Point("settle_entry", "before", 3)))
+
+Every named statement is a crash point, and so is every commit: a process kills itself before the k-th execution of
+NAME, after it, or (where a statement is run for many rows) half-way through its rows. Nothing of this is in the
+product: the store's connections are wrapped here.
+
+A crawling process is forked from one that has everything imported, so that a round costs what the crawl costs. It
+does what `kept add` does: opens the database, adds the folder, goes on with the job that is there or asks for one.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any, Literal, Self
+
+Side = Literal["before", "within", "after"]
+
+COMMIT = "commit"
+BATCH = 60  # pages: small, so that a crawl of a few hundred pages has several of each kind of transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where a process kills itself: at the k-th execution of a statement."""
+
+    name: str
+    side: Side
+    k: int
+
+    def __str__(self) -> str:
+        return f"{self.side} {self.name} no. {self.k}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A crawl to be run in a process of its own."""
+
+    url: str
+    folder: str
+    visits: str  # the file to which every visited URL is appended
+    last_job: str | None = None  # the job that was there before; the crawl is done when a later one has ended
+    crash: Point | None = None
+    kill_after: float | None = None  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What became of the process."""
+
+    killed: bool
+    error: str | None = None
+    executed: list[str] = field(default_factory=list)  # statements and commits, in order
+    many: list[Any] = field(default_factory=list)  # which executions (name, k) were for several rows at once
+    seconds: float = 0.0
+
+
+class Crawlers:
+    """A process that forks one crawling process after the other."""
+
+    def __enter__(self) -> Self:
+        self._errors = tempfile.TemporaryFile("w+")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.crawler"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+        self._errors.close()
+
+    def warm(self, folder: Path) -> None:
+        """Reads every file once, for all processes to come."""
+        self._ask({"warm": str(folder)})
+
+    def crawl(self, order: Order) -> Run:
+        return Run(**self._ask(asdict(order)))
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        to, back = self._process.stdin, self._process.stdout
+        assert to is not None
+        assert back is not None
+        to.write(json.dumps(request) + "\n")
+        to.flush()
+        answer = back.readline()
+        if not answer:
+            self._errors.seek(0)
+            raise RuntimeError(f"the process that forks crawlers is gone: {self._errors.read()}")
+        return dict(json.loads(answer))
+
+
+# From here on: in the process that forks, and in its children -----------------------------------------------------
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever the product prints is no answer
+    read_pages_once = _prepare()
+    gc.disable()  # a collection would copy every page of memory that a child shares with us
+    for line in sys.stdin:
+        request = json.loads(line)
+        if folder := request.get("warm"):
+            read_pages_once(Path(folder))
+            answer: dict[str, Any] = {}
+        else:
+            crash = request.pop("crash")
+            answer = _fork(Order(**request, crash=Point(**crash) if crash else None))
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+def _prepare() -> Callable[[Path], None]:
+    """Imports everything once; pages are read once."""
+    import logging
+
+    import structlog
+
+    import kept.extract.reader as reader
+    import kept.origins.folder
+    import kept.store.postgres
+    import kept.store.sqlite
+    import kept.upkeep.reaper
+    import kept.work.worker  # noqa: F401
+    from kept.crawl import activate, engine
+    from kept.model.url import file_url
+
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    engine.BATCH_PAGES = engine.LEASED_AT_ONCE = BATCH
+    engine.LISTED_AT_ONCE = 2 * BATCH
+    activate.CLEARED_AT_ONCE = BATCH // 4
+    read, known = reader.read, {}
+
+    def read_once(body: bytes, *, content_type: str, url: str) -> Any:
+        key = (body, content_type, url)
+        if key not in known:
+            known[key] = read(body, content_type=content_type, url=url)
+        return known[key]
+
+    def read_all(folder: Path) -> None:
+        for path in folder.rglob("*.md"):
+            content_type = reader.content_type_of(str(path))
+            assert content_type is not None, "Markdown can be read"
+            read_once(path.read_bytes(), content_type=content_type, url=file_url(str(path)))
+
+    reader.read = read_once
+    return read_all
+
+
+def _fork(order: Order) -> dict[str, Any]:
+    began = time.monotonic()
+    receiving, sending = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(receiving)
+        with os.fdopen(sending, "w") as answer:
+            _be_a_crawler(order, answer)
+        os._exit(0)
+    os.close(sending)
+    executioner = threading.Timer(order.kill_after or 0, os.kill, (pid, signal.SIGKILL))
+    if order.kill_after is not None:
+        executioner.start()
+    with os.fdopen(receiving) as answer:
+        said = answer.read()
+    # The number is free for others once it was waited for: first nobody may want to kill it any more.
+    executioner.cancel()
+    if order.kill_after is not None:
+        executioner.join()
+    _, status = os.waitpid(pid, 0)
+    killed = os.WIFSIGNALED(status)
+    return {"killed": killed, "seconds": time.monotonic() - began} | (json.loads(said) if said else {})
+
+
+def _be_a_crawler(order: Order, answer: IO[str]) -> None:
+    points = CrashPoints(order.crash)
+    points.wrap()
+    error = None
+    try:
+        with open(order.visits, "a") as visits:
+            _log_visits(visits)
+            asyncio.run(crawl(order.url, order.folder, order.last_job))
+    except Exception as raised:
+        import traceback
+
+        error = "".join(traceback.format_exception(raised))
+    json.dump({"error": error, "executed": points.executed, "many": points.many}, answer)
+
+
+async def crawl(url: str, folder: str, last_job: str | None = None, heartbeat: float = 0.02) -> None:
+    """What `kept add` does: the crawl that was cut short goes on; if none was asked for, one is."""
+    from kept import service, settings
+    from kept.model.job import JobStatus
+    from kept.model.source import SourceKind, SourceSettings
+    from kept.model.url import file_url
+    from kept.runtime import open_runtime
+
+    beating = {"KEPT_WORK__HEARTBEAT_SECONDS": str(heartbeat)}
+    made = settings.load(environment=beating, folder=Path(folder), database=url)
+    async with open_runtime(made) as runtime:
+        source, _ = await service.add_source(
+            runtime.db, root=file_url(folder), kind=SourceKind.FOLDER, name="docs", settings=SourceSettings()
+        )
+        job = (await service.show_source(runtime.db, source.label)).last_job
+        if job is None or job.id == last_job:
+            job = await service.request_crawl(runtime.db, source.label)
+        done = await runtime.run_job(job)
+        if done.status is not JobStatus.COMPLETED:
+            raise RuntimeError(f"the job is {done.status}: {done.error}")
+
+
+def _log_visits(visits: IO[str]) -> None:
+    from kept.origins.folder import FolderOrigin
+
+    visit = FolderOrigin.visit
+
+    async def logged(self: Any, entry: Any, *, conditional: bool) -> Any:
+        visits.write(f"{entry.url}\n")
+        visits.flush()
+        return await visit(self, entry, conditional=conditional)
+
+    FolderOrigin.visit = logged  # type: ignore[method-assign]
+
+
+class CrashPoints:
+    """Counts what the store executes, and kills this process where it should die."""
+
+    def __init__(self, crash: Point | None) -> None:
+        self.executed: list[str] = []
+        self._times: Counter[str] = Counter()
+        self.many: list[tuple[str, int]] = []
+        self._crash = crash
+        self._busy: set[int] = set()  # connections: a method that calls another counts once
+
+    def wrap(self) -> None:
+        from kept.store.postgres import PostgresConnection, PostgresDatabase
+        from kept.store.sqlite import SqliteConnection, SqliteDatabase
+
+        for connection in (SqliteConnection, PostgresConnection):
+            for method in ("all", "one", "run"):
+                setattr(connection, method, self._around(getattr(connection, method)))
+            connection.run_many = self._around_many(connection.run_many)  # type: ignore[method-assign]
+        for database in (SqliteDatabase, PostgresDatabase):
+            database.transaction = self._around_commit(database.transaction)  # type: ignore[method-assign]
+
+    def _reach(self, name: str, side: Side) -> None:
+        if self._crash == Point(name, side, self._times[name]):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def _begin(self, name: str) -> None:
+        self.executed.append(name)
+        self._times[name] += 1
+        self._reach(name, "before")
+
+    def _around(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        async def wrapped(connection: Any, name: str, /, **values: Any) -> Any:
+            if id(connection) in self._busy:
+                return await method(connection, name, **values)
+            self._begin(name)
+            self._busy.add(id(connection))
+            try:
+                result = await method(connection, name, **values)
+            finally:
+                self._busy.discard(id(connection))
+            self._reach(name, "after")
+            return result
+
+        return wrapped
+
+    def _around_many(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        async def wrapped(connection: Any, name: str, rows: Iterable[Any], /) -> Any:
+            rows = list(rows)
+            self._begin(name)
+            if len(rows) > 1:
+                self.many.append((name, self._times[name]))
+            result = await method(connection, name, self._halfway(name, rows))
+            self._reach(name, "after")
+            return result
+
+        return wrapped
+
+    def _halfway(self, name: str, rows: list[Any]) -> Iterator[Any]:
+        for number, row in enumerate(rows):
+            if number and number == len(rows) // 2:
+                self._reach(name, "within")
+            yield row
+
+    def _around_commit(self, transaction: Callable[..., Any]) -> Callable[..., Any]:
+        @asynccontextmanager
+        async def wrapped(database: Any, *, durable: bool = False) -> AsyncIterator[Any]:
+            async with transaction(database, durable=durable) as connection:
+                yield connection
+                self._begin(COMMIT)
+            self._reach(COMMIT, "after")
+
+        return wrapped
+
+
+if __name__ == "__main__":
+    main()

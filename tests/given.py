@@ -1,0 +1,164 @@
+"""The ready-made beginnings that tests start from."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kept.crawl.activate import Activation
+from kept.crawl.engine import Stopped, Walk
+from kept.crawl.sweep import Rules
+from kept.extract.sections import SectionData, SectionRules, Unreadable, content_of
+from kept.model.document import Reading, Validators
+from kept.model.frontier import (
+    Entry,
+    Fetched,
+    Gone,
+    Listed,
+    NotModified,
+    Redirected,
+    Refused,
+    Unlisted,
+    Unreachable,
+    Visit,
+)
+from kept.model.ids import new_id
+from kept.model.job import CrawlJob, CrawlMode
+from kept.model.source import Source, SourceKind, SourceSettings
+from kept.store import documents, sources
+from kept.store.database import Database, open_database
+from kept.work import queue
+from kept.work.worker import work_on
+
+ROOT = "https://docs.test/"
+
+
+@asynccontextmanager
+async def a_database(url: str) -> AsyncIterator[Database]:
+    db = await open_database(url)
+    try:
+        yield db
+    finally:
+        await db.close()
+
+
+async def a_source(
+    db: Database, name: str = "docs", *, root: str = ROOT, kind: SourceKind = SourceKind.WEB,
+    settings: SourceSettings | None = None,
+) -> Source:
+    async with db.transaction() as tx:
+        id = new_id()
+        assert await sources.insert(
+            tx, id=id, name=name, version="", kind=kind, root=root, settings=settings or SourceSettings()
+        )
+        source = await sources.get(tx, id)
+    assert source is not None
+    return source
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of a scripted site."""
+
+    text: str = ""
+    links: tuple[str, ...] = ()
+    redirect: str | None = None
+    error: str | None = None
+    gone: bool = False
+    refused: str | None = None
+    tag: str | None = None  # of its validators; None: it has none
+
+    @property
+    def body(self) -> bytes:
+        return "\n".join([self.text, *self.links]).encode()
+
+
+@dataclass
+class Site:
+    """An origin whose pages are written down by the test. Counts what it is asked."""
+
+    pages: Mapping[str, Page]
+    lists_everything: bool = False
+    root: str = ROOT
+    concurrency: int = 4
+    unlisted: tuple[Unlisted, ...] = ()
+    excluded: frozenset[str] = frozenset()
+    visits: list[str] = field(default_factory=list)
+    not_modified: int = 0
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def admits(self, url: str) -> bool:
+        return url not in self.excluded
+
+    async def list(self) -> AsyncIterator[Listed | Unlisted]:
+        for unlisted in self.unlisted:
+            yield unlisted
+        if not self.lists_everything:
+            yield Listed(url=self.root)
+            return
+        for url, page in self.pages.items():
+            if not page.gone and url not in self.excluded:
+                yield Listed(url=url, validators=Validators(etag=page.tag))
+
+    async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
+        self.visits.append(entry.url)
+        page = self.pages.get(entry.url)
+        if page is None or page.gone:
+            return Gone(reason="404 Not Found", status=404)
+        if entry.url in self.excluded:
+            return Refused(reason="left out by the source's settings", by_settings=True)
+        if page.redirect:
+            return Redirected(to=page.redirect, status=301)
+        if page.error:
+            return Unreachable(reason=page.error, status=500, retry=False)
+        if page.refused:
+            return Refused(reason=page.refused)
+        if conditional and page.tag and entry.held and entry.held.validators.etag == page.tag:
+            self.not_modified += 1
+            return NotModified(status=304)
+        return Fetched(body=page.body, content_type="text/plain", validators=Validators(etag=page.tag), status=200)
+
+
+async def read_scripted(body: bytes, content_type: str, url: str) -> Reading | Unreadable:
+    text, *links = body.decode().split("\n")
+    tree = SectionData(content=text)
+    return Reading(content=content_of("", text, tree, SectionRules()), links=tuple(link for link in links if link))
+
+
+@dataclass
+class Crawled:
+    """How a crawl ended, for a test to look at."""
+
+    job: CrawlJob
+    result: Activation | Stopped | None
+
+
+async def crawl(
+    db: Database, source: Source, site: Site, *, mode: CrawlMode = CrawlMode.REFRESH, rules: Rules | None = None,
+    signature: str = "1", now: datetime | None = None,
+) -> CrawlJob:
+    """A whole crawl of a scripted site: asked for, claimed, walked, activated or held."""
+    job = await queue.request(db, source.id, mode=mode)
+
+    def make_walk(place: object, claimed: Source) -> Walk:
+        return Walk(
+            db, place, claimed, site, read=read_scripted, signature=signature, rules=rules or Rules(), now=now,  # type: ignore[arg-type]
+        )
+
+    done = await work_on(db, job.id, make_walk)
+    assert done is not None
+    return done
+
+
+async def shown(db: Database, source: Source, generation: int | None = None) -> dict[str, tuple[str, str]]:
+    """What a generation shows: URL → (document, content hash)."""
+    async with db.snapshot() as snapshot:
+        current = await sources.get(snapshot, source.id)
+        number = generation or (current.active_generation if current else None)
+        if number is None:
+            return {}
+        rows = await documents.of_generation(snapshot, source.id, number, limit=1_000_000)
+    return {row["url"]: (row["id"], row["content_hash"]) for row in rows}

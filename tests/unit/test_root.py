@@ -1,0 +1,119 @@
+"""What a person types as a root, and what Kept calls it."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kept.errors import WrongCall
+from kept.model.root import LONGEST_NAME, check_label, derive_name, parse_root
+from kept.model.source import SourceKind
+from kept.model.url import canonical, file_url
+
+
+@pytest.mark.parametrize(
+    ("typed", "path"),
+    [
+        ("/srv/docs", "/srv/docs"),
+        ("/srv/docs/", "/srv/docs"),
+        ("/srv//docs/./a/..", "/srv/docs"),
+        ("//srv/docs", "/srv/docs"),
+        ("/srv/My Guide.md", "/srv/My%20Guide.md"),
+        ("/srv/50%", "/srv/50%25"),
+        ("file:///srv/docs/", "/srv/docs"),
+        ("FILE:///srv/a/../docs", "/srv/docs"),
+        ("/", "/"),
+    ],
+)
+def test_a_path_becomes_one_url(typed: str, path: str) -> None:
+    assert parse_root(typed) == (SourceKind.FOLDER, f"file://{path}")
+
+
+def test_a_path_counts_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    expected = file_url(tmp_path / "docs")
+    assert {parse_root(typed)[1] for typed in ("docs", "./docs", "docs/.", "docs/")} == {expected}
+    assert parse_root("~")[1] == file_url(tmp_path / "~")  # the shell's business
+
+
+def test_links_in_a_path_are_left_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    assert parse_root(str(tmp_path / "link"))[1] == file_url(tmp_path / "link")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "https://docs.example.com",
+        "HTTP://docs.example.com/",
+        "ssh://git@example.com/docs.git",
+        "git@example.com:docs.git",
+        "github:owner/repo",
+        "npm:left-pad",
+        "pypi:requests@2",
+        "@urls.txt",
+    ],
+)
+def test_what_is_elsewhere_cannot_be_kept_yet(typed: str) -> None:
+    with pytest.raises(WrongCall, match="only folders and files"):
+        parse_root(typed)
+
+
+@pytest.mark.parametrize("typed", ["", "  ", "file://elsewhere/docs", "file:///a%00b"])
+def test_what_names_nothing_is_a_wrong_call(typed: str) -> None:
+    with pytest.raises(WrongCall):
+        parse_root(typed)
+
+
+@pytest.mark.parametrize("typed", ["./github:owner", "a:b", "me@home", "docs.example.com"])
+def test_a_folder_may_look_a_little_like_something_else(typed: str) -> None:
+    assert parse_root(typed)[1] == file_url(os.path.abspath(typed))
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/srv/docs", "docs"),
+        ("/srv/django-5.1", "django-5.1"),
+        ("/srv/User Guide.md", "user-guide"),
+        ("/srv/INDEX.HTML", "index"),
+        ("/srv/c++", "c++"),
+        ("/srv/libstdc++-doc", "libstdc++-doc"),
+        ("/srv/example.com", "example.com"),
+        ("/srv/Übersicht (neu)", "übersicht-neu"),
+        ("/srv/.config", "config"),
+        ("/srv/.md", "md"),
+        ("/srv/---", "files"),
+        ("/", "files"),
+    ],
+)
+def test_a_name_is_the_last_part_of_the_path(path: str, name: str) -> None:
+    assert derive_name(parse_root(path)[1]) == name
+
+
+@given(st.binary(min_size=1).map(os.fsdecode).filter(lambda path: "\0" not in path))
+def test_every_path_has_a_root_and_a_name(path: str) -> None:
+    root = parse_root(f"/{path}")[1]
+    assert len(root) > 2048 or canonical(root) == root
+    name = derive_name(root)
+    check_label(name)
+    assert len(name) <= LONGEST_NAME
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a@1", "a/b", "-a", ".a", "a\n", "\udcff", "a" * 61])
+def test_a_name_that_cannot_be_typed_again_is_refused(name: str) -> None:
+    with pytest.raises(WrongCall, match="name"):
+        check_label(name)
+
+
+@pytest.mark.parametrize(("name", "version"), [("docs", ""), ("docs", "5.1"), ("日本語", "18"), ("c++", "1.0-rc.1+x")])
+def test_a_label_of_letters_and_digits_is_fine(name: str, version: str) -> None:
+    check_label(name, version)
+
+
+def test_a_version_is_checked_as_a_name_is() -> None:
+    with pytest.raises(WrongCall, match="version"):
+        check_label("docs", "5@1")
