@@ -487,7 +487,7 @@ class Promised:
         made.tally = Counter(settled.labels.values())
         made.tally["moved"] -= settled.moves  # a move counts once, not at both of its ends
         inherited = crawl.mode == "failed" and crawl.base and self.generations[crawl.base].partial == "limit"
-        errors = made.tally["failed"] or crawl.world.unlisted is not None and crawl.mode != "failed"
+        errors = made.tally["failed"] or (crawl.world.unlisted and crawl.mode != "failed")
         made.partial = "limit" if crawl.kept_out or inherited else "errors" if errors else None
 
     def _make_true(self, crawl: Crawl, settled: Settled) -> None:
@@ -529,11 +529,11 @@ class Promised:
         self.generations[made.number] = made
 
     def _version(self, crawl: Crawl, url: str, entry: Entry, document: int) -> Version:
-        assert entry.page is not None and entry.content is not None, "only what was fetched makes a version"
+        assert entry.page, "only what was fetched makes a version"
         return Version(
             document=document,
             url=url,
-            content=entry.content,
+            content=entry.content or "",
             born=crawl.number,
             depth=crawl.depths[url],
             links=entry.page.links,

@@ -12,8 +12,8 @@ import itertools
 import json
 import os
 import zlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
@@ -43,7 +43,7 @@ from kept.crawl.sweep import Rules
 from kept.errors import NeedsDecision, NoSuchThing, SourceUnavailable
 from kept.extract.sections import SectionData, SectionRules, content_of
 from kept.model.document import Content, Reading
-from kept.model.frontier import Entry, Listed, Unlisted, Visit
+from kept.model.frontier import Entry, Unlisted, Visit
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Limits, Scope, Source, SourceKind, SourceSettings
 from kept.store import documents, sections, sources
@@ -123,7 +123,7 @@ class Writer:
         self._fresh = itertools.count()
 
     def text(self, number: int) -> str:
-        """The first few are too short to tell pages apart by them, the others are not. Each has one or more sections."""
+        """The first two are too short to tell pages apart by them. Each has one or more sections."""
         words = f"{self.salt} subject{number}"
         return words if number < 2 else "|".join([f"{words} {'and much more about it ' * 3}"] * (1 + number % 3))
 
@@ -145,77 +145,77 @@ class Writer:
         )
 
     def edit(self, kind: str, at: int, to: int) -> None:
-        here, there = self.pages[self.urls[at]], self.pages[self.urls[to]]
-        some = [self.pages[self.urls[(at + step) % PAGES]] for step in range(1 + to // 2)]
+        """One edit of a page that is there (the root excepted), and of another URL."""
+        standing = [url for url in self.urls[1:] if self.pages[url].state == "page"] or self.urls[1:]
+        vacant = [url for url in self.urls[1:] if self.pages[url].state == "gone"] or self.urls[1:]
+        here, new, other = standing[at % len(standing)], vacant[to % len(vacant)], self.urls[to]
+        page, many = self.pages[here], [*standing, *standing][at % len(standing) :][: 1 + to // 2]
         match kind:
             case "write":
-                here.text, here.state = self.text(to), "page"
+                page.text = self.text(to)
             case "write something new":
-                here.text, here.state = f"{self.text(2)} {next(self._fresh)}", "page"
+                page.text = f"{self.text(2)} {next(self._fresh)}"
             case "add":
-                here.state = "page"
-                there.links.add(self.urls[at])
-            case "link":
-                here.links.add(self.urls[to])
-            case "unlink":
-                here.links.discard(self.urls[to])
-            case "orphan":
-                for script in self.pages.values():
-                    script.links.discard(self.urls[at])
-            case "take away" | "fail" | "refuse":
-                here.state = {"take away": "gone", "fail": "fails", "refuse": "refused"}[kind]
-            case "mend":
-                here.state = "page"
-            case "redirect" if not self.lists_everything:
-                here.state = self.urls[to]
-            case "move" if at != to:
-                there.text, there.state, here.state = here.text, "page", "gone"
-                self._relink(self.urls[at], self.urls[to])
-            case "move and redirect" if at != to and not self.lists_everything:
-                there.text, there.state, here.state = here.text, "page", self.urls[to]
-                self._relink(self.urls[at], self.urls[to])
-            case "swap":
-                here.text, there.text = there.text, here.text
+                self.pages[new].state = "page"
+                self.pages[self.urls[0] if at % 2 else here].links.add(new)
             case "copy":
-                there.text, there.state = here.text, "page"
-                here.links.add(self.urls[to])
+                self.pages[new].text, self.pages[new].state = page.text, "page"
+                page.links.add(new)
+            case "link":
+                page.links.add(other)
+            case "unlink":
+                page.links.discard(other)
+            case "orphan":
+                self._relink([here], None)
+            case "orphan many":
+                self._relink(many, None)
+            case "take away" | "fail" | "refuse":
+                page.state = {"take away": "gone", "fail": "fails", "refuse": "refused"}[kind]
+            case "take many away" | "fail many":
+                for url in many:
+                    self.pages[url].state = "gone" if kind == "take many away" else "fails"
+            case "mend":
+                self.pages[other].state = "page"
+            case "mend all":
+                for script in self.pages.values():
+                    script.state = "page"
+                self.pages[self.urls[0]].links |= set(self.urls[1:])
+            case "break the root":
+                self.pages[self.urls[0]].state = ["gone", "fails", "refused", "page"][to % 4]
+            case "move" | "move and redirect" | "move and hide":
+                self.pages[new].text, self.pages[new].state, page.state = page.text, "page", "gone"
+                self._relink([here], new)
+                if kind == "move and redirect" and not self.lists_everything:
+                    page.state = new
+                elif kind == "move and hide":
+                    page.state = "refused"
+            case "redirect" if not self.lists_everything:
+                page.state = other
+            case "swap":
+                page.text, self.pages[other].text = self.pages[other].text, page.text
             case "tag":
-                here.tagged = not here.tagged
+                page.tagged = not page.tagged
             case "touch":
-                here.edition += 1
+                page.edition += 1
             case "exclude":
-                self.excluded ^= {self.urls[at]}
+                self.excluded ^= {other}
             case "unlist":
                 self.unlisted = None if self.unlisted else f"{self.root}{'ab'[at % 2]}/"
             case "limit":
                 self.most = None if self.most else to + 1
-            case "take many away":
-                for script in some:
-                    script.state = "gone"
-            case "fail many":
-                for script in some:
-                    script.state = "fails"
-            case "orphan many":
-                for script in self.pages.values():
-                    script.links -= {url for url in self.urls if self.pages[url] in some}
-            case "mend all":
-                for script in self.pages.values():
-                    script.state = "page"
-                    self.pages[self.urls[0]].links |= set(self.urls[1:])
-            case _:
-                pass
 
-    def _relink(self, old: str, new: str) -> None:
+    def _relink(self, old: Sequence[str], new: str | None) -> None:
+        """Whatever linked to the old now links to the new, if there is one."""
         for script in self.pages.values():
-            if old in script.links:
-                script.links = script.links - {old} | {new}
+            if script.links & set(old):
+                script.links = script.links - set(old) | ({new} if new else set())
 
 
 EDITS = [
-    "write", "write", "write something new", "write something new", "add", "add", "add", "link", "unlink", "orphan",
-    "take away", "take away", "fail", "refuse", "mend", "mend", "redirect", "redirect", "redirect", "move", "move",
-    "move and redirect", "move and redirect", "swap", "copy", "tag", "touch", "exclude", "unlist", "limit",
-    "take many away", "fail many", "orphan many", "mend all",
+    "write", "write", "write something new", "write something new", "add", "add", "add", "copy", "link", "unlink",
+    "orphan", "orphan", "orphan many", "take away", "take away", "take many away", "fail", "fail", "fail many", "refuse",
+    "mend", "mend", "mend all", "break the root", "move", "move", "move", "move and redirect", "move and redirect",
+    "move and hide", "redirect", "redirect", "swap", "tag", "touch", "exclude", "unlist", "limit",
 ]  # fmt: skip
 
 Edit = tuple[str, int, int]  # what, where, and where to
@@ -252,10 +252,8 @@ class CutSite(Site):
         if self.cannot_list:
             yield Unlisted(url=self.cannot_list, reason="cannot be listed")
         async for one in super().list():
-            if isinstance(one, Listed) and self.lists_everything and self.cannot_list:
-                if one.url.startswith(self.cannot_list):
-                    continue
-            yield one
+            if not self.lists_everything or not self.cannot_list or not one.url.startswith(self.cannot_list):
+                yield one
 
     async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
         visit = await super().visit(entry, conditional=conditional)

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from kept.crawl.activate import Activation, activate
 from kept.crawl.engine import Walk
 from kept.crawl.sweep import Rules
 from kept.model.generation import Tally
+from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source, SourceKind
-from kept.model.url import file_url
+from kept.model.url import file_path, file_url
 from kept.origins.folder import FolderOrigin
 from kept.store.database import Connection, Database
 from kept.store.jobs import Place
@@ -98,19 +100,25 @@ def activations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Counter[str]]]
 
 def a_folder(path: Path, files: int) -> Path:
     for number in range(files):
-        folder = path / f"{number % 50:02}"
-        folder.mkdir(parents=True, exist_ok=True)
-        write(
-            folder / f"{number:04}.md",
-            f"File {number} says something that no other file says, and enough of it to know it again.",
-        )
+        if number % 100 == 0:
+            (path / f"{number // 100:02}").mkdir(parents=True)
+        text = f"File {number} says something that no other file says, and enough of it to know it again."
+        write(path / f"{number // 100:02}" / f"{number:04}.md", text)
     return path
 
 
 def write(file: Path, text: str) -> None:
     """A file that was last written long ago, as most are: its times can be trusted."""
-    file.write_text(text)
-    os.utime(file, (LONG_AGO, LONG_AGO))
+    with open(file, "w") as opened:
+        opened.write(text)
+        opened.flush()
+        os.utime(opened.fileno(), (LONG_AGO, LONG_AGO))
+
+
+@pytest.fixture(scope="module")
+def large_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thousands of files, made once; every test that takes it may change some of them."""
+    return a_folder(tmp_path_factory.mktemp("large"), FILES)
 
 
 async def keep(db: Database, source: Source, mode: CrawlMode = CrawlMode.REFRESH) -> CrawlJob:
@@ -130,10 +138,9 @@ async def keep(db: Database, source: Source, mode: CrawlMode = CrawlMode.REFRESH
     return done
 
 
-async def a_kept_folder(db: Database, path: Path, files: int) -> Source:
-    source = await a_source(db, root=file_url(a_folder(path, files)), kind=SourceKind.FOLDER)
+async def a_kept_folder(db: Database, path: Path) -> Source:
+    source = await a_source(db, root=file_url(path), kind=SourceKind.FOLDER)
     await keep(db, source)
-    assert (await rows_in_tables(db))["versions"] == files
     return source
 
 
@@ -142,41 +149,44 @@ async def a_kept_folder(db: Database, path: Path, files: int) -> Source:
 
 @story
 async def test_a_large_source_costs_what_changes_in_it(
-    db: Database, tmp_path: Path, activations: list[Counter[str]]
+    db: Database, large_folder: Path, activations: list[Counter[str]]
 ) -> None:
     """A first crawl, a refresh with nothing to do, and one with ten changes."""
-    source = await a_kept_folder(db, tmp_path / "docs", FILES)
+    source = await a_kept_folder(db, large_folder)
+    files = await shown(db, source)
+    assert len(files) > FILES - 10
     assert sum(activations.pop().values()) <= 5, "a first generation of any size: source, generation, job"
 
     before = await rows_in_tables(db)
     watch = Watched(db)
     done = await keep(watch, source)
-    assert (done.progress.tally, done.progress.bytes) == (Tally(unchanged=FILES), 0)
-    assert watch.written["frontier"] == FILES, "the counting works"
+    assert (done.progress.tally, done.progress.bytes) == (Tally(unchanged=len(files)), 0)
+    assert watch.written["frontier"] == len(files), "the counting works"
     assert [table for table in watch.written if is_kept(table)] == []
     assert sum(activations.pop().values()) <= 5
     after = await rows_in_tables(db)
     assert [after[table] for table in KEPT] == [before[table] for table in KEPT]
 
-    for number in range(4):
-        write(tmp_path / "docs" / f"{number:02}" / f"{number:04}.md", f"File {number} has changed.")
-    for number in range(4, 8):
-        (tmp_path / "docs" / f"{number:02}" / f"{number:04}.md").unlink()
-    write(tmp_path / "docs" / "new.md", "A file that nobody knows yet.")
-    (tmp_path / "docs" / "00" / "0050.md").rename(tmp_path / "docs" / "moved.md")
+    first, *others = map(Path, map(file_path, islice(files, 9)))
+    for file in others[:4]:
+        write(file, f"{file} has changed and says something else than it ever said before: {new_id()}.")
+    for file in others[4:]:
+        file.unlink()
+    first.rename(large_folder / f"moved from {first.name}")
+    write(large_folder / f"after {first.name}", f"The file after {first} is one that nobody knows yet.")
     done = await keep(db, source)
-    assert done.progress.tally == Tally(new=1, changed=4, moved=1, gone=4, unchanged=FILES - 9)
+    assert done.progress.tally == Tally(new=1, changed=4, moved=1, gone=4, unchanged=len(files) - 9)
     touched = activations.pop()
     assert 10 < sum(touched.values()) < 60, touched
     assert touched["versions"] <= 20
-    assert len(await shown(db, source)) == FILES - 3
+    assert len(await shown(db, source)) == len(files) - 3
 
 
 @story
 async def test_a_full_crawl_that_reads_every_file_again_and_finds_it_the_same_costs_no_row(
     db: Database, tmp_path: Path
 ) -> None:
-    source = await a_kept_folder(db, tmp_path / "docs", 300)
+    source = await a_kept_folder(db, a_folder(tmp_path / "docs", 300))
     watch = Watched(db)
     done = await keep(watch, source, CrawlMode.FULL)
     assert done.progress.tally == Tally(unchanged=300)
@@ -202,9 +212,9 @@ async def test_the_first_activation_touches_as_many_rows_for_one_file_as_for_hun
 async def test_a_file_that_was_only_touched_costs_its_validators(
     db: Database, tmp_path: Path, activations: list[Counter[str]]
 ) -> None:
-    source = await a_kept_folder(db, tmp_path / "docs", 200)
+    source = await a_kept_folder(db, a_folder(tmp_path / "docs", 200))
     for number in range(3):
-        os.utime(tmp_path / "docs" / f"{number:02}" / f"{number:04}.md", (LONG_AGO + 60, LONG_AGO + 60))
+        os.utime(tmp_path / "docs" / "00" / f"{number:04}.md", (LONG_AGO + 60, LONG_AGO + 60))
     watch = Watched(db)
     done = await keep(watch, source)
     assert done.progress.tally == Tally(unchanged=200)
@@ -235,7 +245,7 @@ async def test_a_file_written_a_moment_ago_is_compared_by_its_bytes_and_costs_no
 async def test_the_counters_see_every_table(db: Database, tmp_path: Path) -> None:
     """What proves that nothing was written must be able to see a write."""
     watch = Watched(db)
-    await a_kept_folder(watch, tmp_path / "docs", 3)
+    await a_kept_folder(watch, a_folder(tmp_path / "docs", 3))
     for table in (*KEPT, "frontier", "crawl_jobs", "job_workers", "generations", "sources"):
         assert watch.written[table] >= (3 if table in KEPT else 1), table
     async with watch.transaction() as tx:

@@ -5,8 +5,9 @@
         run = crawlers.crawl(Order(url=…, folder=…, visits=…, crash=Point("settle_entry", "before", 3)))
 
 Every named statement is a crash point, and so is every commit: a process kills itself before the k-th execution of
-NAME, after it, or (where a statement is run for many rows) half-way through its rows. Nothing of this is in the
-product: the store's connections are wrapped here.
+NAME, after it, or (where a statement is run for many rows) half-way through its rows. So is every write of SQLite to
+its disk, where a page may also be written only half. Nothing of this is in the product: the store's connections, and
+SQLite's way to the disk, are wrapped here.
 
 A crawling process is forked from one that has everything imported, so that a round costs what the crawl costs. It
 does what `kept add` does: opens the database, adds the folder, goes on with the job that is there or asks for one.
@@ -16,12 +17,14 @@ import asyncio
 import gc
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
@@ -47,6 +50,17 @@ class Point:
         return f"{self.side} {self.name} no. {self.k}"
 
 
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Where a process kills itself: at SQLite's n-th write, sync, truncation or deletion of a file."""
+
+    n: int
+    torn: bool = False  # half of it is written
+
+    def __str__(self) -> str:
+        return f"{'half-way through' if self.torn else 'before'} write no. {self.n}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """A crawl to be run in a process of its own."""
@@ -56,7 +70,10 @@ class Order:
     visits: str  # the file to which every visited URL is appended
     last_job: str | None = None  # the job that was there before; the crawl is done when a later one has ended
     crash: Point | None = None
+    write: Write | None = None
     kill_after: float | None = None  # seconds
+    longest_file: int | None = None  # bytes: what is beyond fails
+    inject: str | None = None  # faults, as strace takes them; only for the files of a SQLite database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +84,7 @@ class Run:
     error: str | None = None
     executed: list[str] = field(default_factory=list)  # statements and commits, in order
     many: list[Any] = field(default_factory=list)  # which executions (name, k) were for several rows at once
+    writes: int = 0  # counted if there is one at which to die
     seconds: float = 0.0
 
 
@@ -123,8 +141,10 @@ def main() -> None:
             read_pages_once(Path(folder))
             answer: dict[str, Any] = {}
         else:
-            crash = request.pop("crash")
-            answer = _fork(Order(**request, crash=Point(**crash) if crash else None))
+            crash, write = request.pop("crash"), request.pop("write")
+            answer = _fork(
+                Order(**request, crash=Point(**crash) if crash else None, write=Write(**write) if write else None)
+            )
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
@@ -176,6 +196,7 @@ def _fork(order: Order) -> dict[str, Any]:
             _be_a_crawler(order, answer)
         os._exit(0)
     os.close(sending)
+    tracer = _trace(pid, order) if order.inject else None
     executioner = threading.Timer(order.kill_after or 0, os.kill, (pid, signal.SIGKILL))
     if order.kill_after is not None:
         executioner.start()
@@ -186,23 +207,62 @@ def _fork(order: Order) -> dict[str, Any]:
     if order.kill_after is not None:
         executioner.join()
     _, status = os.waitpid(pid, 0)
+    if tracer:
+        tracer.wait()
     killed = os.WIFSIGNALED(status)
     return {"killed": killed, "seconds": time.monotonic() - began} | (json.loads(said) if said else {})
 
 
+def _trace(pid: int, order: Order) -> subprocess.Popen[bytes]:
+    """Lets strace have the process, which waits for that."""
+    os.waitpid(pid, os.WUNTRACED)
+    files = [part for suffix in ("", "-wal", "-shm") for part in ("-P", order.url.removeprefix("sqlite:///") + suffix)]
+    tracer = subprocess.Popen(
+        ["strace", "-f", "-o", "/tmp/cs/strace.log", *files, "-e", f"inject={order.inject}", "-p", str(pid)]
+    )
+    while "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text():
+        if tracer.poll() is not None:
+            os.kill(pid, signal.SIGKILL)
+            break
+        time.sleep(0.001)  # strace tells nobody that it has it
+    os.kill(pid, signal.SIGCONT)
+    return tracer
+
+
 def _be_a_crawler(order: Order, answer: IO[str]) -> None:
+    if order.inject:
+        _let_others_trace()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if order.longest_file is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (order.longest_file, resource.RLIM_INFINITY))
     points = CrashPoints(order.crash)
     points.wrap()
+    writes = Disk(order.write).wrap() if order.write else None
     error = None
     try:
-        with open(order.visits, "a") as visits:
-            _log_visits(visits)
-            asyncio.run(crawl(order.url, order.folder, order.last_job))
+        _log_visits(order.visits)
+        asyncio.run(crawl(order.url, order.folder, order.last_job))
     except Exception as raised:
-        import traceback
+        error = _told(raised)
+    said = {"error": error, "executed": points.executed, "many": points.many, "writes": writes.n if writes else 0}
+    json.dump(said, answer)
 
-        error = "".join(traceback.format_exception(raised))
-    json.dump({"error": error, "executed": points.executed, "many": points.many}, answer)
+
+def _told(error: Exception) -> str:
+    """What the person is told; where it was not meant for a person, all of it."""
+    from kept.errors import KeptError
+
+    if isinstance(error, KeptError):
+        return f"{type(error).__name__}: {error}"
+    return "".join(traceback.format_exception(error))
+
+
+def _let_others_trace() -> None:
+    """Some systems let only its ancestors trace a process; strace will be our sister."""
+    import ctypes
+
+    pr_set_ptracer, anybody = 0x59616D61, ctypes.c_ulong(-1)
+    ctypes.CDLL(None).prctl(pr_set_ptracer, anybody, 0, 0, 0)
 
 
 async def crawl(url: str, folder: str, last_job: str | None = None, heartbeat: float = 0.02) -> None:
@@ -227,14 +287,13 @@ async def crawl(url: str, folder: str, last_job: str | None = None, heartbeat: f
             raise RuntimeError(f"the job is {done.status}: {done.error}")
 
 
-def _log_visits(visits: IO[str]) -> None:
+def _log_visits(path: str) -> None:
     from kept.origins.folder import FolderOrigin
 
-    visit = FolderOrigin.visit
+    visit, visits = FolderOrigin.visit, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     async def logged(self: Any, entry: Any, *, conditional: bool) -> Any:
-        visits.write(f"{entry.url}\n")
-        visits.flush()
+        os.write(visits, f"{entry.url}\n".encode())
         return await visit(self, entry, conditional=conditional)
 
     FolderOrigin.visit = logged  # type: ignore[method-assign]
@@ -312,6 +371,50 @@ class CrashPoints:
             self._reach(COMMIT, "after")
 
         return wrapped
+
+
+class Disk:
+    """Counts what SQLite does to its files, and kills this process at the write at which it should die."""
+
+    def __init__(self, crash: Write) -> None:
+        self.n = 0
+        self._crash = crash
+
+    def wrap(self) -> Self:
+        import apsw
+
+        disk, ordinary = self, apsw.vfs_names()[0]
+
+        class File(apsw.VFSFile):
+            def xWrite(self, data: bytes, offset: int) -> None:
+                disk.reach(lambda: super(File, self).xWrite(data[: len(data) // 2], offset))
+                super().xWrite(data, offset)
+
+            def xSync(self, flags: int) -> None:
+                disk.reach()
+                super().xSync(flags)
+
+            def xTruncate(self, size: int) -> None:
+                disk.reach()
+                super().xTruncate(size)
+
+        class Files(apsw.VFS):
+            def xOpen(self, name: Any, flags: list[int]) -> File:
+                return File(ordinary, name, flags)
+
+            def xDelete(self, name: str, sync: bool) -> None:
+                disk.reach()
+                super().xDelete(name, sync)
+
+        self._files = Files("mortal", ordinary, makedefault=True)
+        return self
+
+    def reach(self, half: Callable[[], None] | None = None) -> None:
+        self.n += 1
+        if self.n == self._crash.n:
+            if half and self._crash.torn:
+                half()
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -51,10 +51,11 @@ def harvest(folder: Path) -> None:
         path.rename(folder / "new" / f"moved {path.name}")
     for path in _some(files, 120, 130):
         path.unlink()
-    one, other = _unlike(_some(files, 140, 150))[:2]
-    one_text, other_text = one.read_text(), other.read_text()
-    _write(one, other_text)
-    _write(other, one_text)
+    unlike = _unlike(_some(files, 140, 150))
+    for one, other in zip(unlike[::2], unlike[1::2], strict=False):
+        one_text, other_text = one.read_text(), other.read_text()
+        _write(one, other_text)
+        _write(other, one_text)
     aside = sorted(_aside(folder).iterdir())
     for path in aside[:3]:
         path.rename(_path(folder, int(path.stem)))

@@ -33,7 +33,7 @@ from kept import service
 from kept.store.database import open_database
 from kept.work import queue
 from tests.crash import files
-from tests.crash.crawler import Crawlers, Order, Point, Run, Side
+from tests.crash.crawler import Crawlers, Order, Point, Run, Side, Write
 from tests.crash.state import (
     WATCHER,
     Interim,
@@ -47,6 +47,8 @@ from tests.crash.state import (
 from tests.postgres import PostgresServer
 
 ScenarioName = Literal["a first crawl", "a refresh", "a refresh that is held"]
+
+Crash = Point | Write | float  # a float: seconds after the start
 
 SCENARIOS: tuple[ScenarioName, ...] = get_args(ScenarioName)
 SIDES: tuple[Side, ...] = ("before", "within", "after")
@@ -173,17 +175,17 @@ class Scenario:
         executed = self.undisturbed.executed[self.position(before) : self.position(point) + 1]
         return Point(point.name, point.side, executed.count(point.name))
 
-    def order(self, url: str, visits: Path, crash: Point | float | None) -> Order:
-        moment = crash if isinstance(crash, float) else None
-        point = crash if isinstance(crash, Point) else None
-        return Order(
-            url=url,
-            folder=str(self.folder),
-            visits=str(visits),
-            last_job=self.last_job,
-            crash=point,
-            kill_after=moment,
-        )
+    def crawl(self, url: str, visits: Path, crash: Crash | None = None, **faults: Any) -> Run:
+        """The crawl, or what is left of it."""
+        match crash:
+            case Point():
+                faults["crash"] = crash
+            case Write():
+                faults["write"] = crash
+            case float():
+                faults["kill_after"] = crash
+        order = Order(url=url, folder=str(self.folder), visits=str(visits), last_job=self.last_job, **faults)
+        return self.crawlers.crawl(order)
 
 
 def prepare(
@@ -222,7 +224,9 @@ def prepare(
     crawlers.warm(folder)
     with store.database(base) as url:
         before = interim(url, last_job).shown if base else []
-        run = crawlers.crawl(Order(url=url, folder=str(folder), visits=str(visits), last_job=last_job))
+        counting = Write(-1) if store.name == "sqlite" else None
+        order = Order(url=url, folder=str(folder), visits=str(visits), last_job=last_job, write=counting)
+        run = crawlers.crawl(order)
         assert not run.error, run.error
         wait_until_left_alone(url)
         return Scenario(
@@ -239,7 +243,7 @@ def prepare(
         )
 
 
-def disturb(scenario: Scenario, crashes: Iterable[Point | float], counts: Counts, *, watched: bool = False) -> int:
+def disturb(scenario: Scenario, crashes: Iterable[Crash], counts: Counts, *, watched: bool = False) -> int:
     """Runs the crawl to its end, killed at each of the crashes in turn; how many of them it came to.
 
     Raises AssertionError if the end is another one than that of an undisturbed crawl.
@@ -250,7 +254,7 @@ def disturb(scenario: Scenario, crashes: Iterable[Point | float], counts: Counts
         committed, may_kill, kills = set[str](), True, 0
         with watch(url, scenario, counts) if watched and scenario.base else nullcontext():
             while True:
-                run = scenario.crawlers.crawl(scenario.order(url, visits, next(crashes, None) if may_kill else None))
+                run = scenario.crawl(url, visits, next(crashes, None) if may_kill else None)
                 visited = _taken(visits)
                 assert not run.error, run.error
                 assert len(visited) == len(set(visited)), "a page was visited twice by one process"

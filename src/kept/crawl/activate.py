@@ -123,6 +123,7 @@ async def roll_back(db: Database, source_id: str, target: int) -> int:
         active = await _once_active(tx, source, source.active_generation or 0)
         number = await sources.take_generation_number(tx, source.id)
         await generations.insert(tx, source.id, number, job=None, reason=f"rolled back to {target}")
+        await generations.inherit_settings(tx, source.id, number, heir_of=target)
         await documents.roll_back(tx, source.id, target=target, number=number, reason=f"rolled back to {target}")
         await generations.move(tx, active, GenerationState.RETIRED)
         made = await generations.get(tx, source.id, number)
@@ -249,6 +250,8 @@ async def _make_true(
         )
         for one in made.relabels:
             await frontier.relabel(tx, job.id, one.url, one.outcome, one.reason, one.document)
+        if job.mode is CrawlMode.FAILED:
+            await generations.inherit_settings(tx, source.id, number, heir_of=base.number)
         await generations.move(tx, base, GenerationState.RETIRED)
     difference = await generations.differences(tx, source.id, number)
     await generations.activate_generation(

@@ -46,6 +46,7 @@ class Former:
     url: str
     content_id: int
     tier: Tier
+    born: int = 0  # the generation that brought what it last was
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ def adopt(arrivals: Iterable[Arrival], moving: Iterable[Moving], former: Sequenc
         if len(alike) == 1 and len(best) == 1 and alike[0].size >= TINY:
             take(alike[0], best[0].document, best[0].url)
 
-    for one in sorted(former, key=lambda one: (one.tier, one.document)):
+    for one in sorted(former, key=lambda one: one.born, reverse=True):  # the one that was there last comes first
         if one.tier is not Tier.LOST and one.document not in taken and one.url in free:
             take(free[one.url], one.document, one.url)
     return adoptions

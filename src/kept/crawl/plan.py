@@ -142,7 +142,7 @@ async def _follow(db: Connection, job: CrawlJob, one: Exceptional, end: str | No
     outcome = Outcome(target["outcome"]) if target and target["outcome"] else None
     if end is None:
         seen = _seen(one, Outcome.FAILED, f"{one.reason}, and from there in a circle")
-    elif target is None or outcome is None:
+    elif target is None or outcome is None or target["visited_at"] is None:
         seen = _seen(one, Outcome.FAILED, f"redirects to {end}, which was not visited")
     elif outcome is Outcome.NEW:
         marks.moving.append(Moving(document=one.document, url=one.url, depth=one.depth, end=end))
@@ -173,7 +173,11 @@ async def _arrivals(
             rows.append(row)
             tier = Tier.MISSING if row["former_lifecycle"] == Lifecycle.MISSING else Tier.DELETED
             former[row["former_id"]] = Former(
-                document=row["former_id"], url=row["former_url"], content_id=row["former_content_id"], tier=tier
+                document=row["former_id"],
+                url=row["former_url"],
+                content_id=row["former_content_id"],
+                tier=tier,
+                born=row["former_born"],
             )
     arrivals = {
         row["version_id"]: Arrival(

@@ -75,7 +75,7 @@ _LONGEST_SOURCE = 500  # characters of a heading that are looked at
 _PATIENCE = 2_000_000
 
 # {#id}, as Docusaurus, Pandoc, kramdown and MkDocs write it; the last two may add a colon and classes.
-_EXPLICIT = re.compile(r"\s*\{(?:/\*)?\s*:?\s*#([^\s{}#*]{1,200})[^{}]{0,200}\}\s*$")
+_EXPLICIT = re.compile(r"\{(?:/\*)?\s*:?\s*#([^\s{}#*]{1,200})[^{}]{0,200}\}$")
 _NAMED = r"<(?:a|span)(?:\s[^<>]{0,200}?)?\s(?:id|name)\s*=\s*[\"']?([^\s\"'<>]{1,200})[\"']?[^<>]{0,200}>"
 _NAMED_INSIDE = re.compile(_NAMED, re.IGNORECASE)
 _NAMED_BEFORE = re.compile(rf" {{0,3}}(?:{_NAMED}\s*(?:</(?:a|span)>)?\s*){{1,4}}", re.IGNORECASE)
@@ -91,16 +91,17 @@ def _nodes(markdown: str, headings: list[Heading]) -> tuple[list[SectionData], l
     for heading in headings:
         source = heading.source[:_LONGEST_SOURCE]
         anchor, start = _anchor_before(markdown, heading.start)
-        explicit = _EXPLICIT.search(source) if source.endswith("}") else None
+        explicit = _EXPLICIT.match(source, source.rfind("{")) if source.endswith("}") else None
         if explicit:
-            source = source[: explicit.start()]
+            source = source[: explicit.start()].rstrip()
             anchor = explicit[1]
         elif not anchor and "<" in source and (inside := _NAMED_INSIDE.search(source)):
             anchor = inside[1]
         patience -= len(source) * sum(map(source.count, "[]*_`<&~"))
         words = plain(source) if patience > 0 else roughly_plain(source)
         if not explicit:
-            anchor = anchor or slugs.next(words)
+            slug = slugs.next(words)  # given even if nobody will use it: the next heading of that name is the second
+            anchor = anchor or slug
         starts.append(start)
         named.append((_one_line(words), heading.level, anchor or None))
     ends = [*starts[1:], len(markdown)]
@@ -165,7 +166,7 @@ _FRONT = {
     "+++": re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE),
 }
 # Text between two thematic breaks is not front matter: that has a key, or nothing at all, at the start of each line.
-_FRONT_LINE = re.compile(r"""\s|\#|-\s|[\]}\[]|["']?[\w@$][^:=\n]{0,100}[:=]|\Z""")
+_FRONT_LINE = re.compile(r"""\s|\#|-\s|[\]}\[]|["']?[\w@$][^:=\n]{0,100}(?::(?:\s|\Z)|=)|\Z""")
 _TITLE = re.compile(r"""^(?:["']?[Tt]itle["']?)[ \t]*[:=][ \t]*(.*(?:\n[ \t]+\S.*)*)""", re.MULTILINE)
 _QUOTED = re.compile(r""""((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'""", re.DOTALL)
 _BLOCK_STYLE = re.compile(r"[|>][-+0-9]*[ \t]*(?:\n|\Z)")

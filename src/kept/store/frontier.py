@@ -138,10 +138,14 @@ async def insert(db: Connection, job: str, found: Iterable[Found]) -> int:
 
 
 async def reach(db: Connection, job: str, found: Iterable[Found]) -> None:
-    """Marks known documents as reached: something leads to them."""
+    """Marks what the frontier had already: something leads to it, or a document moves there."""
     ordered = sorted(found, key=lambda entry: entry.url)
     await db.run_many(
         "reach_entry", [{"job": job, "url": entry.url, "parent": entry.parent} for entry in ordered if entry.reached]
+    )
+    await db.run_many(
+        "expect_entry",
+        [{"job": job, "url": entry.url, "document": entry.document} for entry in ordered if entry.document],
     )
 
 

@@ -16,6 +16,11 @@ async def insert(db: Connection, source: str, number: int, *, job: str | None, r
     await db.run("insert_generation", source=source, number=number, job=job, reason=reason)
 
 
+async def inherit_settings(db: Connection, source: str, number: int, *, heir_of: int) -> None:
+    """Most of what it shows was not visited under today's settings: a change of them is still to come."""
+    await db.run("inherit_settings", source=source, number=number, heir_of=heir_of)
+
+
 async def get(db: Connection, source: str, number: int) -> Generation | None:
     if number > LARGEST_NUMBER:
         return None

@@ -168,7 +168,7 @@ class WebOrigin:
             return Unreachable(reason="the server asked for a longer pause", retry_after=pause)
         began = monotonic()
         try:
-            answer = await self._egress.ask(url, limit=self._limit, headers=headers, wanted=is_wanted, seconds=seconds)
+            answer = await self._egress.ask(url, most=self._limit, headers=headers, wanted=is_wanted, seconds=seconds)
         except BaseException:
             site.host.dropped()
             raise

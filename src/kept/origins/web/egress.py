@@ -30,6 +30,7 @@ from yarl import URL
 
 from kept.model.url import resolve
 from kept.origins.web.addresses import is_literal, why_closed
+from kept.origins.web.deadlines import Deadlines, Limit, TimedOut
 from kept.origins.web.decoding import ACCEPTED, RATIO, Bomb, Decoder, TooLarge, Undecodable
 
 REDIRECTS = 5
@@ -247,10 +248,7 @@ class Egress:
         self._open_socket = open_socket
         self._session: aiohttp.ClientSession | None = None
         self._cleared: set[Target] = set()  # literal addresses that were checked, and names, which the resolver checks
-        p = self.patience
-        self._times = aiohttp.ClientTimeout(
-            total=p.whole, connect=p.connect, sock_connect=p.connect, sock_read=p.first_byte
-        )
+        self._deadlines = Deadlines(whole=self.patience.whole, silence=self.patience.first_byte)
 
     def __repr__(self) -> str:
         return "Egress()"  # no address of a proxy, no header: they may hold secrets
@@ -259,7 +257,7 @@ class Egress:
         self,
         url: str,
         *,
-        limit: int,
+        most: int,
         headers: Headers | None = None,
         wanted: Wanted = is_good,
         cut: bool = False,
@@ -267,48 +265,46 @@ class Egress:
     ) -> Answer | NoAnswer:
         """One GET of a canonical URL, no redirects.
 
-        Bodies are read where ``wanted``, up to ``limit`` unpacked bytes; with ``cut`` the rest is left out instead
+        Bodies are read where ``wanted``, up to ``most`` unpacked bytes; with ``cut`` the rest is left out instead
         of refusing it. ``seconds``: what is left of the time for the whole.
         """
         began = monotonic()
         try:
             if (target := target_of(url)) is None:
                 raise Closed("not a web address that can be asked")
-            if target not in self._cleared:
-                await self._clear(target)
-            times = self._times if seconds is None else aiohttp.ClientTimeout(
-                total=seconds, connect=self._times.connect, sock_connect=self._times.connect,
-                sock_read=self._times.sock_read,
-            )  # fmt: skip
-            response = await self._connected().get(
-                URL(url, encoded=True), headers=self._headers(target, headers), timeout=times, allow_redirects=False
-            )
-            took = monotonic() - began
-            try:
-                body = b""
-                headers = response.headers
-                if wanted(response.status, headers):
-                    body = await _read(response.content, headers, limit, cut=cut)
-                else:
-                    await _drain(response)
-                return Answer(url, response.status, headers, body, took)
-            except (Bomb, TooLarge, Undecodable) as error:
-                return NoAnswer(url=url, status=response.status, took=took, **_unpacking(error, limit))
-            finally:
-                response.release()
+            with self._deadlines.limit(seconds) as limit:
+                if target not in self._cleared:
+                    await self._clear(target)
+                response = await self._connected().get(
+                    URL(url, encoded=True), headers=self._headers(target, headers), allow_redirects=False
+                )
+                took = monotonic() - began
+                limit.heard()
+                try:
+                    body = b""
+                    if wanted(response.status, response.headers):
+                        body = await _read(response.content, response.headers, most, limit, cut=cut)
+                    else:
+                        await _drain(response)
+                    return Answer(url, response.status, response.headers, body, took)
+                except (Bomb, TooLarge, Undecodable) as error:
+                    trouble, reason = _unpacking(error, most)
+                    return NoAnswer(url=url, trouble=trouble, reason=reason, status=response.status, took=took)
+                finally:
+                    response.release()
         except Closed as error:
             return NoAnswer(url=url, trouble=Trouble.CLOSED, reason=self._secrets.redact(str(error)))
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (TimedOut, aiohttp.ClientError, OSError, ValueError) as error:
             trouble, reason = _explain(error, self.patience)
             return NoAnswer(url=url, trouble=trouble, reason=self._secrets.redact(reason), took=monotonic() - began)
 
     async def follow(
-        self, url: str, *, limit: int, wanted: Wanted = is_good, cut: bool = False, redirects: int = REDIRECTS
+        self, url: str, *, most: int, wanted: Wanted = is_good, cut: bool = False, redirects: int = REDIRECTS
     ) -> Answer | NoAnswer:
         """The answer at the end of at most so many redirects, wherever they lead; each hop passes the gate."""
         ends = monotonic() + self.patience.whole
         for _ in range(redirects + 1):
-            answer = await self.ask(url, limit=limit, wanted=wanted, cut=cut, seconds=max(0.001, ends - monotonic()))
+            answer = await self.ask(url, most=most, wanted=wanted, cut=cut, seconds=max(0.001, ends - monotonic()))
             if isinstance(answer, NoAnswer) or answer.status not in (301, 302, 303, 307, 308):
                 return answer
             if (to := answer.location) is None:
@@ -359,6 +355,9 @@ class Egress:
                 connector=aiohttp.TCPConnector(
                     resolver=_CheckedResolver(self._dialled), socket_factory=self._new_socket, ssl=tls, limit=0
                 ),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, connect=self.patience.connect, sock_connect=self.patience.connect
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": self._user_agent, "Accept": _ACCEPT, "Accept-Encoding": ACCEPTED},
                 auto_decompress=False,
@@ -385,14 +384,15 @@ def _pair(url: URL) -> Pair:
     return url.raw_host or "", url.port or 0
 
 
-async def _read(content: aiohttp.StreamReader, headers: Headers, limit: int, *, cut: bool) -> bytes:
+async def _read(content: aiohttp.StreamReader, headers: Headers, most: int, limit: Limit, *, cut: bool) -> bytes:
     """The unpacked body; raises TooLarge as soon as it is."""
-    decoder = Decoder(headers.get("Content-Encoding", ""), limit)
+    decoder = Decoder(headers.get("Content-Encoding", ""), most)
     length = headers.get("Content-Length", "")
-    if not cut and length.isdigit() and int(length) > limit:
+    if not cut and length.isdigit() and int(length) > most:
         raise TooLarge
     try:
         while data := await content.readany():
+            limit.heard()
             decoder.feed(data)
     except TooLarge:
         if cut:
@@ -412,25 +412,23 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
                 left -= len(data)
 
 
-def _unpacking(error: Bomb | TooLarge | Undecodable, limit: int) -> dict[str, Any]:
+def _unpacking(error: Bomb | TooLarge | Undecodable, most: int) -> tuple[Trouble, str]:
     match error:
         case TooLarge():
-            return {"trouble": Trouble.TOO_LARGE, "reason": f"larger than {limit:,} bytes"}
+            return Trouble.TOO_LARGE, f"larger than {most:,} bytes"
         case Bomb():
-            return {"trouble": Trouble.BOMB, "reason": f"unpacks to more than {RATIO} times its size"}
+            return Trouble.BOMB, f"unpacks to more than {RATIO} times its size"
         case Undecodable():
-            return {"trouble": Trouble.FAILED, "reason": f"cannot be unpacked: {error}"}
+            return Trouble.FAILED, f"cannot be unpacked: {error}"
 
 
 def _explain(error: Exception, patience: Patience) -> tuple[Trouble, str]:
     """What went wrong, in words. Never the error's own: those may hold a request's headers."""
     match error:
-        case aiohttp.ConnectionTimeoutError():
-            return Trouble.FAILED, f"no connection within {patience.connect:g} s"
-        case aiohttp.SocketTimeoutError():
-            return Trouble.FAILED, f"nothing came for {patience.first_byte:g} s"
+        case TimedOut():
+            return Trouble.FAILED, str(error)
         case TimeoutError():
-            return Trouble.FAILED, f"took longer than {patience.whole:g} s"
+            return Trouble.FAILED, f"no connection within {patience.connect:g} s"
         case aiohttp.ClientConnectorDNSError():
             return Trouble.FAILED, "its host name cannot be resolved"
         case aiohttp.ClientConnectorCertificateError():

@@ -32,7 +32,7 @@ async def listed(
     """The admitted pages that the llms.txt of these folders name. Most sites have none, and that is no failure."""
     for folder in dict.fromkeys(folders):
         for name in NAMES:
-            answer = await egress.follow(f"{folder}{name}", limit=LARGEST, wanted=_is_text, cut=True)
+            answer = await egress.follow(f"{folder}{name}", most=LARGEST, wanted=_is_text, cut=True)
             if isinstance(answer, NoAnswer) or answer.status != 200:
                 if is_trouble(answer):
                     yield Unlisted(url=f"{folder}{name}", reason=f"{name}: {why_unread(answer)}")

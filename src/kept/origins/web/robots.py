@@ -101,7 +101,7 @@ class Robots:
 
     async def _ask(self, origin: str, known: "_Known") -> None:
         answer = await self._egress.follow(
-            f"{origin}/robots.txt", limit=LARGEST, wanted=_is_file, cut=True, redirects=REDIRECTS
+            f"{origin}/robots.txt", most=LARGEST, wanted=_is_file, cut=True, redirects=REDIRECTS
         )
         found = judge(answer, self._agent)
         if isinstance(found, Rules):

@@ -182,7 +182,7 @@ async def listed(
             yield Unlisted(url=url, reason=f"more than {MOST_FILES:,} sitemaps")
             return
         files += 1
-        answer = await egress.follow(url, limit=LARGEST)
+        answer = await egress.follow(url, most=LARGEST)
         if isinstance(answer, NoAnswer) or answer.status != 200:
             if url in expected or is_trouble(answer):
                 yield Unlisted(url=url, reason=f"sitemap: {why_unread(answer)}")

@@ -122,7 +122,8 @@ SELECT 1 AS yes FROM documents
 -- name: arrivals_like_former_documents
 -- What is new in a generation, beside each missing or deleted document that last had the same content or URL.
 SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.content_id, c.size,
-       d.id AS former_id, d.lifecycle AS former_lifecycle, former.url AS former_url, former.content_id AS former_content_id
+       d.id AS former_id, d.lifecycle AS former_lifecycle, former.url AS former_url,
+       former.content_id AS former_content_id, former.born AS former_born
   FROM versions v
   JOIN documents newborn ON newborn.id = v.document_id AND newborn.first_generation = :generation
   JOIN contents c ON c.id = v.content_id
@@ -131,7 +132,7 @@ SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.content_id, c.size,
  WHERE v.source_id = :source AND v.born = :generation AND former.died IS NOT NULL
    AND NOT EXISTS (SELECT 1 FROM versions newer WHERE newer.document_id = d.id AND newer.born > former.born)
 UNION
-SELECT v.id, v.document_id, v.url, v.depth, v.content_id, c.size, d.id, d.lifecycle, former.url, former.content_id
+SELECT v.id, v.document_id, v.url, v.depth, v.content_id, c.size, d.id, d.lifecycle, former.url, former.content_id, former.born
   FROM versions v
   JOIN documents newborn ON newborn.id = v.document_id AND newborn.first_generation = :generation
   JOIN contents c ON c.id = v.content_id

@@ -18,14 +18,24 @@ SELECT :job, f.url, f.depth, TRUE, v.id, v.document_id, now()
 ON CONFLICT (job_id, url) DO NOTHING;
 
 -- name: insert_entry
--- :document: where it moved to by a redirect; no limit keeps that out.
-INSERT INTO frontier (job_id, url, depth, parent_url, reached, document_id, due_at)
-VALUES (:job, :url, :depth, :parent, :reached, :document, now())
+-- :document: where it moved to by a redirect; no limit keeps that out. Only a repair can be led to a document that it
+-- did not begin with.
+INSERT INTO frontier (job_id, url, depth, parent_url, reached, version_id, document_id, due_at)
+SELECT j.id, :url, :depth, :parent, :reached, v.id, COALESCE(v.document_id, :document), now()
+  FROM crawl_jobs j
+  LEFT JOIN versions v ON j.mode = 'failed' AND v.source_id = j.source_id AND v.url = :url AND v.died IS NULL
+                      AND NOT v.pending
+ WHERE j.id = :job
 ON CONFLICT (job_id, url) DO NOTHING;
 
 -- name: reach_entry
 UPDATE frontier SET reached = TRUE, parent_url = COALESCE(parent_url, :parent)
  WHERE job_id = :job AND url = :url AND NOT reached;
+
+-- name: expect_entry
+-- A link led here before the redirect of a document did: now no limit keeps it out.
+UPDATE frontier SET document_id = :document
+ WHERE job_id = :job AND url = :url AND outcome IS NULL AND document_id IS NULL;
 
 -- name: insert_listed_entry
 -- What an origin that lists everything names. An outcome: its validators are those we hold, so there is nothing to visit.
@@ -62,8 +72,8 @@ SELECT count(*) AS entries, COALESCE(sum(CASE WHEN reached THEN 1 ELSE 0 END), 0
   FROM (SELECT reached, due_at FROM frontier WHERE job_id = :job AND outcome IS NULL LIMIT 1000) AS open;
 
 -- name: skip_new_entries
--- A limit was reached: what is not known yet stays out.
-UPDATE frontier SET outcome = 'skipped', reason = :reason, by_settings = TRUE, visited_at = now(), batch = :batch
+-- A limit was reached: what is not known yet stays out, and was never visited.
+UPDATE frontier SET outcome = 'skipped', reason = :reason, by_settings = TRUE, batch = :batch
  WHERE job_id = :job AND outcome IS NULL AND worker_id IS NULL AND document_id IS NULL;
 
 -- name: frontier_exceptions

@@ -2,6 +2,12 @@
 INSERT INTO generations (source_id, number, base, state, job_id, settings, documents, reason, created_at)
 SELECT id, :number, active_generation, 'building', :job, settings, 0, :reason, now() FROM sources WHERE id = :source;
 
+-- name: inherit_settings
+-- What it shows was kept under the settings of another generation.
+UPDATE generations
+   SET settings = (SELECT g.settings FROM generations g WHERE g.source_id = :source AND g.number = :heir_of)
+ WHERE source_id = :source AND number = :number;
+
 -- name: generation
 SELECT * FROM generations WHERE source_id = :source AND number = :number;
 

@@ -1,0 +1,111 @@
+"""From bytes to words."""
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kept.extract import text as module
+from kept.extract.sections import Extracted, Unreadable
+from kept.extract.text import decode, extract
+
+# Words as people write them, in several alphabets, without the controls that no text has.
+WORDS = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1).map(str.strip).filter(bool)
+
+
+def test_utf_8_is_what_text_is_in_when_nobody_says() -> None:
+    assert decode("Grüße, мир, 世界".encode(), None) == "Grüße, мир, 世界"
+
+
+def test_what_is_not_utf_8_is_read_as_browsers_read_it() -> None:
+    assert decode("naïve “quotes” – €5".encode("cp1252"), None) == "naïve “quotes” – €5"
+    assert decode(b"caf\xe9 \x81", None) == "café \x81"
+
+
+@pytest.mark.parametrize(
+    ("mark", "codec"),
+    [
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+        (codecs.BOM_UTF32_BE, "utf-32-be"),
+    ],
+)
+@given(words=WORDS)
+def test_a_byte_order_mark_is_believed_before_all_else(mark: bytes, codec: str, words: str) -> None:
+    words = words.removeprefix("\ufeff").replace("\r", "")
+    assert decode(mark + words.encode(codec), "koi8-r") == words.rstrip()
+
+
+@pytest.mark.parametrize("codec", ["koi8-r", "windows-1251", "shift_jis", "gb18030", "utf-16-le", "iso-8859-5"])
+def test_a_declared_charset_is_believed(codec: str) -> None:
+    assert decode("Привет".encode(codec), codec.upper()) == "Привет"
+
+
+def test_utf_8_that_holds_together_is_believed_before_a_declared_latin_1() -> None:
+    assert decode("Grüße".encode(), "ISO-8859-1") == "Grüße"
+    assert decode("Grüße".encode("latin-1"), "ISO-8859-1") == "Grüße"
+
+
+@pytest.mark.parametrize("charset", ["no-such-charset", "unicode_escape", "idna", "punycode", "utf-7", "hex", "\0", ""])
+def test_a_charset_that_no_browser_knows_is_not_believed(charset: str) -> None:
+    assert decode(rb"xn--a \u0041 +AEE-", charset) == r"xn--a \u0041 +AEE-"
+
+
+def test_a_declared_charset_that_does_not_fit_is_forgotten() -> None:
+    assert decode("Grüße ☃".encode(), "shift_jis") == "Grüße ☃"
+
+
+def test_wide_characters_that_are_none_are_unreadable() -> None:
+    answer = decode(b"\x00\xd8\x00\x00\x01", "utf-16-le")
+    assert isinstance(answer, Unreadable)
+    assert "utf-16-le" in answer.reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x7fELF\x02\x01\x01\x00\x00",
+        b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR",
+        b"words, and then a \x00 among them",
+        bytes(range(1, 256)) * 40,
+        codecs.BOM_UTF16_LE + "a\0b".encode("utf-16-le"),
+    ],
+)
+def test_binary_data_is_unreadable(body: bytes) -> None:
+    answer = decode(body, None)
+    assert isinstance(answer, Unreadable)
+    assert "binary" in answer.reason
+
+
+def test_coloured_terminal_output_is_text() -> None:
+    assert decode(b"\x1b[32mok\x1b[0m  all tests passed\x0c", None) == "\x1b[32mok\x1b[0m  all tests passed"
+
+
+def test_newlines_are_unified_and_blanks_at_the_end_are_dropped() -> None:
+    assert decode(b"one\r\ntwo\rthree\n\n  four \t\r\n\r\n", None) == "one\ntwo\nthree\n\n  four"
+
+
+def test_only_newlines_end_lines() -> None:
+    assert decode("a\u2028b\x0bc\x85d".encode(), None) == "a\u2028b\x0bc\x85d"
+
+
+@given(body=st.binary(), charset=st.none() | st.sampled_from(sorted(module._CODECS)) | st.text(max_size=20))
+def test_any_bytes_are_words_or_unreadable(body: bytes, charset: str | None) -> None:
+    answer = decode(body, charset)
+    if isinstance(answer, str):
+        assert "\0" not in answer
+        assert "\r" not in answer
+        assert answer == answer.rstrip()
+        answer.encode()
+
+
+def test_plain_text_is_kept_as_it_came_and_nothing_is_read_into_it() -> None:
+    body = b"Title\n=====\n\n# not a heading\n  indented, [not a link](x)\n"
+    found = extract(body, None)
+    assert isinstance(found, Extracted)
+    assert found.markdown == "Title\n=====\n\n# not a heading\n  indented, [not a link](x)"
+    assert (found.title, found.hrefs, found.tree.children) == ("", [], [])
+    assert found.tree.content == found.markdown
