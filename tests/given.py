@@ -27,6 +27,7 @@ from kept.model.job import CrawlJob, CrawlMode
 from kept.model.source import Source, SourceKind, SourceSettings
 from kept.store import documents, sources
 from kept.store.database import Database, open_database
+from kept.store.jobs import Place
 from kept.work import queue
 from kept.work.worker import work_on
 
@@ -43,7 +44,11 @@ async def a_database(url: str) -> AsyncIterator[Database]:
 
 
 async def a_source(
-    db: Database, name: str = "docs", *, root: str = ROOT, kind: SourceKind = SourceKind.WEB,
+    db: Database,
+    name: str = "docs",
+    *,
+    root: str = ROOT,
+    kind: SourceKind = SourceKind.WEB,
     settings: SourceSettings | None = None,
 ) -> Source:
     async with db.transaction() as tx:
@@ -137,15 +142,28 @@ class Crawled:
 
 
 async def crawl(
-    db: Database, source: Source, site: Site, *, mode: CrawlMode = CrawlMode.REFRESH, rules: Rules | None = None,
-    signature: str = "1", now: datetime | None = None,
+    db: Database,
+    source: Source,
+    site: Site,
+    *,
+    mode: CrawlMode = CrawlMode.REFRESH,
+    rules: Rules | None = None,
+    signature: str = "1",
+    now: datetime | None = None,
 ) -> CrawlJob:
     """A whole crawl of a scripted site: asked for, claimed, walked, activated or held."""
     job = await queue.request(db, source.id, mode=mode)
 
-    def make_walk(place: object, claimed: Source) -> Walk:
+    def make_walk(place: Place, claimed: Source) -> Walk:
         return Walk(
-            db, place, claimed, site, read=read_scripted, signature=signature, rules=rules or Rules(), now=now,  # type: ignore[arg-type]
+            db,
+            place,
+            claimed,
+            site,
+            read=read_scripted,
+            signature=signature,
+            rules=rules or Rules(),
+            now=now,
         )
 
     done = await work_on(db, job.id, make_walk)

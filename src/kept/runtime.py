@@ -39,14 +39,12 @@ class Runtime:
 
     async def run_job(self, job: CrawlJob, on_progress: OnProgress = lambda job: None) -> CrawlJob:
         """The job at its end: walked here if it is free, followed if somebody else walks it."""
-        from kept.upkeep.reaper import reap
         from kept.work.worker import work_on
 
-        work = self.settings.work
         while True:
-            await reap(self.db, silent_after=timedelta(seconds=work.silent_seconds))
+            await self.reap()
             make_walk = partial(self._walk, on_progress=on_progress)
-            done = await work_on(self.db, job.id, make_walk, heartbeat=work.heartbeat_seconds)
+            done = await work_on(self.db, job.id, make_walk, heartbeat=self.settings.work.heartbeat_seconds)
             if done is None:
                 async with self.db.snapshot() as snapshot:
                     done = await jobs.get(snapshot, job.id) or job
@@ -54,6 +52,12 @@ class Runtime:
             if done.status not in (JobStatus.PENDING, JobStatus.PROCESSING):
                 return done
             await asyncio.sleep(0.5)
+
+    async def reap(self) -> None:
+        """Jobs whose workers are gone wait again. A request that comes after this joins them."""
+        from kept.upkeep.reaper import reap
+
+        await reap(self.db, silent_after=timedelta(seconds=self.settings.work.silent_seconds))
 
     def _walk(self, place: Place, source: Source, on_progress: OnProgress) -> "Walk":
         from kept.crawl.engine import Walk

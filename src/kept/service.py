@@ -1,4 +1,4 @@
-"""The product's verbs. Every door (command line, API, web pages, MCP) parses, calls one of these, and shows the answer."""
+"""The product's verbs. Every door (command line, API, web pages, MCP) parses, calls one of these, shows the answer."""
 
 import difflib
 import os
@@ -10,23 +10,20 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from kept.errors import NoSuchThing, WrongCall
-from kept.model.document import Lifecycle
-from kept.model.generation import Generation, GenerationState
-from kept.model.ids import new_id
-from kept.model.job import CrawlJob, CrawlMode, JobStatus
-from kept.model.root import check_label
 from kept.model.source import Source, SourceKind, SourceSettings, parse_label
 from kept.model.url import canonical, file_url
 from kept.search import search as finding
 from kept.search.query import parse
-from kept.search.search import Hit, name_of
-from kept.store import documents, generations, jobs, sections, sources
+from kept.search.search import Hit as Hit  # the doors show it
+from kept.search.search import name_of
+from kept.store import sections, sources
 from kept.store.database import Connection, Database, Row, when, when_if
-from kept.store.packing import unpack
 
-# The crawl is heavy, and a search at the command line is to answer at once: only verbs that change something load it.
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a search at the command line answers at once: whatever it can do without, each verb loads itself
     from kept.crawl.sweep import Rules
+    from kept.model.document import Lifecycle
+    from kept.model.generation import Generation
+    from kept.model.job import CrawlJob, CrawlMode
 
 # Sources -------------------------------------------------------------------------------------------------------
 
@@ -38,14 +35,17 @@ class SourceView:
     source: Source
     documents: int
     sections: int
-    generation: Generation | None
-    upcoming: Generation | None
-    last_job: CrawlJob | None
+    generation: "Generation | None"
+    upcoming: "Generation | None"
+    last_job: "CrawlJob | None"
     verified_at: datetime | None
 
     @property
     def state(self) -> str:
         """How it is, in one word: what happens to it now, else what waits for a person, else what it has to show."""
+        from kept.model.generation import GenerationState
+        from kept.model.job import JobStatus
+
         job = self.last_job
         if job and job.status in (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED):
             return job.status
@@ -70,6 +70,9 @@ async def add_source(
 
     ``numbered``: where the name is taken it becomes name-2, name-3 …
     """
+    from kept.model.ids import new_id
+    from kept.model.root import check_label
+
     check_label(name, version)
     async with db.transaction(durable=True) as tx:
         for free in chain([name], (f"{name}-{number}" for number in count(2)) if numbered else []):
@@ -109,6 +112,7 @@ async def show_source(db: Database, label: str) -> SourceView:
 async def remove_source(db: Database, label: str) -> Source:
     """Hides the source at once and frees its name; garbage collection takes its rows."""
     from kept.crawl import activate
+    from kept.store import jobs
 
     async with db.transaction(durable=True) as tx:
         source = await _source(tx, label)
@@ -123,18 +127,19 @@ async def remove_source(db: Database, label: str) -> Source:
 # Crawls --------------------------------------------------------------------------------------------------------
 
 
-async def request_crawl(
-    db: Database, label: str, *, mode: CrawlMode = CrawlMode.REFRESH, priority: int = 0
-) -> CrawlJob:
-    """Ask for a crawl of a source. Asking again while one waits joins it."""
+async def request_crawl(db: Database, label: str, *, mode: "CrawlMode | None" = None, priority: int = 0) -> "CrawlJob":
+    """Ask for a crawl of a source (a refresh, unless another mode is named). Asking again while one waits joins it."""
+    from kept.model.job import CrawlMode
     from kept.work import queue
 
     async with db.snapshot() as snapshot:
         source = await _source(snapshot, label)
-    return await queue.request(db, source.id, mode=mode, priority=priority)
+    return await queue.request(db, source.id, mode=mode or CrawlMode.REFRESH, priority=priority)
 
 
-async def get_job(db: Database, job_id: str) -> CrawlJob:
+async def get_job(db: Database, job_id: str) -> "CrawlJob":
+    from kept.store import jobs
+
     async with db.snapshot() as snapshot:
         job = await jobs.get(snapshot, job_id.lower()) if _is_id(job_id) else None
     if job is None:
@@ -158,7 +163,9 @@ class Difference:
     moved: list[dict[str, str]] = field(default_factory=list)  # from, to, document
 
 
-async def list_generations(db: Database, label: str) -> tuple[Source, list[Generation]]:
+async def list_generations(db: Database, label: str) -> "tuple[Source, list[Generation]]":
+    from kept.store import generations
+
     async with db.snapshot() as snapshot:
         source = await _source(snapshot, label)
         return source, await generations.all(snapshot, source.id)
@@ -166,6 +173,8 @@ async def list_generations(db: Database, label: str) -> tuple[Source, list[Gener
 
 async def diff(db: Database, label: str, a: int, b: int) -> Difference:
     """What was added, removed, changed and moved from generation ``a`` to ``b``."""
+    from kept.store import documents
+
     async with db.snapshot() as snapshot:
         source = await _source(snapshot, label)
         for number in (a, b):
@@ -222,7 +231,7 @@ class Page:
     url: str
     title: str
     markdown: str
-    lifecycle: Lifecycle
+    lifecycle: "Lifecycle"
     fetched_at: datetime
     verified_at: datetime
     partial: bool
@@ -234,7 +243,7 @@ class History:
 
     document: str
     source: str
-    lifecycle: Lifecycle
+    lifecycle: "Lifecycle"
     first_seen: datetime
     versions: list[dict[str, Any]]
 
@@ -259,6 +268,9 @@ async def search(
 
 async def read(db: Database, what: str, *, section: str | None = None, generation: int | None = None) -> Page:
     """A document by its URL, path or id, as the active generation shows it, or another one that is retained."""
+    from kept.store import documents
+    from kept.store.packing import unpack
+
     async with db.snapshot() as snapshot:
         document_id, fragment = await _document(snapshot, what, generation)
         document = await documents.get(snapshot, document_id)
@@ -292,6 +304,8 @@ async def read(db: Database, what: str, *, section: str | None = None, generatio
 
 async def history(db: Database, what: str) -> History:
     """A document's versions and moves, oldest first."""
+    from kept.store import documents
+
     async with db.snapshot() as snapshot:
         document_id, _ = await _document(snapshot, what)
         document = await documents.get(snapshot, document_id)
@@ -327,8 +341,11 @@ async def _source(db: Connection, label: str) -> Source:
     raise NoSuchThing(f"There is no source named '{label}'. {hint}")
 
 
-async def _readable(db: Connection, source: Source, number: int) -> Generation:
+async def _readable(db: Connection, source: Source, number: int) -> "Generation":
     """A generation that was once active and is still retained."""
+    from kept.model.generation import GenerationState
+    from kept.store import generations
+
     generation = await generations.get(db, source.id, number)
     if generation and generation.state in (GenerationState.ACTIVE, GenerationState.RETIRED):
         return generation
@@ -344,15 +361,18 @@ async def _document(db: Connection, what: str, generation: int | None = None) ->
 
     What the generation shows at the URL comes first, then what is shown there now, then what was.
     """
+    from kept.store import documents
+
     if _is_id(what):
         return what.lower(), None
     url, _, fragment = what.partition("#")
     spelled = _spelled(url)
     rows = [*await documents.shown_at(db, spelled), *await documents.once_at(db, spelled)] if spelled else []
-    for id in dict.fromkeys(row["document_id"] for row in rows) if generation is not None else ():
-        for one in await documents.versions_of(db, id):
-            if one["url"] == spelled and one["born"] <= generation < (one["died"] or generation + 1):
-                return id, fragment or None
+    if generation is not None:
+        for id in dict.fromkeys(row["document_id"] for row in rows):
+            for one in await documents.versions_of(db, id):
+                if one["url"] == spelled and one["born"] <= generation < (one["died"] or generation + 1):
+                    return id, fragment or None
     if rows:
         return rows[0]["document_id"], fragment or None
     raise NoSuchThing(f"There is no document {what}. 'kept search' finds what is kept.")
@@ -377,6 +397,8 @@ def _is_id(text: str) -> bool:
 
 
 async def _view(db: Connection, source: Source) -> SourceView:
+    from kept.store import generations, jobs
+
     active = source.active_generation
     generation = await generations.get(db, source.id, active) if active else None
     return SourceView(

@@ -352,6 +352,7 @@ class Promised:
 
     def _settle(self, crawl: Crawl, now: datetime, rules: Rules) -> Settled:
         base, entries, world = self.shows(crawl.base), crawl.entries, crawl.world
+        shown = {version.document for version in base.values()}
         settings_changed = bool(crawl.base and self.generations[crawl.base].settings != world.settings)
         settled = Settled(labels={url: entry.outcome for url, entry in entries.items()})
         by_redirect: set[int] = set()  # rule 2 has spoken about these
@@ -362,21 +363,21 @@ class Promised:
             again = before.lifecycle == "missing"
             since = before.since if again and before.since else now
             missed = before.missed + 1 if again else 0
-            shown = any(version.document == id for version in base.values())
             if missed >= rules.grace_crawls and now - since >= rules.grace:
-                ends(id, "deleted", lost=shown)
+                ends(id, lost=True)
                 return
             settled.fates[id] = Document(last=before.last, lifecycle="missing", since=since, missed=missed)
-            if reason == "not listed" and shown:
+            if reason == "not listed" and id in shown:
                 settled.ended.add(id)
                 settled.lost.add(id)
             if reason == "skipped":
                 missing.add(id)
 
-        def ends(id: int, lifecycle: str, *, lost: bool) -> None:
-            settled.fates[id] = Document(last=self.documents[id].last, lifecycle=lifecycle, since=now)
-            settled.ended.add(id)
-            settled.lost |= {id} if lost else set()
+        def ends(id: int, *, lost: bool) -> None:
+            settled.fates[id] = Document(last=self.documents[id].last, lifecycle="deleted", since=now)
+            if id in shown:
+                settled.ended.add(id)
+                settled.lost |= {id} if lost else set()
 
         def see(url: str, outcome: str, *, by_settings: bool, reached: bool) -> None:
             id = base[url].document
@@ -389,9 +390,9 @@ class Promised:
             elif outcome == "gone" and world.lists_everything:
                 waits(id, "not listed")
             elif outcome == "gone":
-                ends(id, "deleted", lost=True)
+                ends(id, lost=True)
             elif outcome == "skipped" and by_settings and settings_changed:
-                ends(id, "deleted", lost=False)
+                ends(id, lost=False)
             elif outcome == "skipped":
                 waits(id, "skipped")
             elif crawl.sweeps and not reached:
@@ -428,7 +429,7 @@ class Promised:
                 settled.labels[url] = "gone"
                 see(url, "gone", by_settings=False, reached=True)
         hidden = [id for id, one in self.documents.items() if one.lifecycle in ("missing", "deleted")]
-        hidden = [id for id in hidden if all(version.document != id for version in base.values())]
+        hidden = [id for id in hidden if id not in shown]
         if crawl.sweeps:
             for id in hidden:
                 if self.documents[id].lifecycle == "missing":

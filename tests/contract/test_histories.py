@@ -191,6 +191,10 @@ class Writer:
                     page.state = "refused"
             case "redirect" if not self.lists_everything:
                 page.state = other
+            case "redirect in a circle" if not self.lists_everything:
+                page.state, self.pages[other].state = other, here
+            case "redirect on" if not self.lists_everything:
+                page.state = next((url for url, script in self.pages.items() if script.state in self.pages), other)
             case "swap":
                 page.text, self.pages[other].text = self.pages[other].text, page.text
             case "tag":
@@ -213,9 +217,10 @@ class Writer:
 
 EDITS = [
     "write", "write", "write something new", "write something new", "add", "add", "add", "copy", "link", "unlink",
-    "orphan", "orphan", "orphan many", "take away", "take away", "take many away", "fail", "fail", "fail many", "refuse",
-    "mend", "mend", "mend all", "break the root", "move", "move", "move", "move and redirect", "move and redirect",
-    "move and hide", "redirect", "redirect", "swap", "tag", "touch", "exclude", "unlist", "limit",
+    "orphan", "orphan", "orphan many", "take away", "take away", "take many away", "fail", "fail", "fail many",
+    "refuse", "mend", "mend", "mend all", "break the root", "move", "move", "move", "move and redirect",
+    "move and redirect", "move and hide", "redirect", "redirect on", "redirect in a circle", "swap", "tag", "touch",
+    "exclude", "unlist", "limit",
 ]  # fmt: skip
 
 Edit = tuple[str, int, int]  # what, where, and where to
@@ -320,7 +325,9 @@ class Histories(RuleBasedStateMachine):
         return self.runner.run(work)
 
     @initialize(
-        second=st.sampled_from([SourceKind.WEB, SourceKind.FOLDER]), count=st.integers(0, 10), chained=st.booleans()
+        second=st.sampled_from([SourceKind.WEB, SourceKind.FOLDER]),
+        count=st.sampled_from([10, 10, 8, 5, 0]),
+        chained=st.booleans(),
     )
     def add_two_sources(self, second: SourceKind, count: int, chained: bool) -> None:
         for kind in (SourceKind.WEB, second):
@@ -393,10 +400,13 @@ class Histories(RuleBasedStateMachine):
 
     @rule(
         at=SIDE,
-        what=st.sampled_from(["roll back"] * 3 + ["roll back to nothing", "decide about nothing", "remove"]),
+        what=st.sampled_from(
+            ["roll back"] * 3 + ["clean up"] * 2 + ["roll back to nothing", "decide about nothing", "remove"]
+        ),
         back=st.integers(0, 4),
+        young=st.booleans(),
     )
-    def intervene(self, at: int, what: str, back: int) -> None:
+    def intervene(self, at: int, what: str, back: int, young: bool) -> None:
         side = self.sides[at]
         shown = [one.number for one in side.promised.generations.values() if one.state in ("active", "retired")]
         match what:
@@ -422,8 +432,9 @@ class Histories(RuleBasedStateMachine):
                 kind = [SourceKind.WEB, SourceKind.FOLDER][back % 2]
                 self.sides[at] = self.run(self.add(kind, at))
                 self.sides[at].writer.begin(5, chained=False)
+            case "clean up":
+                self.clean_up(keep=1 + back, young=young)
 
-    @rule(keep=st.integers(1, 4), young=st.booleans())
     def clean_up(self, keep: int, young: bool) -> None:
         younger_than = timedelta(days=30 if young else 0)
         self.run(collect(self.db, Retention(generations=keep, younger_than=younger_than)))

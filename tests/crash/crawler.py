@@ -35,6 +35,8 @@ from typing import IO, Any, Literal, Self
 Side = Literal["before", "within", "after"]
 
 COMMIT = "commit"
+MIGRATING = "a statement of a migration"
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 BATCH = 60  # pages: small, so that a crawl of a few hundred pages has several of each kind of transaction
 
 
@@ -66,8 +68,8 @@ class Order:
     """A crawl to be run in a process of its own."""
 
     url: str
-    folder: str
-    visits: str  # the file to which every visited URL is appended
+    folder: str | None  # none: the database is opened, and that is all
+    visits: str = os.devnull  # the file to which every visited URL is appended
     last_job: str | None = None  # the job that was there before; the crawl is done when a later one has ended
     crash: Point | None = None
     write: Write | None = None
@@ -99,7 +101,7 @@ class Crawlers:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=ENVIRONMENT,
         )
         return self
 
@@ -114,6 +116,10 @@ class Crawlers:
     def crawl(self, order: Order) -> Run:
         return Run(**self._ask(asdict(order)))
 
+    def open_at_once(self, url: str, processes: int) -> list[str | None]:
+        """So many processes open the database at the same moment; what went wrong in each, if anything."""
+        return list(self._ask({"open": url, "processes": processes})["errors"])
+
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         to, back = self._process.stdin, self._process.stdout
         assert to is not None
@@ -125,6 +131,23 @@ class Crawlers:
             self._errors.seek(0)
             raise RuntimeError(f"the process that forks crawlers is gone: {self._errors.read()}")
         return dict(json.loads(answer))
+
+
+def kept(url: str, *arguments: str, longest_file: int | None = None) -> subprocess.CompletedProcess[str]:
+    """The command line, as a person has it."""
+
+    def limit() -> None:
+        if longest_file is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (longest_file, resource.RLIM_INFINITY))
+
+    return subprocess.run(
+        [sys.executable, "-m", "kept", "--database", url, *arguments],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
 
 
 # From here on: in the process that forks, and in its children -----------------------------------------------------
@@ -140,6 +163,8 @@ def main() -> None:
         if folder := request.get("warm"):
             read_pages_once(Path(folder))
             answer: dict[str, Any] = {}
+        elif url := request.get("open"):
+            answer = {"errors": _open_at_once(url, request["processes"])}
         else:
             crash, write = request.pop("crash"), request.pop("write")
             answer = _fork(
@@ -155,6 +180,7 @@ def _prepare() -> Callable[[Path], None]:
 
     import structlog
 
+    import kept.extract.pool as pool
     import kept.extract.reader as reader
     import kept.origins.folder
     import kept.store.postgres
@@ -182,7 +208,11 @@ def _prepare() -> Callable[[Path], None]:
             assert content_type is not None, "Markdown can be read"
             read_once(path.read_bytes(), content_type=content_type, url=file_url(str(path)))
 
+    async def read_here(self: Any, body: bytes, content_type: str, url: str) -> Any:
+        return read_once(body, content_type=content_type, url=url)
+
     reader.read = read_once
+    pool.ReaderPool.read = read_here  # type: ignore[method-assign]
     return read_all
 
 
@@ -218,7 +248,7 @@ def _trace(pid: int, order: Order) -> subprocess.Popen[bytes]:
     os.waitpid(pid, os.WUNTRACED)
     files = [part for suffix in ("", "-wal", "-shm") for part in ("-P", order.url.removeprefix("sqlite:///") + suffix)]
     tracer = subprocess.Popen(
-        ["strace", "-f", "-o", "/tmp/cs/strace.log", *files, "-e", f"inject={order.inject}", "-p", str(pid)]
+        ["strace", "-f", "-qq", "-o", os.devnull, *files, "-e", f"inject={order.inject}", "-p", str(pid)]
     )
     while "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text():
         if tracer.poll() is not None:
@@ -241,11 +271,45 @@ def _be_a_crawler(order: Order, answer: IO[str]) -> None:
     error = None
     try:
         _log_visits(order.visits)
-        asyncio.run(crawl(order.url, order.folder, order.last_job))
+        asyncio.run(crawl(order.url, order.folder, order.last_job) if order.folder else _open(order.url))
     except Exception as raised:
         error = _told(raised)
     said = {"error": error, "executed": points.executed, "many": points.many, "writes": writes.n if writes else 0}
     json.dump(said, answer)
+
+
+async def _open(url: str) -> None:
+    from kept.store.database import open_database
+
+    await (await open_database(url)).close()
+
+
+def _open_at_once(url: str, processes: int) -> list[str | None]:
+    waiting, go = os.pipe()
+    children = []
+    for _ in range(processes):
+        receiving, sending = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(go)
+            os.read(waiting, 1)  # until the last writer is gone
+            error = None
+            try:
+                asyncio.run(_open(url))
+            except Exception as raised:
+                error = _told(raised)
+            os.write(sending, json.dumps(error).encode())
+            os._exit(0)
+        os.close(sending)
+        children.append((pid, receiving))
+    os.close(waiting)
+    os.close(go)
+    errors = []
+    for pid, receiving in children:
+        with os.fdopen(receiving) as said:
+            errors.append(json.loads(said.read() or '"it died"'))
+        os.waitpid(pid, 0)
+    return errors
 
 
 def _told(error: Exception) -> str:
@@ -265,7 +329,7 @@ def _let_others_trace() -> None:
     ctypes.CDLL(None).prctl(pr_set_ptracer, anybody, 0, 0, 0)
 
 
-async def crawl(url: str, folder: str, last_job: str | None = None, heartbeat: float = 0.02) -> None:
+async def crawl(url: str, folder: str, last_job: str | None = None, heartbeat: float = 0.05) -> None:
     """What `kept add` does: the crawl that was cut short goes on; if none was asked for, one is."""
     from kept import service, settings
     from kept.model.job import JobStatus
@@ -317,8 +381,35 @@ class CrashPoints:
             for method in ("all", "one", "run"):
                 setattr(connection, method, self._around(getattr(connection, method)))
             connection.run_many = self._around_many(connection.run_many)  # type: ignore[method-assign]
+        self._wrap_migrations()
         for database in (SqliteDatabase, PostgresDatabase):
             database.transaction = self._around_commit(database.transaction)  # type: ignore[method-assign]
+
+    def _wrap_migrations(self) -> None:
+        """These have no names: they are counted from the first to the last."""
+        from kept.store import sqlite
+        from kept.store.migrations import migrations
+        from kept.store.postgres import PostgresConnection
+
+        ours = {sql for backend in ("sqlite", "postgres") for one in migrations(backend) for sql in one.statements}
+        execute, execute_there = sqlite._execute, PostgresConnection.execute
+
+        def executing(connection: Any, sql: str) -> None:
+            if sql in ours:
+                self._begin(MIGRATING)
+            execute(connection, sql)
+            if sql in ours:
+                self._reach(MIGRATING, "after")
+
+        async def executing_there(connection: Any, sql: str) -> None:
+            if sql in ours:
+                self._begin(MIGRATING)
+            await execute_there(connection, sql)
+            if sql in ours:
+                self._reach(MIGRATING, "after")
+
+        sqlite._execute = executing
+        PostgresConnection.execute = executing_there  # type: ignore[method-assign]
 
     def _reach(self, name: str, side: Side) -> None:
         if self._crash == Point(name, side, self._times[name]):

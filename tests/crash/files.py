@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 FILES = 300
-WORDS = "alder birch cedar dogwood elm fir ginkgo hazel ivy juniper katsura larch maple nutmeg oak pine".split()
+WORDS = ("alder", "birch", "cedar", "dogwood", "elm", "fir", "ginkgo", "hazel", "ivy", "juniper", "larch", "oak")
 SHARED = 12  # contents that two or more files have
 
 

@@ -25,17 +25,18 @@ SECTIONS = "s.position, s.parent_section_id - s.content_id * 1048576, s.level, s
 
 EVERYTHING = {
     "sources": "SELECT name, version, kind, root, active_generation, next_generation FROM sources",
-    "generations": "SELECT number, base, state, whole, changed, cleared, documents, tally, partial, reason FROM generations",
-    "documents": f"""SELECT {DOCUMENT.format(id="d.id")}, d.first_generation, d.lifecycle, d.missed_crawls, d.retry_count,
-                            d.reason FROM documents d""",
-    "versions": f"""SELECT {DOCUMENT.format(id="v.document_id")}, v.url, v.born, v.died, v.pending, v.read_again, c.hash,
-                           v.content_type, v.etag, v.last_modified, v.raw_hash, v.signature, v.depth, v.links
+    "generations": """SELECT number, base, state, whole, changed, cleared, documents, tally, partial, reason
+                        FROM generations""",
+    "documents": f"""SELECT {DOCUMENT.format(id="d.id")}, d.first_generation, d.lifecycle, d.missed_crawls,
+                            d.retry_count, d.reason FROM documents d""",
+    "versions": f"""SELECT {DOCUMENT.format(id="v.document_id")}, v.url, v.born, v.died, v.pending, v.read_again,
+                           c.hash, v.content_type, v.etag, v.last_modified, v.raw_hash, v.signature, v.depth, v.links
                       FROM versions v JOIN contents c ON c.id = v.content_id""",
     "contents": "SELECT hash, title, size, markdown FROM contents",
     "sections": f"SELECT c.hash, {SECTIONS} FROM sections s JOIN contents c ON c.id = s.content_id",
-    "jobs": """SELECT mode, status, again, generation, listed, lists_everything, limited, unlisted, held, discovered, n_new,
-                      n_changed, n_unchanged, n_moved, n_gone, n_failed, n_skipped, bytes, current_depth, error_message
-                 FROM crawl_jobs""",
+    "jobs": """SELECT mode, status, again, generation, listed, lists_everything, limited, unlisted, held, discovered,
+                      n_new, n_changed, n_unchanged, n_moved, n_gone, n_failed, n_skipped, bytes, current_depth,
+                      error_message FROM crawl_jobs""",
     "workers": "SELECT name FROM job_workers",
     # A cancelled crawl is as far as it was; its frontier is nobody's ledger.
     "frontier": f"""SELECT j.generation, f.url, f.depth, f.reached, {DOCUMENT.format(id="f.document_id")}, f.outcome,

@@ -1,27 +1,30 @@
 """Killed at every step, resumed, same end. `python -m tests.crash.killed_crawls` does the same at length.
 
-The seed in the header of the run decides which occurrence of a statement, and which side of it, is tried.
+Chance decides which occurrence of a statement, and which side of it, is tried.
 """
 
+import asyncio
+import json
 import os
 import random
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from tests.crash.crawler import Crawlers, Point
+from kept import service
+from kept.work.worker import process_started
+from tests.crash import files
+from tests.crash.crawler import Crawlers, Order, Point, kept
 from tests.crash.killed_crawls import Counts, Scenario, ScenarioName, Store, disturb, prepare, random_moments
+from tests.crash.state import everything
+from tests.given import a_database
 from tests.postgres import PostgresServer
 
 Given = Callable[..., Scenario]
-
-
-@pytest.fixture(scope="module")
-def crawlers() -> Iterator[Crawlers]:
-    with Crawlers() as forking:
-        yield forking
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +40,6 @@ def given(crawlers: Crawlers, tmp_path_factory: pytest.TempPathFactory, request:
         return made[name, store]
 
     return prepared
-
-
-@pytest.fixture
-def chance() -> random.Random:
-    return random.Random(os.environ["KEPT_TEST_SEED"])
 
 
 @pytest.mark.parametrize("part", [0, 1])
@@ -64,7 +62,7 @@ def test_a_crawl_on_postgresql_killed_at_some_statements_ends_like_one_that_was_
     given: Given, chance: random.Random, name: ScenarioName
 ) -> None:
     scenario = given(name, "postgres", 100)
-    kill_at_each(scenario, chance.sample(one_of_each_statement(scenario, chance), 9))
+    kill_at_each(scenario, chance.sample(one_of_each_statement(scenario, chance), 8))
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
@@ -77,6 +75,51 @@ def test_a_crawl_killed_at_random_moments_ends_like_one_that_was_not(
     counts = Counts()
     while counts.kills < 5:
         disturb(scenario, islice(moments, 5 - counts.kills), counts, watched=True)
+
+
+def test_refreshing_after_a_crawl_was_killed_goes_on_with_it(crawlers: Crawlers, tmp_path: Path) -> None:
+    url, folder = f"sqlite:///{tmp_path}/kept.db", tmp_path / "docs"
+    files.plant(folder, 20)
+    killed = crawlers.crawl(Order(url=url, folder=str(folder), crash=Point("complete_job", "before", 1)))
+    assert killed.killed
+    refreshed = kept(url, "refresh", "docs", "--json")
+    assert refreshed.returncode == 0, refreshed.stderr
+    said = json.loads(refreshed.stdout)
+    assert (said["generation"], said["counts"]["new"]) == (1, 20)
+    assert len(json.loads(kept(url, "generations", "docs", "--json").stdout)["generations"]) == 1
+
+
+def test_a_job_whose_workers_all_die_at_once_is_given_up_and_what_was_asked_meanwhile_follows(
+    crawlers: Crawlers, database_url: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "docs"
+    files.plant(folder, 20)
+    poisoned = Order(url=database_url, folder=str(folder), crash=Point("frontier_urls", "before", 1))
+    for _ in range(4):
+        assert crawlers.crawl(poisoned).killed
+    asyncio.run(ask_again(database_url))
+    given_up = crawlers.crawl(poisoned)
+    assert given_up.error
+    assert "the job is failed: worker timed out" in given_up.error
+    assert crawlers.crawl(Order(url=database_url, folder=str(folder))).error is None
+    state = everything(database_url)
+    assert [(row[0], row[2], row[6]) for row in state["generations"]] == [(1, "abandoned", 0), (2, "active", 20)]
+    assert [row[:2] for row in state["jobs"]] == [("refresh", "completed"), ("refresh", "failed")]
+
+
+async def ask_again(url: str) -> None:
+    async with a_database(url) as db:
+        job = await service.request_crawl(db, "docs")
+        assert job.again, "it is not known yet that its worker is dead"
+
+
+def test_a_worker_that_was_killed_is_dead_even_before_somebody_has_waited_for_it() -> None:
+    killed = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    assert process_started(killed.pid)
+    killed.kill()
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)  # it is a zombie now
+    assert process_started(killed.pid) is None
+    killed.wait()
 
 
 def one_of_each_statement(scenario: Scenario, chance: random.Random) -> list[Point]:

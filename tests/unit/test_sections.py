@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from kept.errors import WrongCall
@@ -72,16 +72,16 @@ def words_are_kept_in_order(markdown: str, texts: list[str]) -> bool:
 
 
 @given(markdown=DOCUMENTS)
-@settings(max_examples=300)
+@settings(max_examples=200)
 @example(markdown="- ```\n  " + "x " * 300 + "\n  ```")
 @example(markdown="```\n" + "\n" * 500 + "```")
 def test_no_word_is_lost_and_none_changes_its_place(markdown: str) -> None:
+    assume(all(len(word) < SMALL.target_characters for word in markdown.split()))  # longer ones may be cut
     made = content(markdown)
     assert words_are_kept_in_order(made.markdown, [section.text for section in made.sections])
 
 
 @given(markdown=DOCUMENTS)
-@settings(max_examples=200)
 def test_no_section_is_longer_than_the_rules_allow_or_empty(markdown: str) -> None:
     for section in content(markdown).sections:
         assert 0 < len(section.text.strip()) <= len(section.text) <= SMALL.max_characters
@@ -111,7 +111,7 @@ def ancestors(sections: tuple[Section, ...], section: Section) -> set[int | None
 
 
 @given(markdown=DOCUMENTS)
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_a_fenced_code_block_that_fits_is_never_split(markdown: str) -> None:
     made = content(markdown)
     texts = [section.text for section in made.sections]
@@ -302,8 +302,8 @@ def test_a_long_line_is_cut_after_a_sentence_or_between_words_or_anywhere() -> N
 
 
 def test_a_heading_goes_with_what_stands_under_it() -> None:
-    text = f"## Heading\n\n{paragraph(390)}\n\n{paragraph(390)}"
-    assert split(text, SMALL)[0] == f"## Heading\n\n{paragraph(390)}" or len(f"## Heading\n\n{paragraph(390)}") > 400
+    text = f"## Heading\n\n{paragraph(380)}\n\n{paragraph(380)}"
+    assert split(text, SMALL) == [f"## Heading\n\n{paragraph(380)}", paragraph(380)]
     code = "```\n" + "line\n" * 200 + "```"
     assert split(f"## Heading\n\n{code}", SMALL)[0].startswith("## Heading\n\n```\nline")
 

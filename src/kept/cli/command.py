@@ -2,8 +2,8 @@
 
     0 done · 1 failed · 2 wrong call · 3 no such thing · 4 held, or needs a decision · 130 interrupted
 
-A command is an async function whose context carries a Call. The options of ``kept`` itself (``--database``, ``--json``,
-``--verbose``) may stand before the command as well as after it.
+A command is an async function whose context carries a Call; it may return an exit code. The options of ``kept`` itself
+(``--database``, ``--json``, ``--verbose``) may stand before the command as well as after it.
 """
 
 import json
@@ -13,10 +13,12 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
+import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from kept.cli.screen import Screen
@@ -58,10 +60,29 @@ class Call:
 
 
 class Group(TyperGroup):
-    """``kept`` itself."""
+    """Commands that are loaded when they are called."""
+
+    modules: ClassVar[dict[str, str]] = {}  # the name of a command -> the module that has a function of this name
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.modules)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        wanted = [cmd_name] if cmd_name in self.modules else self.modules  # a slip is compared with all of them
+        for name in wanted:
+            if name not in self.commands:
+                self.commands[name] = _load(name, self.modules[name])
+        return self.commands.get(cmd_name)
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _hastened(super().get_params(ctx))
+
+
+def _load(name: str, module: str) -> Any:
+    found = import_module(f"kept.cli.{module}")
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, cls=Command)(getattr(found, name, None) or getattr(found, f"{name}_"))
+    return typer.main.get_command(alone)
 
 
 class Command(TyperCommand):

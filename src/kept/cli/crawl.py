@@ -30,6 +30,7 @@ async def crawl(
 ) -> int:
     """Has the source crawled and answers how that ended. The exit code for it."""
     began = time.monotonic()
+    await runtime.reap()  # a crawl that was killed goes on; it must not be taken for one that still runs
     job = await service.request_crawl(runtime.db, source.label, mode=mode, priority=priority)
     if wait:
         job = await _walk(call, runtime, source, job)

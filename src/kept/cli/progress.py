@@ -35,7 +35,7 @@ class Watch:
         started, before = self._first = self._first or (time.monotonic(), progress.done)
         rate = (progress.done - before) / max(time.monotonic() - started, 0.001)
         told = [f"{progress.done:,} of {progress.discovered:,} pages"]
-        if rate:
+        if rate and progress.done < progress.discovered:
             told += [f"{rate:,.0f} a second", f"{duration((progress.discovered - progress.done) / rate)} left"]
         self._bar.update(
             self._bar.task_ids[0],

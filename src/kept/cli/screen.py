@@ -6,7 +6,7 @@ What was crawled is somebody else's text. On its way to a terminal it loses what
 import sys
 from collections.abc import Sequence
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 if TYPE_CHECKING:  # heavy: a pipe never needs it
     from rich.console import Console
@@ -26,7 +26,7 @@ def harmless(text: str) -> str:
 class Screen:
     """Standard output or standard error."""
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.is_terminal = stream.isatty()
 

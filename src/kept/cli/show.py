@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from kept.cli.screen import Part, Screen
 from kept.cli.words import ago, counts, duration, moment, plural
-from kept.model.generation import Generation, GenerationState
-from kept.model.job import CrawlJob
-from kept.model.source import Source, SourceSettings
 
 if TYPE_CHECKING:
-    from kept.search.search import Hit
-    from kept.service import Difference, History, Page, SourceView
+    from kept.model.generation import Generation
+    from kept.model.job import CrawlJob
+    from kept.model.source import Source, SourceSettings
+    from kept.service import Difference, History, Hit, Page, SourceView
 
 
 # Search and reading --------------------------------------------------------------------------------------------
@@ -26,7 +25,8 @@ def hits(screen: Screen, found: Sequence["Hit"], query: str) -> None:
         title = () if hit.headings and hit.headings[0] == hit.title else (hit.title,)
         label = f"{hit.source}@{hit.version}" if hit.version else hit.source
         partial = ", partial" if hit.partial else ""
-        screen.line((" › ".join((*title, *hit.headings)), "bold"), (f"  {label}, {ago(hit.verified_at)}{partial}", "dim"))
+        about = f"  {label}, {ago(hit.verified_at)}{partial}"
+        screen.line((" › ".join((*title, *hit.headings)), "bold"), (about, "dim"))
         screen.line((hit.url, "cyan"), indent=2)
         screen.line(*_marked(hit.snippet), indent=2, wrap=True)
 
@@ -45,20 +45,23 @@ def history(screen: Screen, history: "History") -> None:
     """What became of a document, oldest first."""
     latest = history.versions[-1] if history.versions else {"url": history.document}
     screen.line((latest["url"], "bold"))
-    screen.line(f"in {history.source}, document {history.document}, first seen {moment(history.first_seen)}", indent=2)
+    state = "" if history.lifecycle == "active" else f"; now {history.lifecycle}"
+    seen = f"first seen {moment(history.first_seen)}{state}"
+    screen.line(f"in {history.source}, document {history.document}, {seen}", indent=2)
     screen.line()
     screen.table([[(f"  {number}", "bold"), when, what] for number, when, what in _story(history)], right=[0])
 
 
 def _story(history: "History") -> Iterator[tuple[int, str, str]]:
     """Generation, time and event."""
+    begins = {version["generation"] for version in history.versions}
     before: Mapping[str, Any] | None = None
     for version in history.versions:
         for what in _events(before, version):
             yield version["generation"], _when(version), what
         before = version
-        if version["until"] is not None and not any(other["generation"] == version["until"] for other in history.versions):
-            yield version["until"], "", "no longer shown" + (f" ({history.lifecycle})" if history.lifecycle != "active" else "")
+        if version["until"] is not None and version["until"] not in begins:
+            yield version["until"], "", "no longer shown"
 
 
 def _events(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Iterator[str]:
@@ -114,17 +117,17 @@ def source(screen: Screen, view: "SourceView") -> None:
         facts.append(("settings", settings))
     if job:
         facts.append(("last crawl", _job(job)))
-    if upcoming and upcoming.state is GenerationState.HELD:
+    if upcoming and upcoming.state == "held":
         facts.append(("waiting", f"generation {upcoming.number} is held: {upcoming.reason}"))
         facts.append(("decide", f"kept activate {view.source.label}, or kept discard {view.source.label}"))
     screen.table([[(f"  {name}", "dim"), value] for name, value in facts])
 
 
-def _settings(settings: SourceSettings) -> str:
+def _settings(settings: "SourceSettings") -> str:
     limits, scope = settings.limits, settings.scope
     said = [
         f"at most {plural(limits.max_pages, 'page')}" if limits.max_pages is not None else "",
-        f"at most {plural(limits.max_depth, 'folder')} deep" if limits.max_depth is not None else "",
+        f"at most {limits.max_depth:,} deep" if limits.max_depth is not None else "",
         f"new pages for at most {duration(limits.max_seconds)}" if limits.max_seconds is not None else "",
         f"only {', '.join(scope.include)}" if scope.include else "",
         f"without {', '.join(scope.exclude)}" if scope.exclude else "",
@@ -132,7 +135,7 @@ def _settings(settings: SourceSettings) -> str:
     return "; ".join(part for part in said if part)
 
 
-def _job(job: CrawlJob) -> str:
+def _job(job: "CrawlJob") -> str:
     ended = f" {ago(job.completed_at)}" if job.completed_at else ""
     why = f": {job.error}" if job.error else f": {told}" if (told := counts(job.progress.tally)) else ""
     return f"{job.status}{ended}{why} (job {job.id})"
@@ -141,11 +144,12 @@ def _job(job: CrawlJob) -> str:
 # Generations ---------------------------------------------------------------------------------------------------
 
 
-def generations(screen: Screen, of: Source, found: Sequence[Generation]) -> None:
+def generations(screen: Screen, of: "Source", found: "Sequence[Generation]") -> None:
     if not found:
         screen.line(f"{of.label} has no generation yet: its first crawl is not finished.")
         return
-    rows: list[list[Part]] = [[(title, "dim") for title in ("GENERATION", "STATE", "SINCE", "DOCUMENTS", "WHAT HAPPENED")]]
+    head = ["GENERATION", "STATE", "SINCE", "DOCUMENTS", "WHAT HAPPENED"]
+    rows: list[list[Part]] = [[(title, "dim") for title in head]]
     for one in found:
         told = [one.reason or "", counts(one.tally) if not one.reason or one.job_id else ""]
         told.append(f"partial: {_PARTIAL[one.partial]}" if one.partial else "")
@@ -162,8 +166,13 @@ def generations(screen: Screen, of: Source, found: Sequence[Generation]) -> None
 
 
 def diff(screen: Screen, difference: "Difference") -> None:
-    kinds = {"added": difference.added, "removed": difference.removed, "changed": difference.changed, "moved": difference.moved}
-    told = ", ".join(f"{len(found):,} {kind}" for kind, found in kinds.items() if found) or "nothing differs"
+    kinds = {
+        "added": len(difference.added),
+        "removed": len(difference.removed),
+        "changed": len(difference.changed),
+        "moved": len(difference.moved),
+    }
+    told = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number) or "nothing differs"
     screen.line((f"{difference.source}, from generation {difference.a} to {difference.b}: {told}", "bold"))
     for url in difference.added:
         screen.line(("+ ", "green"), url)

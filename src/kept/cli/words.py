@@ -2,20 +2,22 @@
 
 import re
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from kept.errors import WrongCall
-from kept.model.generation import Tally
+
+if TYPE_CHECKING:
+    from kept.model.generation import Tally
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd]\s*)+|\d+(?:\.\d+)?")
 _ORDER = ("changed", "new", "moved", "gone", "failed", "skipped", "unchanged")
 
 
 def parse_duration(text: str) -> float:
     """'90', '90s', '15m', '1h30m', '2d' as seconds."""
     lowered = text.strip().lower()
-    if not _DURATION.fullmatch(lowered):
+    if not re.fullmatch(r"(?:\d+(?:\.\d+)?[smhd]\s*)+|\d+(?:\.\d+)?", lowered):
         raise WrongCall(f"'{text}' is not a length of time. Say it like 90s, 15m, 1h30m or 2d.")
     if lowered[-1].isdigit():
         return float(lowered)
@@ -53,7 +55,7 @@ def plural(number: int, word: str) -> str:
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
-def counts(tally: Tally) -> str:
+def counts(tally: "Tally") -> str:
     """'12 changed, 1 new, 1,157 unchanged'; what did not happen is not mentioned."""
     numbers = tally.as_json()
     return ", ".join(f"{numbers[outcome]:,} {outcome}" for outcome in _ORDER if numbers[outcome])

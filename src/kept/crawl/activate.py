@@ -147,8 +147,13 @@ async def fail(db: Database, place: Place, error: str) -> None:
     """The job is given up; what it built is abandoned, what is active stays."""
     async with db.transaction(durable=True) as tx:
         _, job = await _hold_job(tx, place)
-        generation = job.generation and await generations.get(tx, job.source_id, job.generation)
-        await _fail(tx, job, generation or None, error)
+        await give_up(tx, job, error)
+
+
+async def give_up(tx: Connection, job: CrawlJob, error: str) -> None:
+    """The same, for a job that nobody walks any more."""
+    generation = job.generation and await generations.get(tx, job.source_id, job.generation)
+    await _fail(tx, job, generation or None, error)
 
 
 async def abandon(tx: Connection, source: Source, reason: str, *, job: str | None = None) -> None:

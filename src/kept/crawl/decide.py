@@ -102,10 +102,10 @@ def decide(
     """What becomes of an entry. ``read`` is None where the bytes are those that are held already."""
     held = entry.held
     match visit:
-        case NotModified() if held is None or held.signature != signature:
+        case NotModified() if not is_conditional(entry, signature, full=False):
             return _failed(entry, "answered 'not modified' to a question that was not asked", visit.status)
         case NotModified():
-            assert held is not None, "the case above"
+            assert held is not None, "only what is held is asked about in this way"
             return Unchanged(links=held.links, status=visit.status)
         case Fetched():
             return _decide_about_content(entry, visit, read, raw_hash=raw_hash, signature=signature)

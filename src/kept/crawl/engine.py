@@ -290,8 +290,8 @@ class Walk:
         return max(0, limits.max_pages - self._known - self._job.progress.tally.new - self._new_under_way)
 
     async def _keep_out(self, tx: Connection) -> None:
-        if self._new_under_way:
-            return  # one of them may turn out to be no document
+        if self._new_under_way or self._room():
+            return  # one of them may turn out to be no document, or just has
         skipped = await frontier.skip_new(tx, self._job.id, reason="a limit was reached", batch=self._job.batch + 1)
         if skipped:
             await jobs.mark_limited(tx, self._job.id)

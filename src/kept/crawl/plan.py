@@ -59,13 +59,9 @@ async def plan(
     )
     marks = await _marks(db, generation, job, crawl)
     fates = {seen.document: one for seen in marks.seen if (one := fate(seen, crawl, rules))}
-    lost = [
-        Former(document=one.document, url=marks.shown[one.document].url, content_id=content_id, tier=Tier.LOST)
-        for one in fates.values()
-        if one.lost and (content_id := marks.shown[one.document].content_id) and one.document not in marks.merged
-    ]
-    arrivals, former = await _arrivals(db, generation, lost, marks.moving)
-    adoptions = adopt(arrivals, marks.moving, [*lost, *former])
+    sought = _sought(marks, fates)
+    arrivals, former = await _arrivals(db, generation, sought, marks.moving)
+    adoptions = adopt(arrivals, marks.moving, [*sought, *former])
 
     adopted = {adoption.document for adoption in adoptions}
     for move in marks.moving:
@@ -156,17 +152,31 @@ async def _follow(db: Connection, job: CrawlJob, one: Exceptional, end: str | No
     marks.relabels.append(_relabel(seen, one.url))
 
 
+def _sought(marks: _Marks, fates: dict[str, Fate]) -> list[Former]:
+    """Documents of the base whose content may be found elsewhere: the lost, and the missing that brought none."""
+    skipped = {seen.document for seen in marks.seen if seen.outcome is Outcome.SKIPPED}
+    sought = []
+    for one in fates.values():
+        missing = one.lifecycle is Lifecycle.MISSING and one.document in skipped
+        if (one.lost or missing) and one.document not in marks.merged:
+            was = marks.shown[one.document]
+            assert was.content_id is not None, "what the base shows has a content"
+            tier = Tier.LOST if one.lost else Tier.MISSING
+            sought.append(Former(document=one.document, url=was.url, content_id=was.content_id, tier=tier))
+    return sought
+
+
 async def _arrivals(
-    db: Connection, generation: Generation, lost: list[Former], moving: list[Moving]
+    db: Connection, generation: Generation, sought: list[Former], moving: list[Moving]
 ) -> tuple[list[Arrival], list[Former]]:
-    """What is new and may be a document that was there before, and the missing and deleted it may be."""
+    """What is new and may be a document that was there before, and those it may be that the base does not show."""
     source, number = generation.source_id, generation.number
     rows: list[Row] = []
     former: dict[str, Former] = {}
     for move in moving:
         row = await documents.arrival_at(db, source, number, move.end)
         rows += [row] if row else []
-    for content_id in sorted({one.content_id for one in lost}):
+    for content_id in sorted({one.content_id for one in sought}):
         rows += await documents.arrivals_with_content(db, source, number, content_id)
     if await documents.has_former(db, source):
         for row in await documents.arrivals_like_former(db, source, number):
@@ -194,7 +204,8 @@ async def _arrivals(
 
 
 def _seen(one: Exceptional, outcome: Outcome, reason: str | None, *, by_settings: bool | None = None) -> Seen:
-    assert one.document is not None and one.lifecycle is not None, "only documents have a fate"
+    assert one.document is not None, "only documents have a fate"
+    assert one.lifecycle is not None, "and documents have a lifecycle"
     return Seen(
         document=one.document,
         shown=True,

@@ -2,7 +2,7 @@
 
 Markdown means CommonMark with GitHub's tables, and markdown-it-py decides what is a list, a quotation, a table or a
 definition. Only what it does with each plain line of prose and code is done here instead, because it asks a dozen
-rules about every line, twice, and makes objects that nobody here looks at: a page is outlined six times as fast.
+rules about every line, twice, and makes objects that nobody here looks at: a page is outlined twice as fast.
 `tests/unit/test_markdown.py` holds the two against each other.
 
 Importing this module imports markdown-it-py, which takes longer than a search does: only the crawl may.
@@ -76,7 +76,7 @@ class _TooIntricate(Exception):
 _LANDMARK = re.compile(
     r"^ {0,3}(?:(?P<marks>#{1,6})(?:[ \t]+(?P<words>[^\n]*))?|(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)"
     r"|\[(?P<label>[^\[\]\n]{1,999})\]:[ \t]*(?P<target>[^\s<]\S*|<[^<>\n]*>)[^\n]*"
-    r"|(?P<title>[^\s#>|<*+=-][^\n]*)\n(?P<line>={3,}|-{3,})[ \t]*)$",
+    r"|(?!\d+[.)]\s)(?P<title>[^\s#>|<*+=-][^\n]*)\n(?P<line>={3,}|-{3,})[ \t]*)$",
     re.MULTILINE,
 )
 _BLANK_LINES = re.compile(r"\n[ \t]*\n")
@@ -172,15 +172,13 @@ class _State(StateBlock):
         self.bMarks[-1] = len(text)
         self.eMarks = [*map(add, self.bMarks, lengths), len(text)]
         self.tShift = [0] * len(self.bMarks)
+        self.sCount = [0] * len(self.bMarks)
+        self.bsCount = [0] * len(self.bMarks)
         for index, line in enumerate(lines):
             if line[:1] in _BLANK:
-                self.tShift[index] = len(line) - len(line.lstrip(" \t"))
-        self.sCount = list(self.tShift)
-        if "\t" in text:
-            for index, line in enumerate(lines):
-                if line[:1] in _BLANK:
-                    self.sCount[index] = len(line[: self.tShift[index]].expandtabs(4))
-        self.bsCount = [0] * len(self.bMarks)
+                margin = len(line) - len(line.lstrip(" \t"))
+                self.tShift[index] = margin
+                self.sCount[index] = len(line[:margin].expandtabs(4))
         self.lineMax = len(lines)
         self.patience = 8 * len(lines) + 1_000
 
@@ -323,16 +321,16 @@ def _after_code(state: StateBlock, line: int, end: int) -> int:
 def _after_fence(state: StateBlock, line: int, end: int, mark: str) -> int:
     text, begins, ends, margins, columns = state.src, state.bMarks, state.eMarks, state.tShift, state.sCount
     character, least = mark[0], state.blkIndent
-    for line in range(line + 1, end):  # noqa: B020
-        begin = begins[line] + margins[line]
-        if begin >= ends[line]:
+    for below in range(line + 1, end):
+        begin = begins[below] + margins[below]
+        if begin >= ends[below]:
             continue
-        if columns[line] < least:
-            return line
-        if text[begin] == character and columns[line] - least < 4:
-            words = text[begin : ends[line]].rstrip(" \t")
+        if columns[below] < least:
+            return below
+        if text[begin] == character and columns[below] - least < 4:
+            words = text[begin : ends[below]].rstrip(" \t")
             if len(words) >= len(mark) and not words.strip(character):
-                return line + 1
+                return below + 1
     return end
 
 

@@ -154,7 +154,9 @@ def _after_bracket(
         after = inline.end()
     elif definitions:
         label = _LABEL.match(source, after)
-        if label and label[1].strip():
+        if label and label[1].isspace():
+            label = None
+        if label and label[1]:
             target = definitions.get(normalizeReference(label[1]))
         elif not bracket.has_inner and end - bracket.start <= _LONGEST_LABEL:
             target = definitions.get(normalizeReference(source[bracket.start : end]))
@@ -178,9 +180,10 @@ def _after_bare_url(source: str, begin: int, found: list[str]) -> int:
     url = match[0]
     if len(url) <= _LONGEST_BARE:
         url = _without_what_follows(url)
-        host = url.partition("://")[2] if "://" in url else url.removeprefix("www.")
-        if host:
-            found.append(url if "://" in url else f"http://{url}")
+        if url.startswith("www."):
+            url = f"http://{url}"
+        if url.partition("://")[2].strip("/"):  # 'http://' alone is no link, and neither is 'www'
+            found.append(url)
     return match.end()
 
 

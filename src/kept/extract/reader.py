@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from kept.extract.sections import DEFAULT_RULES, Extracted, SectionRules, Unreadable, content_of
 from kept.model.document import SECTIONS_PER_CONTENT, Reading
-from kept.model.url import resolve_all
+from kept.model.url import resolve, resolve_all
 
 __all__ = ["SectionRules", "Unreadable", "content_type_of", "read", "signature"]
 
@@ -30,11 +30,19 @@ class Reader(Protocol):
 
 # By name, because a reader's libraries take longer to import than a search takes, and only the crawl reads.
 _READERS = {
+    "application/json": "kept.extract.structured",
+    "application/pdf": "kept.extract.pdf",
+    "application/x-ipynb+json": "kept.extract.notebook",
+    "text/html": "kept.extract.html",
     "text/markdown": "kept.extract.markdown",
     "text/plain": "kept.extract.text",
 }
 
 _SYNONYMS = {
+    "application/vnd.oai.openapi+json": "application/json",
+    "application/openapi+json": "application/json",
+    "application/x-pdf": "application/pdf",
+    "application/xhtml+xml": "text/html",
     "text/x-markdown": "text/markdown",
     "text/mdx": "text/markdown",
     "text/x-rst": "text/plain",
@@ -44,14 +52,21 @@ _SYNONYMS = {
     "text/x-org": "text/plain",
 }
 
-# Servers say these when they do not know. The name of the page then knows better.
-_SAYS_NOTHING = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-stream", "unknown/unknown"})
+# Servers say these when they do not know, or know no better. The name of the page then does.
+_SAYS_NOTHING = frozenset({
+    "", "text/plain", "application/json", "application/octet-stream", "binary/octet-stream", "unknown/unknown",
+})  # fmt: skip
 
 _ENDINGS = {
+    "ipynb": "application/x-ipynb+json",
+    "pdf": "application/pdf",
+    **dict.fromkeys(("html", "htm", "xhtml"), "text/html"),
     **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mkdn", "mdx", "qmd", "rmd"), "text/markdown"),
     **dict.fromkeys(("txt", "text", "rst", "rest", "adoc", "asciidoc", "org", "textile", "pod"), "text/plain"),
 }
 _NAMES = {
+    # Of all the JSON that lies about, only this is documentation.
+    **dict.fromkeys(("openapi.json", "swagger.json"), "application/json"),
     **dict.fromkeys(("llms.txt", "llms-full.txt"), "text/markdown"),
     **dict.fromkeys(
         ("readme", "changelog", "changes", "news", "history", "contributing", "install", "upgrading", "faq", "manual"),
@@ -72,7 +87,8 @@ def read(body: bytes, *, content_type: str, url: str, rules: SectionRules = DEFA
     content = content_of(found.title, found.markdown, found.tree, rules)
     if len(content.sections) > SECTIONS_PER_CONTENT:
         return Unreadable(reason=f"it would take more than {SECTIONS_PER_CONTENT:,} sections")
-    return Reading(content=content, links=tuple(resolve_all(found.hrefs, url)))
+    base = resolve(found.base, url) or url if found.base else url
+    return Reading(content=content, links=tuple(resolve_all(found.hrefs, base)))
 
 
 def content_type_of(name: str) -> str | None:

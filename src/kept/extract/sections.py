@@ -73,6 +73,7 @@ class Extracted:
     markdown: str
     tree: SectionData
     hrefs: list[str] = field(default_factory=list)  # as the page has them, in its order
+    base: str | None = None  # what they are relative to, where the page says so itself: its <base>
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,14 +249,14 @@ def _broken(block: str, kind: _Kind, lead: str, rules: SectionRules) -> Iterator
         lead = ""
     before = f"{lead}\n\n{frame.first}" if lead else frame.first
     limit = room - len(lead) - 2 if lead else room
-    start = 0
+    start, empty = 0, True
     while start < len(frame.body):
         end = _where_to_cut(frame.body, start, limit, min(limit, rules.target_characters))
         if piece := frame.body[start:end].rstrip():
             yield before + piece + frame.closing
-            before, limit = frame.opening, room
+            before, limit, empty = frame.opening, room, False
         start = end
-    if before != frame.opening:  # there was nothing in it but blank lines
+    if empty:  # nothing in it but blank lines
         yield before + frame.closing
 
 
@@ -395,7 +396,7 @@ def _blocks(text: str) -> Iterator[_Block]:
             if inside:
                 continue
 
-        if not apart and kind is _Kind.TEXT and text[at].isalpha() and text.find("|", at, upto) < 0:
+        if not apart and kind is _Kind.TEXT and text[at : at + 1].isalpha() and text.find("|", at, upto) < 0:
             end = upto  # the paragraph goes on, as on most lines
             continue
 

@@ -101,6 +101,16 @@ class Source:
         return f"{self.name}@{self.version}" if self.version else self.name
 
 
+def host_and_port(root: str) -> str:
+    """What ``Access.allowed`` calls the site of a canonical web root: ``docs.test:443``, ``[::1]:8000``."""
+    scheme, _, rest = root.partition("://")
+    authority = rest.partition("/")[0]
+    host, colon, port = authority.rpartition(":")
+    if colon and port.isdigit() and not host.count("[") > host.count("]"):
+        return f"{host}:{port}"
+    return f"{authority}:{443 if scheme == 'https' else 80}"
+
+
 def parse_label(label: str) -> tuple[str, str]:
     """``"django@5"`` is the name ``django`` with the version label ``5``; no ``@`` means no label."""
     name, _, version = label.partition("@")

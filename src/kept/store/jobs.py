@@ -11,6 +11,8 @@ from kept.model.generation import Tally
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Progress
 from kept.store.database import Connection, Row, when, when_if
 
+NOTHING = Tally()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -152,7 +154,7 @@ async def mark_limited(db: Connection, id: str) -> None:
 
 
 async def count_batch(
-    db: Connection, id: str, *, discovered: int = 0, tally: Tally = Tally(), bytes: int = 0, depth: int = 0
+    db: Connection, id: str, *, discovered: int = 0, tally: Tally = NOTHING, bytes: int = 0, depth: int = 0
 ) -> CrawlJob:
     """The job after one more batch. Raises LeaseLost if it was ended meanwhile."""
     row = await db.one("count_batch", job=id, discovered=discovered, bytes=bytes, depth=depth, **tally.as_json())

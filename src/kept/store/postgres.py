@@ -5,14 +5,14 @@ import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 from psycopg.adapt import Loader
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from kept.errors import KeptError, StoreError, StoreFull, StoreUnreachable
+from kept.errors import KeptError, StoreDamaged, StoreError, StoreFull, StoreUnreachable
 from kept.store.database import Row, statements
 from kept.store.migrations import Migration, check_not_newer, migrations, pending
 
@@ -124,8 +124,10 @@ class PostgresConnection:
         await self._connection.execute(sql)
 
     async def applied(self) -> list[int]:
-        cursor = await self._connection.execute("SELECT to_regclass('migrations') IS NOT NULL AS there")
-        if not cast(dict[str, Any], await cursor.fetchone())["there"]:
+        cursor = await self._connection.execute(
+            "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('migrations') AND attname = 'number'"
+        )
+        if await cursor.fetchone() is None:
             return []
         rows = await (await self._connection.execute("SELECT number FROM migrations ORDER BY number")).fetchall()
         return [row["number"] for row in rows]
@@ -178,6 +180,8 @@ def _translated(error: Exception, name: str) -> KeptError | None:
     match error:
         case psycopg.errors.DiskFull() | psycopg.errors.IoError():
             return StoreFull(f"{name} has no room left or a failing disk: {_sentence(error)}")
+        case psycopg.errors.DuplicateTable():
+            return StoreDamaged(f"{name} has tables of another program in this database. Name another database.")
         case psycopg.OperationalError() | psycopg.InterfaceError() | PoolTimeout() | TimeoutError():
             return StoreUnreachable(f"{name} does not answer: {_sentence(error)}")
         case psycopg.ProgrammingError() if "conninfo" in str(error) or "invalid" in str(error):

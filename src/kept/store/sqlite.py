@@ -84,8 +84,10 @@ class SqliteDatabase:
                 await thread.run(_execute, "BEGIN")
                 yield SqliteConnection(thread)
             finally:
-                self._idle.append(thread)  # the next to take it comes after what its thread has to do first
-                await asyncio.shield(thread.run(_roll_back))
+                try:
+                    await asyncio.shield(thread.run(_roll_back))
+                finally:
+                    self._idle.append(thread)
 
     async def close(self) -> None:
         for thread in [*self._idle, *([self._writer] if self._writer else [])]:
@@ -232,11 +234,11 @@ def _restart_wal(connection: apsw.Connection) -> None:
 
 
 def _applied(connection: apsw.Connection) -> list[int]:
-    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'").fetchall():
-        if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
-            raise StoreDamaged(f"{connection.filename} is a SQLite database, but not one of Kept's. Name another file.")
-        return []
-    return [row[0] for row in connection.execute("SELECT number FROM migrations ORDER BY number")]
+    if connection.execute("SELECT 1 FROM pragma_table_info('migrations') WHERE name = 'number'").fetchall():
+        return [row[0] for row in connection.execute("SELECT number FROM migrations ORDER BY number")]
+    if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
+        raise StoreDamaged(f"{connection.filename} is a SQLite database, but not one of Kept's. Name another file.")
+    return []
 
 
 def _migrate(connection: apsw.Connection, migration: Migration) -> None:
@@ -267,7 +269,7 @@ def _translated(error: apsw.Error) -> KeptError | None:
         case apsw.IOError():
             return StoreFull(f"The disk of the database answers with an error ({error}). Mend it {again}")
         case apsw.BusyError() | apsw.LockedError():
-            return StoreUnreachable(f"Another process has kept the database locked for {BUSY_SECONDS} s. Try again later.")
+            return StoreUnreachable(f"Another process has locked the database for {BUSY_SECONDS} s. Try again later.")
         case apsw.NotADBError() | apsw.CorruptError():
             return StoreDamaged(f"The file is not a sound database ({error}). Restore a backup, or name another file.")
         case apsw.CantOpenError() | apsw.PermissionsError() | apsw.ReadOnlyError() | apsw.AuthError():

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from kept.crawl import activate
+from kept.model.job import JobStatus
 from kept.store import jobs
 from kept.store.database import Database
 from kept.store.jobs import Place
@@ -31,4 +33,6 @@ async def _bury(db: Database, place: Place, silent_after: timedelta) -> None:
         if place.id not in still_silent and (place.host != this_host() or is_alive(place)):
             return  # it was heard of meanwhile
         await jobs.leave(tx, place.id)
-        await jobs.reap(tx, place.job_id)
+        job = await jobs.reap(tx, place.job_id)
+        if job and job.status is JobStatus.FAILED:
+            await activate.give_up(tx, job, job.error or "worker timed out")

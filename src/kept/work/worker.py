@@ -3,15 +3,15 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 import structlog
 
 from kept.crawl import activate
-from kept.crawl.engine import Stopped, Walk
+from kept.crawl.engine import Walk
 from kept.errors import LeaseLost, SourceUnavailable, StoreError
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob
@@ -48,39 +48,55 @@ async def work_on(db: Database, job_id: str | None, make_walk: MakeWalk, *, hear
     if source is None:
         return await _leave(db, place)
     walk = make_walk(place, source)
-    beating = asyncio.create_task(_beat(db, place, walk, heartbeat))
     try:
-        result = await walk.run()
+        async with _beating(db, place, walk, heartbeat):
+            result = await walk.run()
         log.info("walk ended", source=source.label, job=job.id, result=result)
-        if isinstance(result, Stopped):
-            return await _leave(db, place, hand_back=True)
     except SourceUnavailable as error:
         await activate.fail(db, place, str(error))
     except LeaseLost as lost:
         log.warning("place lost", source=source.label, job=job.id, reason=str(lost))
-    except asyncio.CancelledError:
-        await asyncio.shield(_leave(db, place, hand_back=True))
+    except StoreError:
+        with suppress(StoreError):  # where this fails too, the reaper does it
+            await _leave(db, place)
         raise
-    finally:
-        beating.cancel()
-        with suppress(asyncio.CancelledError):
-            await beating
+    except asyncio.CancelledError:
+        await asyncio.shield(_leave(db, place))
+        raise
     return await _leave(db, place)
 
 
-async def _leave(db: Database, place: Place, *, hand_back: bool = False) -> CrawlJob | None:
+async def _leave(db: Database, place: Place) -> CrawlJob | None:
+    """Gives the place up; a job that is not finished waits for the next worker."""
     async with db.transaction() as tx:
         await jobs.leave(tx, place.id)
-        if hand_back:
-            await jobs.hand_back(tx, place.job_id)
+        await jobs.hand_back(tx, place.job_id)
         return await jobs.get(tx, place.job_id)
 
 
-async def _beat(db: Database, place: Place, walk: Walk, every: float) -> None:
-    """Says again and again that this worker is alive. One that was replaced, or cannot say so, stops itself."""
+@asynccontextmanager
+async def _beating(db: Database, place: Place, walk: Walk, every: float) -> AsyncIterator[None]:
+    """Says again and again that this worker is alive, until it is done.
+
+    It is told to end, not cancelled: a transaction that is cancelled half-way may take the cancellation for its own.
+    """
+    done = asyncio.Event()
+    beating = asyncio.create_task(_beat(db, place, walk, every, done))
+    try:
+        yield
+    finally:
+        done.set()
+        await asyncio.shield(beating)
+
+
+async def _beat(db: Database, place: Place, walk: Walk, every: float, done: asyncio.Event) -> None:
+    """One that was replaced, or cannot say that it is alive, stops itself."""
     missed = 0
     while missed < BEATS_MISSED:
-        await asyncio.sleep(every)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(done.wait(), every)
+        if done.is_set():
+            return
         try:
             async with db.transaction() as tx:
                 if not await jobs.beat(tx, place):

@@ -23,19 +23,8 @@ from kept.model.frontier import Entry, Fetched, Listed, Redirected, Refused, Unl
 from kept.model.source import SourceSettings
 from kept.model.url import resolve as resolve_link
 from kept.origins.web import llms, sitemap
-from kept.origins.web.egress import (
-    Answer,
-    Closed,
-    Egress,
-    NoAnswer,
-    OpenSocket,
-    Pair,
-    Patience,
-    Resolve,
-    Secrets,
-    resolve_by_system,
-    target_of,
-)
+from kept.origins.web.egress import Answer, Egress, NoAnswer, OpenSocket, Patience, Secrets, Trouble
+from kept.origins.web.gate import Closed, Pair, Resolve, resolve_by_system, target_of
 from kept.origins.web.pacing import LONGEST_DELAY, SHARED, Host, Pacing, wait_asked
 from kept.origins.web.robots import Robots, Rules, Unknown, agent_of
 from kept.origins.web.scope import BY_SETTINGS, WebScope, folder_of
@@ -61,7 +50,8 @@ class WebOrigin:
         known_sitemaps: frozenset[str] = frozenset(),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.concurrency = READY * settings.access.concurrency
+        self._at_once = max(1, settings.access.concurrency)
+        self.concurrency = READY * self._at_once
         self._root = root
         self._access = settings.access
         self._limit = settings.limits.max_bytes
@@ -102,7 +92,7 @@ class WebOrigin:
             yield Unlisted(url=f"{origin}/robots.txt", reason=f"robots.txt unreachable ({rules.reason})")
             if self._obey is not None:
                 return
-            rules = Rules("", "")
+            rules = _NO_RULES
         allows = rules.allows if self._obey is not None else lambda url: True
         folders = list(dict.fromkeys((folder_of(self._root), f"{origin}/")))
         guessed = [url for url in (f"{folder}sitemap.xml" for folder in folders) if allows(url)]
@@ -120,11 +110,9 @@ class WebOrigin:
             return Refused(reason=reason, by_settings=reason in BY_SETTINGS)
         headers = entry.held.validators.as_headers() if conditional and entry.held else None
         answer = await self._ask(url, headers=headers, seconds=None)
-        if not isinstance(answer, Answer | NoAnswer):
-            return answer
-        if isinstance(answer, Answer) and answer.status in REDIRECTS:
-            return await self._redirected(answer)
-        return self._meaning(answer)
+        if isinstance(answer, Answer):
+            return await self._redirected(answer) if answer.status in REDIRECTS else self._meaning(answer)
+        return self._meaning(answer) if isinstance(answer, NoAnswer) else answer
 
     async def _redirected(self, answer: Answer) -> Visit:
         """Where a redirect ends. Only a permanent one at the page itself is the page's own move."""
@@ -159,9 +147,13 @@ class WebOrigin:
         self, url: str, *, headers: dict[str, str] | None, seconds: float | None
     ) -> Answer | NoAnswer | Refused | Unreachable:
         """One request, if robots and the host's budget let it."""
-        site = await self._site(_origin(url))
-        if isinstance(site, Unreachable):
-            return site
+        origin = _origin(url)
+        site = self._sites.get(origin)
+        if site is None or site.rules.until <= monotonic():
+            found = await self._site(origin)
+            if isinstance(found, Unreachable):
+                return found
+            site = found
         if self._obey is not None and not site.rules.allows(url):
             return Refused(reason="robots.txt forbids it")
         if pause := await site.host.turn():
@@ -172,6 +164,9 @@ class WebOrigin:
         except BaseException:
             site.host.dropped()
             raise
+        if isinstance(answer, NoAnswer) and answer.trouble is Trouble.CLOSED:
+            site.host.dropped()  # it was never asked
+            return answer
         wait = None
         if isinstance(answer, Answer) and answer.status >= 300 and "Retry-After" in answer.headers:
             wait = wait_asked(answer.headers, self._now())
@@ -194,7 +189,7 @@ class WebOrigin:
         target = target_of(f"{origin}/")
         host = self._pacing.host(*target.pair) if target else Host()
         delay = max(self._access.delay, min(rules.delay, LONGEST_DELAY) if self._obey is not None else 0.0)
-        self._crawling.enter_context(host.crawled(at_once=self._access.concurrency, delay=delay))
+        self._crawling.enter_context(host.crawled(at_once=self._at_once, delay=delay))
         return _Site(host, rules)
 
 

@@ -42,7 +42,7 @@ class TooLarge(Exception):
 
 
 class Bomb(Exception):
-    """It unpacks to far more than any honest document would."""
+    """It is packed as no honest document would be: the sentence says how."""
 
 
 class Decoder:
@@ -79,7 +79,7 @@ class Decoder:
             self._pieces.append(piece)
             raise TooLarge
         if self._made > UNSUSPICIOUS and self._made > RATIO * self._taken:
-            raise Bomb
+            raise Bomb(f"unpacks to more than {RATIO} times its size")
         self._pieces.append(piece)
 
 
@@ -110,10 +110,10 @@ def _unpacker(encoding: str) -> _Unpacker | None:
             return _Brotli()
         case "zstd":
             return _Zstd()
+        case _ if "," in encoding:
+            raise Bomb("packed more than once")
         case _:
-            raise Undecodable(
-                f"unknown encoding {encoding[:40]!r}" if "," not in encoding else "encoded more than once"
-            )
+            raise Undecodable(f"unknown encoding {encoding[:40]!r}")
 
 
 class _Members:
@@ -143,7 +143,7 @@ class _Members:
                     return
                 self._members += 1
                 if self._members > MEMBERS:
-                    raise Bomb
+                    raise Bomb(f"packed in more than {MEMBERS:,} parts")
                 self._stream = self._begin()
             try:
                 yield from self._unpack(data)
@@ -162,10 +162,14 @@ class _Zlib(_Members):
         super().__init__(lambda: gunzip.decompressobj(window))
 
     def _unpack(self, data: bytes) -> Iterator[bytes]:
-        while data and not self._stream.eof:
-            if piece := self._stream.decompress(data, PIECE):
+        while True:
+            piece = self._stream.decompress(data, PIECE)
+            if piece:
                 yield piece
             data = self._stream.unconsumed_tail
+            # A full piece may have left something behind, even where all input was taken.
+            if self._stream.eof or (not data and len(piece) < PIECE):
+                return
 
 
 class _Deflate:

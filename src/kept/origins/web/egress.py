@@ -11,27 +11,39 @@ own origin and nowhere else. What goes wrong is a value with a reason; nothing h
 """
 
 import asyncio
+import base64
+import os
 import re
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import lru_cache
 from time import monotonic
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.http_exceptions import LineTooLong
 from multidict import CIMultiDict
 from yarl import URL
 
+from kept.errors import WrongCall
 from kept.model.url import resolve
-from kept.origins.web.addresses import is_literal, why_closed
+from kept.origins.web.addresses import is_literal
 from kept.origins.web.deadlines import Deadlines, Limit, TimedOut
-from kept.origins.web.decoding import ACCEPTED, RATIO, Bomb, Decoder, TooLarge, Undecodable
+from kept.origins.web.decoding import ACCEPTED, Bomb, Decoder, TooLarge, Undecodable
+from kept.origins.web.gate import (
+    AddressInfo,
+    CheckedResolver,
+    Closed,
+    Gate,
+    Pair,
+    Resolve,
+    Target,
+    resolve_by_system,
+    target_of,
+)
 
 REDIRECTS = 5
 LONGEST_LINE = 16 * 1024  # of a header
@@ -39,112 +51,8 @@ MOST_HEADERS = 200
 _DRAINED = 64 * 1024  # of a body nobody wants: reading it is cheaper than another connection
 _DRAINED_WITHIN = 1.0
 
-Pair: TypeAlias = tuple[str, int]  # host and port
-Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]  # host and port -> addresses
-AddressInfo: TypeAlias = tuple[Any, Any, int, str, tuple[Any, ...]]  # as getaddrinfo has it
 OpenSocket: TypeAlias = Callable[[AddressInfo], socket.socket]
 Headers: TypeAlias = Mapping[str, str]
-
-_AUTHORITY = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
-_PATH = re.compile(r"/[!-\"$-~]*")  # printable, and no fragment
-
-
-# ── Where it may go ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Closed(Exception):
-    """This host is not for us: the sentence says why."""
-
-
-class Target(NamedTuple):
-    """What a request connects to: an origin, in the web's sense of the word."""
-
-    scheme: str
-    host: str  # without brackets
-    port: int
-
-    @property
-    def pair(self) -> Pair:
-        return self.host, self.port
-
-
-def target_of(url: str) -> Target | None:
-    """What a request for a canonical URL would connect to; None: nothing that a request may be made for."""
-    end = url.find("/", 8)
-    return _authority(url[:end]) if end > 0 and _PATH.fullmatch(url, end) else None
-
-
-@lru_cache(maxsize=1024)
-def _authority(text: str) -> Target | None:
-    if not (match := _AUTHORITY.fullmatch(text)):
-        return None
-    port = int(match[3]) if match[3] else 443 if match[1] == "https" else 80
-    target = Target(match[1], match[2].strip("[]"), port)
-    # What is checked has to be what is dialled, and that is what aiohttp's parser finds.
-    parsed = URL(f"{text}/", encoded=True)
-    return target if 0 < port < 65536 and (parsed.raw_host, parsed.port) == target.pair else None
-
-
-async def resolve_by_system(host: str, port: int) -> Sequence[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
-
-
-class Gate:
-    """Which addresses may be dialled for a host and port."""
-
-    def __init__(self, allowed: frozenset[Pair] = frozenset(), resolve: Resolve = resolve_by_system) -> None:
-        self._allowed = allowed
-        self._resolve = resolve
-        self._opened: set[Pair] = set()  # addresses that allowed hosts have; few, as allowed pairs are
-
-    async def addresses(self, host: str, port: int) -> Sequence[str]:
-        """The checked addresses. Closed if any is not public; OSError when the host has none."""
-        found = [host] if is_literal(host) else await self._resolve(host, port)
-        if not found:
-            raise OSError("the host has no address")
-        for address in found:
-            self.check(host, port, address)
-        return found
-
-    def check(self, host: str, port: int, address: str) -> None:
-        """Raises Closed unless this address of this host may be dialled."""
-        if (host, port) in self._allowed:
-            self._opened.add((address, port))
-        elif reason := why_closed(address):
-            raise Closed(f"{host} is not a public address ({reason})")
-
-    def open_socket(self, info: AddressInfo) -> socket.socket:
-        """The last look, at the very address that is about to be dialled. Whatever led here, this holds."""
-        family, kind, protocol, _, address = info
-        if (address[0], address[1]) not in self._opened and (reason := why_closed(address[0])):
-            raise OSError(f"{address[0]} is not a public address ({reason})")
-        return socket.socket(family, kind, protocol)
-
-
-class _CheckedResolver(AbstractResolver):
-    """The gate, in the shape that aiohttp asks."""
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=socket.IPPROTO_TCP,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for address in await self._gate.addresses(host, port)
-        ]
-
-    async def close(self) -> None:
-        pass
 
 
 # ── What is asked, and what comes back ───────────────────────────────────────────────────────────────────────────────
@@ -242,9 +150,9 @@ class Egress:
         self._secret_headers = CIMultiDict(self._secrets.headers)
         self._user_agent = user_agent
         self._proxy = URL(proxy) if proxy else None
-        self._ca_file = ca_file
+        self._tls = _trusting(ca_file) if ca_file else True
         # Behind a proxy the only thing we dial is the proxy, which the owner named.
-        self._dialled = Gate(frozenset({_pair(self._proxy)}), resolve) if self._proxy else self.gate
+        self._dialled = _gate_to(self._proxy, resolve) if self._proxy else self.gate
         self._open_socket = open_socket
         self._session: aiohttp.ClientSession | None = None
         self._cleared: set[Target] = set()  # literal addresses that were checked, and names, which the resolver checks
@@ -312,6 +220,38 @@ class Egress:
             url = to
         return NoAnswer(url=url, trouble=Trouble.NEVER, reason="redirects too often", status=answer.status)
 
+    async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to a checked address, for programs that speak for themselves. Raises Closed or OSError."""
+        if self._proxy is None:
+            return await self._dial(self.gate, host, port)
+        await self._clear(Target("", host, port))
+        reader, writer = await self._dial(self._dialled, *_pair(self._proxy))
+        name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        writer.write(f"CONNECT {name} HTTP/1.1\r\nHost: {name}\r\n{_proxy_authorization(self._proxy)}\r\n".encode())
+        answer = await reader.readuntil(b"\r\n\r\n")
+        if not re.match(rb"HTTP/1\.[01] 200\b", answer):
+            writer.close()
+            raise OSError("the proxy refused the connection")
+        return reader, writer
+
+    async def _dial(self, gate: Gate, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        loop = asyncio.get_running_loop()
+        failed: OSError | None = None
+        for address in await gate.addresses(host, port):
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            made = self._new_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port)))
+            try:
+                made.setblocking(False)
+                await loop.sock_connect(made, (address, port))
+                return await asyncio.open_connection(sock=made)
+            except OSError as error:
+                made.close()
+                failed = error
+            except BaseException:
+                made.close()
+                raise
+        raise failed or OSError("the host has no address")
+
     async def check(self, url: str) -> None:
         """Raises Closed if this URL could never be asked for. A host that cannot be resolved now may be one day."""
         if (target := target_of(url)) is None:
@@ -348,12 +288,9 @@ class Egress:
 
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:
-            tls = ssl.create_default_context()
-            if self._ca_file:
-                tls.load_verify_locations(self._ca_file)
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    resolver=_CheckedResolver(self._dialled), socket_factory=self._new_socket, ssl=tls, limit=0
+                    resolver=CheckedResolver(self._dialled), socket_factory=self._new_socket, ssl=self._tls, limit=0
                 ),
                 timeout=aiohttp.ClientTimeout(
                     total=None, connect=self.patience.connect, sock_connect=self.patience.connect
@@ -380,8 +317,34 @@ class Egress:
 _ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,application/json;q=0.7,*/*;q=0.5"
 
 
+def _trusting(ca_file: str) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(ca_file)
+    except OSError as error:
+        raise WrongCall(
+            f"Expected a file of certificates, found that {ca_file} cannot be read as one: {error}"
+        ) from None
+    return context
+
+
 def _pair(url: URL) -> Pair:
     return url.raw_host or "", url.port or 0
+
+
+def _gate_to(proxy: URL, resolve: Resolve) -> Gate:
+    host, port = _pair(proxy)
+    gate = Gate(frozenset({(host, port)}), resolve)
+    if is_literal(host):
+        gate.check(host, port, host)
+    return gate
+
+
+def _proxy_authorization(proxy: URL) -> str:
+    if not proxy.user:
+        return ""
+    pair = base64.b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
+    return f"Proxy-Authorization: Basic {pair}\r\n"
 
 
 async def _read(content: aiohttp.StreamReader, headers: Headers, most: int, limit: Limit, *, cut: bool) -> bytes:
@@ -417,7 +380,7 @@ def _unpacking(error: Bomb | TooLarge | Undecodable, most: int) -> tuple[Trouble
         case TooLarge():
             return Trouble.TOO_LARGE, f"larger than {most:,} bytes"
         case Bomb():
-            return Trouble.BOMB, f"unpacks to more than {RATIO} times its size"
+            return Trouble.BOMB, str(error)
         case Undecodable():
             return Trouble.FAILED, f"cannot be unpacked: {error}"
 
@@ -440,7 +403,7 @@ def _explain(error: Exception, patience: Patience) -> tuple[Trouble, str]:
         case aiohttp.ClientProxyConnectionError():
             return Trouble.FAILED, "the proxy cannot be reached"
         case aiohttp.ClientConnectorError():
-            return Trouble.FAILED, f"no connection: {error.os_error.strerror or error.os_error}"
+            return Trouble.FAILED, f"no connection: {_system(error.os_error)}"
         case aiohttp.ClientPayloadError():
             return Trouble.FAILED, "the answer was cut short"
         case aiohttp.ClientResponseError():
@@ -450,9 +413,13 @@ def _explain(error: Exception, patience: Patience) -> tuple[Trouble, str]:
         case aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
             return Trouble.FAILED, "the connection was closed before an answer came"
         case OSError():
-            return Trouble.FAILED, f"no connection: {error.strerror or type(error).__name__}"
+            return Trouble.FAILED, f"no connection: {_system(error)}"
         case _:
             return Trouble.FAILED, f"no valid answer ({type(error).__name__})"
+
+
+def _system(error: OSError) -> str:
+    return os.strerror(error.errno) if error.errno else str(error) or type(error).__name__
 
 
 def _certificate(error: Exception) -> str:

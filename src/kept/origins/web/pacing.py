@@ -21,7 +21,7 @@ _REMEMBERED = 1_000  # hosts that nobody crawls at the moment
 _OVERLOADED = (429, 503)
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds, when an overloaded host does not say how long
 _SLOW, _SLOW_FACTOR = 0.5, 4.0  # seconds to the first byte; times the usual
-_RECENT, _DRIFT = 0.2, 0.002
+_RECENT, _DRIFT = 0.2, 0.01  # how fast averages follow: of late; of what is usual, upwards
 
 
 def wait_asked(headers: Mapping[str, str], now: datetime) -> timedelta | None:
@@ -62,32 +62,39 @@ class Tempo:
 
     def learn(self, *, began: float, now: float, took: float, status: int | None, wait: float | None) -> None:
         """From one request: when it began, how long until the first byte, its status (None: there was no answer)."""
-        if wait is not None and status in (*_OVERLOADED, 301, 302, 307):
-            self.not_before = max(self.not_before, now + wait)
         if status in _OVERLOADED:
-            self._slow_down(began, now, 0.5)
-            if wait is None:
+            # One page that is out of order for a day is no reason to leave the whole host alone.
+            if wait is not None and (wait <= LONGEST_WAIT.total_seconds() or status == 429 or self.strikes):
+                self.not_before = max(self.not_before, now + wait)
+            if self._slow_down(began, now, 0.5):
                 pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self.strikes)
-                self.not_before = max(self.not_before, now + pause)
-            self.strikes = min(self.strikes + 1, 10)
+                self.not_before = max(self.not_before, now + pause) if wait is None else self.not_before
+                self.strikes = min(self.strikes + 1, 10)
             return
-        self.recent += _RECENT * (took - self.recent)
-        if self.usual is None or took < self.usual:
-            self.usual = took
-        else:
-            self.usual += _DRIFT * (took - self.usual)
-        if self.recent > _SLOW and self.recent > _SLOW_FACTOR * self.usual:
+        if status is None:
+            return
+        if status == 200 and self._is_slow(took):  # other answers are quick or slow for reasons of their own
             self._slow_down(began, now, 0.75)
-        elif status is not None:
-            self.strikes = 0
-            if self.at_once < self.most:
-                self.at_once = min(self.most, self.at_once + 1 / self.at_once)
+            return
+        self.strikes = 0
+        if self.at_once < self.most:
+            self.at_once = min(self.most, self.at_once + 1 / self.at_once)
 
-    def _slow_down(self, began: float, now: float, factor: float) -> None:
+    def _is_slow(self, took: float) -> bool:
+        """Whether the first byte takes much longer of late than it usually does."""
+        if self.usual is None:
+            self.usual = self.recent = took
+        self.recent += _RECENT * (took - self.recent)
+        self.usual += (_RECENT if took < self.usual else _DRIFT) * (took - self.usual)
+        return self.recent > _SLOW and self.recent > _SLOW_FACTOR * self.usual
+
+    def _slow_down(self, began: float, now: float, factor: float) -> bool:
         # Requests that were under way before the last cut tell nothing about its effect.
-        if began > self.cut_at:
-            self.at_once = max(1.0, self.at_once * factor)
-            self.cut_at = now
+        if began <= self.cut_at:
+            return False
+        self.at_once = max(1.0, self.at_once * factor)
+        self.cut_at = now
+        return True
 
 
 class Host:

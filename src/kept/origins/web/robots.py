@@ -28,6 +28,8 @@ _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds, before an unreadable robots.
 class Rules:
     """What one robots.txt lets us visit."""
 
+    until = float("inf")  # by the clock of whoever keeps them
+
     def __init__(self, text: str, agent: str) -> None:
         parsed = Protego.parse(text)
         self._agent = agent
@@ -90,12 +92,11 @@ class Robots:
         known = self._known.get(origin)
         if known is None:
             known = self._known[origin] = _Known()
-        if known.rules is not None and self._clock() < known.until:
-            return known.rules
         async with known.asking:  # many pages wait for one robots.txt
             if self._clock() >= known.until:
                 await self._ask(origin, known)
         if known.rules is not None:
+            known.rules.until = known.until
             return known.rules
         return Unknown(reason=known.reason, again_in=timedelta(seconds=max(0.0, known.until - self._clock())))
 

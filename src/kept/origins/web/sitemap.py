@@ -4,6 +4,7 @@ Bounded like everything that comes from outside: bytes, URLs, files and depth. A
 reading: without one there are no entities, and no bombs made of them.
 """
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ MOST_URLS = 50_000  # of one file; also the standard's
 MOST_FILES = 1_000
 DEEPEST = 3  # an index of indexes of sitemaps
 _LONGEST_VALUE = 8_192
+_BREATH = 500  # URLs, after which others may go on: reading is a processor's work
 
 
 class NotASitemap(Exception):
@@ -76,11 +78,14 @@ def _unpacked(body: bytes) -> Iterator[bytes]:
 
 def _read_xml(pieces: Iterable[bytes]) -> Iterator[Page | Child]:
     reading = _Reading()
-    for piece in pieces:
-        reading.feed(piece)
-        yield from reading.taken()
-    reading.feed(b"", last=True)
-    yield from reading.taken()
+    try:
+        for piece in pieces:
+            reading.feed(piece)
+            yield from reading.taken()
+        reading.feed(b"", last=True)
+    except NotASitemap:
+        yield from reading.taken()  # what stands before the damage
+        raise
 
 
 class _Reading:
@@ -188,7 +193,9 @@ async def listed(
                 yield Unlisted(url=url, reason=f"sitemap: {why_unread(answer)}")
             continue
         try:
-            for found in read(answer.body):
+            for count, found in enumerate(read(answer.body)):
+                if count % _BREATH == 0:
+                    await asyncio.sleep(0)
                 if isinstance(found, Page):
                     if admits(found.url):
                         yield Listed(url=found.url, modified_at=found.modified_at)

@@ -15,6 +15,8 @@ from datetime import datetime
 from functools import lru_cache
 from http import HTTPStatus
 
+from multidict import MultiMapping
+
 from kept.model.document import Validators
 from kept.model.frontier import Fetched, Gone, NotModified, Refused, Unreachable, Visit
 from kept.origins.web.egress import Answer, Headers, NoAnswer, Trouble
@@ -33,6 +35,7 @@ _NOT_PAGES = re.compile(
     r"elf|iso9660-image|apple-diskimage|debian-package|rpm|javascript|ecmascript|font-\w+|sqlite3|protobuf|wasm)|"
     r"vnd\.(?:android|ms-fontobject|debian|rar|sqlite3)|ogg|wasm|manifest\+json|opensearchdescription\+xml|pgp-)"
 )
+_RULES_WITH_VALUES = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
 _UNTOLD = ("", "application/octet-stream", "binary/octet-stream", "unknown/unknown")
 _HTML = re.compile(
     rb"(?i)\s*(?:<!--.{0,512}?-->\s*)*<(?:!doctype html|html|head|body|title|meta|script|h1|div|p)\b", re.S
@@ -96,16 +99,20 @@ def sniff(body: bytes) -> str:
 
 
 def forbids_indexing(headers: Headers, agent: str) -> bool:
-    """Whether X-Robots-Tag asks us, or everybody, not to index."""
-    value = headers.get("X-Robots-Tag")
-    if not value:
+    """Whether X-Robots-Tag asks us, or everybody, not to index. It may be there more than once."""
+    if "X-Robots-Tag" not in headers:
         return False
-    named, colon, rules = value.lower().partition(":")
-    if colon and "," not in named and named.strip() not in ("unavailable_after", "max-snippet", "max-image-preview"):
-        if named.strip() != agent.lower():
+    values = headers.getall("X-Robots-Tag") if isinstance(headers, MultiMapping) else [headers["X-Robots-Tag"]]
+    return any(_forbids(value.lower(), agent.lower()) for value in values)
+
+
+def _forbids(value: str, agent: str) -> bool:
+    named, colon, rules = value.partition(":")
+    if colon and "," not in named and named.strip() not in _RULES_WITH_VALUES:
+        if named.strip() != agent:
             return False
         value = rules
-    return any(rule.strip() in ("noindex", "none") for rule in value.lower().split(","))
+    return any(rule.strip() in ("noindex", "none") for rule in value.split(","))
 
 
 def _page(answer: Answer, obey: str | None) -> Visit:

@@ -1,11 +1,13 @@
 -- name: lease_entries
 -- Takes entries that are due, in the order they were found. :known: only documents, where they are or moved to.
+-- As an array, the entries are looked for once. With IN the planner may look for them again for every row, and each
+-- time it finds others: more than :limit.
 UPDATE frontier SET worker_id = :worker
- WHERE id IN (SELECT id FROM frontier
-               WHERE job_id = :job AND outcome IS NULL AND reached = :reached AND due_at <= now() AND worker_id IS NULL
-                 AND (document_id IS NOT NULL OR NOT :known)
-               ORDER BY due_at, id LIMIT :limit
-                 FOR UPDATE SKIP LOCKED)
+ WHERE id = ANY(ARRAY(SELECT id FROM frontier
+                       WHERE job_id = :job AND outcome IS NULL AND reached = :reached AND due_at <= now()
+                         AND worker_id IS NULL AND (document_id IS NOT NULL OR NOT :known)
+                       ORDER BY due_at, id LIMIT :limit
+                         FOR UPDATE SKIP LOCKED))
 RETURNING id;
 
 -- name: entries_by_id

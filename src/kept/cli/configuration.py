@@ -1,0 +1,17 @@
+"""The settings in force: ``config``."""
+
+import typer
+
+from kept.cli.command import Call
+from kept.cli.words import without_password
+
+
+async def config(context: typer.Context) -> None:
+    """Show every setting, and where its value came from."""
+    call: Call = context.obj
+    came_from = call.settings.came_from
+    effective = call.settings.effective() | {"database": without_password(call.settings.database)}
+    if call.as_json:
+        call.answer({name: {"value": value, "from": came_from[name]} for name, value in effective.items()})
+    else:
+        call.out.table([[(name, "bold"), str(value), (came_from[name], "dim")] for name, value in effective.items()])

@@ -1,0 +1,46 @@
+"""The arguments and options that commands have in common or that would hide a command's signature."""
+
+from typing import Annotated
+
+import typer
+
+# Arguments
+
+Root = Annotated[str, typer.Argument(metavar="ROOT", help="A folder or a file.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A source: its name, or name@version.", show_default=False)]
+Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="Words to find.", show_default=False)]
+What = Annotated[
+    str, typer.Argument(metavar="URL|PATH|ID", help="A document, as search results name it.", show_default=False)
+]
+Generation = Annotated[int, typer.Argument(metavar="N", min=1, help="A generation's number.", show_default=False)]
+FromGeneration = Annotated[int, typer.Argument(metavar="A", min=1, help="An earlier generation.", show_default=False)]
+ToGeneration = Annotated[int, typer.Argument(metavar="B", min=1, help="A later generation.", show_default=False)]
+
+# Options of every command
+
+Database = Annotated[str | None, typer.Option(metavar="URL", help="sqlite:///file.db or postgresql://user@host/name.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON value.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Tell everything, on standard error.")]
+Version = Annotated[bool, typer.Option("--version", help="Say which Kept this is.")]
+
+# Options of crawls
+
+Called = Annotated[str | None, typer.Option("--name", metavar="NAME", help="What to call it.")]
+Label = Annotated[str, typer.Option("--version", metavar="LABEL", help="Which version of it this is: name@LABEL.")]
+MaxPages = Annotated[int | None, typer.Option(metavar="N", min=1, help="Keep no more documents than these.")]
+MaxTime = Annotated[str | None, typer.Option(metavar="TIME", help="Take in nothing new after 90s, 15m, 2h.")]
+Include = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only these paths. May be repeated.")]
+Exclude = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Not these paths. May be repeated.")]
+Full = Annotated[bool, typer.Option("--full", help="Read everything again, changed or not.")]
+FailedOnly = Annotated[bool, typer.Option("--failed-only", help="Only what could not be read last time.")]
+Priority = Annotated[
+    int, typer.Option(metavar="N", min=-1000, max=1000, help="Of several waiting crawls the highest goes first.")
+]
+NoWait = Annotated[bool, typer.Option("--no-wait", help="Only ask for the crawl; whoever is free runs it.")]
+
+# Options of search and reading
+
+Sources = Annotated[list[str] | None, typer.Option("--source", metavar="NAME", help="Only here. May be repeated.")]
+Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many hits at most.")]
+AsOf = Annotated[int | None, typer.Option("--generation", metavar="N", min=1, help="As of this generation.")]
+Section = Annotated[str | None, typer.Option(metavar="ANCHOR", help="Only this section.")]

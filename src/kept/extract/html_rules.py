@@ -1,0 +1,189 @@
+"""What the generators of documentation call the parts of their pages.
+
+    REGIONS     where the content of a page is
+    role_of     what a class says an element is: navigation, an admonition, its title, code …
+    language    the language of a code block, as its classes have it
+
+Everything here is a table of names: a generator that changes its names is mended here and nowhere else.
+"""
+
+import re
+from enum import Enum, auto
+
+# A word that stands in the page if the selector can match: looking for a word is far quicker than asking the tree.
+# The first selector that matches is the content. "body" means: all of it, without what the roles below drop.
+REGIONS = (
+    ("docContent", "#docContent"),  # DocBook, as PostgreSQL's site has it
+    ("md-content__inner", "article.md-content__inner"),  # Material for MkDocs
+    ("theme-doc-markdown", "div.theme-doc-markdown"),  # Docusaurus
+    ("vp-doc", ".vp-doc"),  # VitePress
+    ("articleBody", "[itemprop=articleBody]"),  # Sphinx: Read the Docs
+    ("furo-main-content", "#furo-main-content"),  # Sphinx: Furo
+    ("bd-article", "article.bd-article"),  # Sphinx: PyData
+    ("sphinxsidebar", "div.body[role=main], div.document div.body"),  # Sphinx: the themes it comes with
+    ("yui-main", "#yui-main .yui-g"),  # Sphinx: Django's own
+    ("rustdoc", "#main-content"),
+    ("col-content", "div.col-content"),  # TypeDoc
+    ("Doxygen", "div#doc-content, body"),
+    ("contentContainer", "body"),  # javadoc before 16: its title stands beside its content
+    ("footer-text", "body"),  # asciidoc: likewise
+    ("main", "main, [role=main]"),
+    ("<article", "body > article, body > div > article"),
+    ("content", "#content"),
+)
+
+# What only one generator calls so, and others call their content: the word that tells it, and what to drop.
+ITS_OWN = (
+    ("Doxygen", "div.header > div.summary, address.footer, .ttc"),
+    ("mtimelink", "p[align=center] > small"),  # SQLite: when the page was changed, and what it is a page of
+    ("SQLite C Interface", "div.nosearch > a[href='intro.html']"),
+)
+
+# Elements whose text is no markup: they are gone before the content is walked through.
+RAW = ["script", "style", "iframe", "noscript", "noembed", "noframes", "xmp", "plaintext", "template"]
+
+# Elements that say nothing, or nothing that can be read.
+SILENT = (
+    "head", "nav", "footer", "button", "select", "textarea", "dialog", "svg", "object", "audio", "video", "canvas",
+    "map",
+)  # fmt: skip
+
+
+class Role(Enum):
+    """What an element is, where its tag does not say so."""
+
+    DROP = auto()
+    PERMALINK = auto()  # the mark behind a heading that links to it
+    QUOTE = auto()  # an admonition
+    TITLE = auto()  # of an admonition, a listing, a figure, a tab: a line of its own
+    HEADING = auto()  # the title of the page
+    CODE = auto()  # looks like code, and is no <pre>
+    SIGNATURE = auto()  # the same, on one line
+    GRID = auto()  # a table made of boxes
+    LAYOUT = auto()  # a table or list that only arranges
+    MATH = auto()
+    TABS = auto()  # the labels of the panels that follow
+    PANEL = auto()
+    GROUP = auto()  # code blocks behind tabs
+    MEMBER = auto()  # Doxygen: the row of a member, and the row that describes the one before
+    ABOUT = auto()
+
+
+_ROLES: dict[str, Role] = {}
+for _role, _names in {
+    Role.DROP: """
+        breadcrumb breadcrumbs theme-doc-breadcrumbs toc toctitle table-of-contents contents-local
+        tocCollapsible theme-doc-toc-mobile theme-doc-version-badge theme-doc-version-banner sphinxsidebar
+        sidebar-nav related navheader navfooter sub-nav flex-header top-nav topNav bottomNav subNav navList
+        skipNav legalCopy pagination-nav prev-next-area prev-next-bottom theme-doc-footer theme-edit-this-page
+        edit-this-page md-source-file md-content__button md-feedback md-typeset__scrollwrap-none copybtn copy
+        copy-button clipboard linenos lineno lineNo line-numbers line-numbers-wrapper linenodiv visually-hidden
+        sr-only screen-reader-text VPDocFooter skip-nav skip-link logo tagline mainmenu submenu searchmenu
+        fancy_toc fancy-toc tsd-breadcrumb tsd-navigation tsd-sources out-of-band katex-html viewcode-link
+        viewcode-back rst-footer-buttons related-pages bottom-of-page content-icon-container view-this-page
+        hideme sidebar-toggle srclink source-link rustdoc-breadcrumbs dyncontent navpath
+        tsd-filter-visibility tsd-index-heading-hidden table-tabs lang buttonGroup MJX_Assistive_MathML
+    """,
+    Role.PERMALINK: """
+        headerlink hash-link header-anchor anchor-link permalink anchorjs-link doc-anchor tsd-anchor-icon anchor
+        heading-anchor direct-link
+    """,
+    Role.QUOTE: """
+        admonition admonitionblock theme-admonition custom-block hint callout note warning tip important caution
+    """,
+    Role.TITLE: """
+        admonition-title sidebar-title custom-block-title sd-tab-label tabbed-label caption code-block-caption
+        filename title code-block-title codeBlockTitle figure-caption
+    """,
+    Role.HEADING: "headertitle fancy_title",
+    Role.CODE: "fragment listing-text",
+    Role.SIGNATURE: "memproto member-signature type-signature package-signature module-signature tsd-signature",
+    Role.GRID: "summary-table",
+    Role.LAYOUT: """
+        highlighttable hlist rouge-table blockList blockListLast block-list summary-list details-list member-list
+        inner-list tsd-signatures memberdecls
+    """,
+    Role.MATH: "math arithmatex",
+    Role.TABS: "tabbed-labels",
+    Role.GROUP: "vp-code-group",
+    Role.PANEL: "tabbed-block",
+}.items():
+    _ROLES |= dict.fromkeys(_names.split(), _role)
+
+# Class names that a build makes up anew each time ("admonitionHeading_Gvgb") begin with one of these.
+_BEGINNINGS = (
+    ("admonitionHeading_", Role.TITLE),
+    ("codeBlockTitle_", Role.TITLE),
+    ("tocCollapsible_", Role.DROP),
+    ("buttonGroup_", Role.DROP),
+    ("lineNumber_", Role.DROP),
+    ("memitem:", Role.MEMBER),
+    ("memdesc:", Role.ABOUT),
+    ("separator:", Role.DROP),
+)
+
+DROPPED_IDS = frozenset({
+    "toc", "footer", "sidebar", "nav-path", "side-nav", "top", "titlearea", "MSearchSelectWindow",
+    "MSearchResultsWindow", "navbar.top", "navbar.bottom", "navbar-top", "navbar-bottom", "breadcrumbs",
+    "docNav", "footer-text", "rustdoc-toc", "mtimelink",
+})  # fmt: skip
+
+# Where a page begins, not a heading of it.
+IDS_OF_NOTHING = frozenset({
+    "content", "main", "main-content", "header", "preamble", "body", "doc-content", "docContent", "wrapper",
+    "page", "root", "furo-main-content", "article", "app", "__docusaurus",
+})  # fmt: skip
+
+# The roles of aria that matter.
+NAVIGATION = ('role="navigation"', 'role="search"', 'role="banner"', 'role="contentinfo"')
+
+_known: dict[str, Role | None] = {}
+
+
+def role_of(classes: str) -> Role | None:
+    """What an element with this class attribute is, if that says anything."""
+    try:
+        return _known[classes]
+    except KeyError:
+        pass
+    found = None
+    for name in classes.split():
+        role = _ROLES.get(name) or next((role for start, role in _BEGINNINGS if name.startswith(start)), None)
+        # "admonition note" is one thing, and "toc admonition" is dropped all the same.
+        found = role if found is None or role is Role.DROP else found
+    if len(_known) > 5_000:  # pages may invent class names; what is remembered of them has an end
+        _known.clear()
+    _known[classes] = found
+    return found
+
+
+_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:|sourceCode)[-\s]([A-Za-z0-9_+#.-]+)"
+)
+_DATA = re.compile(r' data-(?:lang|language)="([A-Za-z0-9_+#.-]+)"')
+_NO_LANGUAGE = frozenset({
+    "default", "none", "text", "txt", "notranslate", "plaintext", "plain", "source", "output", "unknown",
+    "nohighlight", "no-highlight",
+})  # fmt: skip
+_BETTER_KNOWN_AS = {
+    "python3": "python", "py": "python", "py3": "python", "ipython3": "python", "pycon3": "pycon", "c++": "cpp",
+    "postgresql": "sql", "shell": "sh",
+}  # fmt: skip
+_RUST = re.compile(r"(?:^|\s)rust(?:\s|$)")
+
+
+# Names that stand for a language on their own, as the class of a <code>.
+_PLAIN = frozenset({
+    "ts", "tsx", "js", "jsx", "json", "yaml", "toml", "html", "css", "sh", "bash", "console", "python", "rust",
+    "go", "java", "kotlin", "c", "cpp", "sql", "xml",
+})  # fmt: skip
+
+
+def language(classes: str, attributes: str) -> str:
+    """The language that an element around code names; "" if it names none."""
+    if classes in _PLAIN:
+        return classes
+    said = _DATA.search(attributes)
+    match = _LANGUAGE.search(classes)
+    name = (said[1] if said else match[1] if match else "rust" if _RUST.search(classes) else "").lower()
+    return "" if name in _NO_LANGUAGE else _BETTER_KNOWN_AS.get(name, name)

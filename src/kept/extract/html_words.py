@@ -1,0 +1,65 @@
+"""Words of a page as words of Markdown.
+
+Marks are escaped only where Markdown would take them for its own: what people search for (`snake_case`, `a*b`) stays as
+they type it.
+"""
+
+import re
+
+_SPECIAL = re.compile(r"[*_`<\[\\]")
+_ESCAPED = re.compile(
+    r"\*(?=\S)|(?<=\S)\*"  # what could begin or end emphasis
+    r"|(?<![^\W_])_(?=\w)|(?<=\w)_(?![^\W_])"  # the same, and never inside a word
+    r"|`"
+    r"|<(?=[A-Za-z/!?])"  # would be a tag
+    r"|\[(?=[^\[\]]*\]\()"  # would be a link
+    r"|\\(?=[!-/:-@\[-`{-~])"
+)
+_LINE_START = re.compile(r"(?:#{1,6}|[-+>]|[-=]{3,}|~{3,})(?:\s|$)|(\d{1,9})[.)]\s")
+_TICKS = re.compile(r"`+")
+_NEEDS_BRACKETS = re.compile(r"[\s<>()]")
+
+
+def unescaped(text: str) -> str:
+    """The text behind the few entities that a parser writes."""
+    if "&" not in text:
+        return text
+    text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", "\xa0").replace("&quot;", '"')
+    return text.replace("&amp;", "&")
+
+
+def written(text: str) -> str:
+    """The text so that Markdown shows it as it is."""
+    return _ESCAPED.sub(r"\\\g<0>", text) if _SPECIAL.search(text) else text
+
+
+def paragraph_start(text: str) -> str:
+    """The paragraph, escaped if it would begin something else: a heading, a list, a quotation."""
+    if text[0] not in "#-+>=~0123456789":
+        return text
+    match = _LINE_START.match(text)
+    if match is None:
+        return text
+    at = match.end(1) if match[1] else 0
+    return f"{text[:at]}\\{text[at:]}"
+
+
+def code_span(text: str) -> str:
+    if "`" not in text:
+        return f"`{text}`"
+    ticks = "`" * (max(map(len, _TICKS.findall(text))) + 1)
+    return f"{ticks} {text} {ticks}"
+
+
+def fenced(text: str, language: str) -> str:
+    fence = "```"
+    if fence in text:
+        fence = "`" * (max(map(len, _TICKS.findall(text))) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def link_target(href: str) -> str:
+    if _NEEDS_BRACKETS.search(href):
+        href = href.strip().replace("\n", "").replace("<", "%3C").replace(">", "%3E")
+        return f"<{href}>"
+    return href

@@ -1,0 +1,85 @@
+"""Notebooks (.ipynb): their text as it is, their code as code, and what it printed.
+
+A notebook is written out as Markdown and read as that. Pictures and other data that its cells gave are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from kept.extract import markdown
+from kept.extract.html_words import fenced
+from kept.extract.sections import Extracted, Unreadable
+from kept.extract.text import decode, normalise
+
+READER_VERSION = f"1 {markdown.READER_VERSION}"
+
+LONGEST_OUTPUT = 2_000
+"""Characters of what one cell printed. More than that is a log."""
+
+
+def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:
+    text = decode(body, charset)
+    if isinstance(text, Unreadable):
+        return text
+    try:
+        notebook = json.loads(text)
+    except (ValueError, RecursionError):
+        return Unreadable(reason="not the JSON that a notebook is")
+    cells = _cells(notebook)
+    if cells is None:
+        return Unreadable(reason="JSON, and not a notebook")
+    language = _language(notebook)
+    blocks = [block for cell in cells if isinstance(cell, dict) for block in _blocks(cell, language)]
+    return markdown.extract(normalise("\n\n".join(blocks)).encode("utf-8", "replace"), "utf-8")
+
+
+def _cells(notebook: Any) -> list[Any] | None:
+    if not isinstance(notebook, dict):
+        return None
+    cells = notebook.get("cells")
+    if cells is None and isinstance(sheets := notebook.get("worksheets"), list):  # before version 4
+        cells = [cell for sheet in sheets if isinstance(sheet, dict) for cell in _list(sheet.get("cells"))]
+    return cells if isinstance(cells, list) else None
+
+
+def _language(notebook: dict[str, Any]) -> str:
+    about = notebook.get("metadata")
+    about = about if isinstance(about, dict) else {}
+    for place, key in (("language_info", "name"), ("kernelspec", "language")):
+        found = about.get(place)
+        if isinstance(found, dict) and isinstance(name := found.get(key), str) and name.isprintable():
+            return "" if " " in name or "`" in name else name
+    return ""
+
+
+def _blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
+    source = _text(cell.get("source", cell.get("input"))).strip("\n")
+    if cell.get("cell_type") == "code":
+        if source.strip():
+            yield fenced(source, language)
+        for output in _list(cell.get("outputs")):
+            if isinstance(output, dict) and (said := _output(output).strip("\n")):
+                yield fenced(said[:LONGEST_OUTPUT].rstrip(), "")
+    elif source.strip():
+        yield source
+
+
+def _output(output: dict[str, Any]) -> str:
+    if output.get("output_type") == "error":
+        return f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
+    data = output.get("data")
+    return _text(output.get("text") or (data.get("text/plain") if isinstance(data, dict) else None))
+
+
+def _text(value: Any) -> str:
+    """Text, which notebooks may keep as a list of lines."""
+    if isinstance(value, list):
+        return "".join(line for line in value if isinstance(line, str))
+    return value if isinstance(value, str) else ""
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,120 @@
+"""Where a web origin may connect to. The one rule, for every request, every hop, and every program behind the proxy.
+
+A host's addresses are resolved and checked, with whatever they carry inside; one that is not public closes the host.
+What was checked is what is dialled: nothing resolves a second time. Addresses that are not public are reached only as
+one of the ``allowed`` pairs of host and port.
+"""
+
+import asyncio
+import re
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from kept.origins.web.addresses import is_literal, why_closed
+
+Pair: TypeAlias = tuple[str, int]  # host and port
+Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]  # host and port -> addresses
+AddressInfo: TypeAlias = tuple[Any, Any, int, str, tuple[Any, ...]]  # as getaddrinfo has it
+
+_AUTHORITY = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
+_PATH = re.compile(r"/[!-\"$-~]*")  # printable, and no fragment
+
+
+class Closed(Exception):
+    """This host is not for us: the sentence says why."""
+
+
+class Target(NamedTuple):
+    """What a request connects to: an origin, in the web's sense of the word."""
+
+    scheme: str
+    host: str  # without brackets
+    port: int
+
+    @property
+    def pair(self) -> Pair:
+        return self.host, self.port
+
+
+def target_of(url: str) -> Target | None:
+    """What a request for a canonical URL would connect to; None: nothing that a request may be made for."""
+    end = url.find("/", 8)
+    return _authority(url[:end]) if end > 0 and _PATH.fullmatch(url, end) else None
+
+
+@lru_cache(maxsize=1024)
+def _authority(text: str) -> Target | None:
+    if not (match := _AUTHORITY.fullmatch(text)):
+        return None
+    port = int(match[3]) if match[3] else 443 if match[1] == "https" else 80
+    target = Target(match[1], match[2].strip("[]"), port)
+    # What is checked has to be what is dialled, and that is what aiohttp's parser finds.
+    parsed = URL(f"{text}/", encoded=True)
+    return target if 0 < port < 65536 and (parsed.raw_host, parsed.port) == target.pair else None
+
+
+async def resolve_by_system(host: str, port: int) -> Sequence[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class Gate:
+    """Which addresses may be dialled for a host and port."""
+
+    def __init__(self, allowed: frozenset[Pair] = frozenset(), resolve: Resolve = resolve_by_system) -> None:
+        self._allowed = allowed
+        self._resolve = resolve
+        self._opened: set[Pair] = set()  # addresses that allowed hosts have; few, as allowed pairs are
+
+    async def addresses(self, host: str, port: int) -> Sequence[str]:
+        """The checked addresses. Closed if any is not public; OSError when the host has none."""
+        found = [host] if is_literal(host) else await self._resolve(host, port)
+        if not found:
+            raise OSError("the host has no address")
+        for address in found:
+            self.check(host, port, address)
+        return found
+
+    def check(self, host: str, port: int, address: str) -> None:
+        """Raises Closed unless this address of this host may be dialled."""
+        if (host, port) in self._allowed:
+            self._opened.add((address, port))
+        elif reason := why_closed(address):
+            raise Closed(f"{host} is not a public address ({reason})")
+
+    def open_socket(self, info: AddressInfo) -> socket.socket:
+        """The last look, at the very address that is about to be dialled. Whatever led here, this holds."""
+        family, kind, protocol, _, address = info
+        if (address[0], address[1]) not in self._opened and (reason := why_closed(address[0])):
+            raise OSError(f"{address[0]} is not a public address ({reason})")
+        return socket.socket(family, kind, protocol)
+
+
+class CheckedResolver(AbstractResolver):
+    """The gate, in the shape that aiohttp asks."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=socket.IPPROTO_TCP,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in await self._gate.addresses(host, port)
+        ]
+
+    async def close(self) -> None:
+        pass

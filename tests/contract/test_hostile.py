@@ -1,0 +1,407 @@
+"""What a web origin makes of a server that does everything wrong (faults 11, 13, 14). A real server, real sockets."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import wraps
+from pathlib import Path
+
+import pytest
+
+from kept.errors import SourceUnavailable
+from kept.model.document import Validators, Version
+from kept.model.frontier import Entry, Fetched, Gone, NotModified, Redirected, Refused, Unreachable, Visit
+from kept.model.source import Access, Header, Limits, SourceSettings
+from kept.origins.web import WebOrigin, web_origin
+from kept.origins.web.pacing import Pacing
+from tests.sites.hostile import MODIFIED, PAGE, HostileSite, hostile, robots
+
+MEGABYTE = 1 << 20
+PATIENT = Access(connect_seconds=5, first_byte_seconds=5, whole_seconds=10)  # a busy machine is not a hostile server
+IMPATIENT = Access(connect_seconds=1, first_byte_seconds=0.3, whole_seconds=0.8)
+
+
+def on_loop(test: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
+    @wraps(test)
+    def run() -> None:
+        asyncio.run(test())
+
+    return run
+
+
+@asynccontextmanager
+async def crawling(
+    site: HostileSite, access: Access = PATIENT, *, root: str = "/", limits: Limits | None = None
+) -> AsyncIterator[WebOrigin]:
+    access = replace(access, allowed=(_pair(site),))
+    settings = SourceSettings(access=access, limits=limits or Limits(max_bytes=8 * MEGABYTE))
+    origin = web_origin(site.url(root), settings, pacing=Pacing())
+    await origin.open()
+    try:
+        yield origin
+    finally:
+        await origin.close()
+
+
+def _pair(site: HostileSite) -> str:
+    return f"127.0.0.1:{site.port}"
+
+
+def entry(url: str, held: Validators | None = None) -> Entry:
+    version = None if held is None else Version(
+        id=1, document_id="d", born=1, died=None, url=url, content_hash="", content_type="text/html", validators=held,
+        raw_hash="", signature="", depth=0, links=(), fetched_at=datetime(2026, 11, 1, tzinfo=UTC),
+    )  # fmt: skip
+    return Entry(url=url, depth=0, attempts=0, reached=True, held=version)
+
+
+async def visit(path: str, held: Validators | None = None, **settings: object) -> Visit:
+    async with hostile() as site, crawling(site, **settings) as origin:  # type: ignore[arg-type]
+        return await origin.visit(entry(site.url(path), held), conditional=held is not None)
+
+
+def visited(path: str, held: Validators | None = None, **settings: object) -> Visit:
+    return asyncio.run(visit(path, held, **settings))
+
+
+# ── What an answer means ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_page_comes_as_its_server_sent_it() -> None:
+    assert visited("/good") == Fetched(body=PAGE, content_type="text/html", status=200)
+    assert visited("/strong") == Fetched(
+        body=PAGE, content_type="text/html", validators=Validators(etag='"strong"'), status=200
+    )
+
+
+@pytest.mark.parametrize("path", ["/gzip", "/x-gzip", "/deflate", "/deflate-bare", "/br", "/zstd"])
+def test_a_packed_page_is_unpacked(path: str) -> None:
+    assert visited(path) == Fetched(body=PAGE, content_type="text/html", status=200)
+
+
+@pytest.mark.parametrize(
+    ("path", "retry"),
+    [("/401", False), ("/403", False), ("/418", False), ("/204", False), ("/299", False), ("/500", True),
+     ("/429-nonsense", True)],
+)  # fmt: skip
+def test_an_error_is_not_a_deletion(path: str, retry: bool) -> None:
+    found = visited(path)
+    assert isinstance(found, Unreachable)
+    assert (found.retry, found.retry_after) == (retry, None)
+    assert found.status == int(path[1:4])
+    assert str(found.status) in found.reason
+
+
+@pytest.mark.parametrize("path", ["/404", "/410"])
+def test_gone_is_gone(path: str) -> None:
+    assert isinstance(visited(path), Gone)
+
+
+def test_a_server_may_say_when_to_come_again() -> None:
+    assert _wait("/503") == timedelta(seconds=7)
+    assert _wait("/429") == timedelta(seconds=2)
+    assert timedelta(seconds=80) < (_wait("/429-date") or timedelta()) <= timedelta(seconds=90)
+    assert _wait("/503-much-later") == timedelta(days=1)
+
+
+def _wait(path: str) -> timedelta | None:
+    found = visited(path)
+    assert isinstance(found, Unreachable)
+    assert found.retry
+    return found.retry_after
+
+
+def test_what_is_no_page_is_refused_with_the_reason() -> None:
+    assert visited("/image") == Refused(reason="not a page but image/png", status=200)
+    assert visited("/no-type-binary") == Refused(reason="not a page but bytes of unknown type", status=200)
+    assert visited("/twice") == Refused(reason="packed more than once", status=200)
+    assert visited("/noindex") == Refused(reason="the page asks not to be indexed", status=200)
+    assert isinstance(visited("/noindex-for-others"), Fetched)
+    assert isinstance(visited("/noindex", access=replace(PATIENT, ignore_robots=True)), Fetched)
+
+
+def test_a_type_that_is_not_told_is_looked_for_in_the_bytes() -> None:
+    assert visited("/no-type") == Fetched(body=PAGE, content_type="text/html", status=200)
+    assert visited("/octets") == Fetched(body=b"%PDF-1.7 and so on", content_type="application/pdf", status=200)
+
+
+@pytest.mark.parametrize("path", ["/large", "/claims-large"])
+def test_a_page_beyond_the_limit_is_refused_by_our_settings(path: str) -> None:
+    limits = Limits(max_bytes=2_000_000)
+    assert visited(path, limits=limits) == Refused(reason="larger than 2,000,000 bytes", by_settings=True, status=200)
+
+
+# ── Validators ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_validators_are_offered_as_they_came() -> None:
+    first = visited("/validated")
+    assert isinstance(first, Fetched)
+    assert first.validators == Validators(etag='W/"v1"', last_modified=MODIFIED)
+    assert visited("/validated", first.validators) == NotModified(status=304)
+    assert visited("/validated", Validators(last_modified=MODIFIED)) == NotModified(status=304)
+    assert isinstance(visited("/validated", Validators(etag='"v1"')), Fetched), "weak and strong are two"
+
+
+def test_a_304_that_was_not_asked_for_is_handed_on_for_the_crawl_to_judge() -> None:
+    assert visited("/304") == NotModified(status=304)
+
+
+def test_validators_are_not_offered_unasked_nor_to_where_a_page_redirects() -> None:
+    @on_loop
+    async def story() -> None:
+        async with hostile() as site, crawling(site) as origin:
+            held = Validators(etag='W/"v1"')
+            await origin.visit(entry(site.url("/good"), held), conditional=False)
+            found = await origin.visit(entry(site.url("/302"), held), conditional=True)
+            assert [request.headers.get("if-none-match") for request in site.requests if request.path == "/good"] == [
+                None
+            ] * 2
+            assert isinstance(found, Fetched)
+            assert not found.validators, "they are those of another URL"
+
+    story()
+
+
+# ── Redirects ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("status", [301, 308])
+def test_a_permanent_redirect_is_told(status: int) -> None:
+    found = visited(f"/{status}")
+    assert isinstance(found, Redirected)
+    assert found.to.endswith("/good")
+    assert found.status == status
+
+
+@pytest.mark.parametrize("path", ["/302", "/303", "/307", "/then-moved"])
+def test_a_temporary_redirect_is_followed(path: str) -> None:
+    assert visited(path) == Fetched(body=PAGE, content_type="text/html", status=200)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_leads_nowhere_else(status: int) -> None:
+    assert visited(f"/{status}-out") == Refused(
+        reason="redirects out of the source to https://elsewhere.test/page?token=1", status=status
+    )
+    assert isinstance(visited(f"/{status}-inside"), Refused)
+    for path in (f"/{status}-itself", f"/{status}-nowhere", f"/{status}-script"):
+        found = visited(path)
+        assert isinstance(found, Unreachable), path
+        assert not found.retry
+
+
+def test_redirects_end() -> None:
+    for path, word in (("/circle-a", "circle"), ("/steps/0", "more than 10")):
+        found = visited(path)
+        assert isinstance(found, Unreachable)
+        assert word in found.reason
+    assert isinstance(visited("/steps/25"), Gone), "30 is not there"
+    assert isinstance(visited("/then-404"), Gone)
+
+
+def test_every_hop_asks_robots() -> None:
+    @on_loop
+    async def story() -> None:
+        async with hostile() as site:
+            site.robots = robots("User-agent: *\nDisallow: /forbidden")
+            async with crawling(site) as origin:
+                for path in ("/forbidden", "/then-forbidden"):
+                    found = await origin.visit(entry(site.url(path)), conditional=False)
+                    assert found == Refused(reason="robots.txt forbids it")
+                assert not site.asked("/forbidden")
+                assert site.asked("/robots.txt") == 1
+
+    story()
+
+
+# ── Truncated, damaged, lying ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/reset", "/reset-midway", "/closed", "/truncated", "/chunks-cut", "/chunks-without-end", "/chunks-bad",
+     "/two-lengths", "/not-http", "/empty", "/gzip-cut", "/gzip-damaged", "/gzip-not", "/unknown-encoding"],
+)  # fmt: skip
+def test_what_is_not_whole_is_never_taken_for_good(path: str) -> None:
+    found = visited(path)
+    assert isinstance(found, Unreachable), found
+    assert found.reason
+
+
+def test_more_than_was_announced_spoils_nothing() -> None:
+    @on_loop
+    async def story() -> None:
+        async with hostile() as site, crawling(site) as origin:
+            for _ in range(5):
+                await origin.visit(entry(site.url("/longer-than-it-says")), conditional=False)
+                found = await origin.visit(entry(site.url("/good")), conditional=False)
+                assert not isinstance(found, Fetched) or found.body == PAGE
+
+    story()
+
+
+# ── Deadlines ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [("/hang", "nothing came for 0.3 s"), ("/hang-midway", "nothing came for 0.3 s"), ("/drip-headers", " s"),
+     ("/drip-body", "took longer than 0.8 s"), ("/continue-for-ever", " s"), ("/endless-extension", "")],
+)  # fmt: skip
+def test_deadlines_hold(path: str, word: str) -> None:
+    began = time.monotonic()
+    found = visited(path, access=IMPATIENT)
+    assert time.monotonic() - began < 2
+    assert isinstance(found, Unreachable)
+    assert word in found.reason
+
+
+def test_one_that_drips_does_not_hold_up_others() -> None:
+    @on_loop
+    async def story() -> None:
+        async with hostile() as slow, hostile() as quick, crawling(slow) as dripping, crawling(quick) as origin:
+            drips = [
+                asyncio.create_task(dripping.visit(entry(slow.url("/drip-body")), conditional=False)) for _ in range(40)
+            ]
+            began = time.monotonic()
+            for _ in range(100):
+                assert isinstance(await origin.visit(entry(quick.url("/good")), conditional=False), Fetched)
+            assert time.monotonic() - began < 2
+            for drip in drips:
+                drip.cancel()
+            await asyncio.gather(*drips, return_exceptions=True)
+
+    story()
+
+
+# ── Bombs and floods: memory holds ───────────────────────────────────────────────────────────────────────────────────
+
+FLOODS = {
+    "/endless": Refused, "/endless-chunks": Refused, "/endless-header": Unreachable, "/endless-headers": Unreachable,
+    "/bomb-gzip": Refused, "/bomb-twice": Refused, "/bomb-inside": Refused, "/bomb-br": Refused, "/bomb-zstd": Refused,
+    "/bomb-deflate": Refused, "/bomb-members": Refused,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", FLOODS)
+def test_a_flood_costs_neither_memory_nor_time(path: str) -> None:
+    @on_loop
+    async def story() -> None:
+        async with hostile() as site, crawling(site, Access(whole_seconds=5), limits=Limits()) as origin:
+            assert isinstance(await origin.visit(entry(site.url("/good")), conditional=False), Fetched)
+            if path.startswith("/bomb"):
+                await _build(path)
+            _forget_peak()
+            before, began = _memory("VmRSS"), time.monotonic()
+            found = await origin.visit(entry(site.url(path)), conditional=False)
+            assert time.monotonic() - began < 2
+            assert _memory("VmHWM") - before <= 64 * MEGABYTE
+            assert isinstance(found, FLOODS[path]), found
+            assert isinstance(await origin.visit(entry(site.url("/good")), conditional=False), Fetched), "it goes on"
+
+    story()
+
+
+async def _build(path: str) -> None:
+    """Has the server make its bomb beforehand: only what unpacking costs is measured."""
+    from tests.sites import hostile as server
+
+    {"/bomb-br": server.brotli_bomb, "/bomb-zstd": server.zstd_bomb}.get(path, server.gzip_bomb)()
+
+
+PROC = Path("/proc/self")  # where there is none, memory cannot be measured this way
+
+
+def _forget_peak() -> None:
+    if PROC.exists():
+        (PROC / "clear_refs").write_text("5")
+
+
+def _memory(name: str) -> int:
+    if not PROC.exists():
+        return 0
+    found = re.search(rf"{name}:\s+(\d+) kB", (PROC / "status").read_text())
+    assert found
+    return int(found[1]) * 1024
+
+
+# ── Manners and secrets ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_host_that_is_overloaded_is_left_alone_by_everybody() -> None:
+    @on_loop
+    async def story() -> None:
+        async with hostile() as site, crawling(site) as origin:
+            found = await origin.visit(entry(site.url("/429-much-later")), conditional=False)
+            assert isinstance(found, Unreachable)
+            other = await origin.visit(entry(site.url("/good")), conditional=False)
+            assert isinstance(other, Unreachable)
+            assert other.retry_after is not None
+            assert other.retry_after > timedelta(hours=23)
+            assert not site.asked("/good")
+
+    story()
+
+
+def test_secrets_go_to_their_own_origin_and_are_shown_nowhere() -> None:
+    token, cookie = "hunter2-hunter2", "session=abc-def"
+
+    @on_loop
+    async def story() -> None:
+        headers = (Header(name="Authorization", value="env:TOKEN"), Header(name="Cookie", value=cookie))
+        async with hostile() as site, hostile() as other:
+            access = replace(IMPATIENT, headers=headers, allowed=(_pair(site), _pair(other)))
+            settings = SourceSettings(access=access)
+            values = {"env:TOKEN": f"Bearer {token}", cookie: cookie}
+            origin = web_origin(site.url("/"), settings, look_up=values.__getitem__, pacing=Pacing())
+            seen = []
+            for path in ("/echo", "/reset", "/hang", "/404", "/302-out", "/chunks-bad"):
+                seen.append(await origin.visit(entry(site.url(path)), conditional=False))
+            assert {request.headers.get("authorization") for request in site.requests} == {f"Bearer {token}"}
+            assert {request.headers.get("cookie") for request in site.requests} == {cookie}
+            egress = origin._egress
+            await egress.follow(other.url("/echo"), most=1000)
+            assert not {"authorization", "cookie"} & {name for request in other.requests for name in request.headers}
+            things = [*seen[1:], settings, egress, egress._secrets, origin]
+            assert not [repr(one) for one in things if token in repr(one) or cookie in repr(one)]
+            assert egress.redact(f"went to /?key={token}") == "went to /?key=***"
+            await origin.close()
+
+    story()
+
+
+def test_a_root_that_may_not_be_asked_fails_the_crawl_and_an_error_at_the_root_does_not() -> None:
+    @on_loop
+    async def story() -> None:
+        async with hostile() as site:
+            closed = web_origin(site.url("/"), SourceSettings(), pacing=Pacing())
+            with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1 is not a public address \(loopback\)"):
+                await closed.open()
+            assert isinstance(await closed.visit(entry(site.url("/")), conditional=False), Unreachable | Refused)
+            await closed.close()
+            assert not site.requests
+            async with crawling(site, root="/500") as origin:
+                assert isinstance(await origin.visit(entry(site.url("/500")), conditional=False), Unreachable)
+
+    story()
+
+
+def test_a_calendar_without_end_ends() -> None:
+    @on_loop
+    async def story() -> None:
+        async with hostile() as site, crawling(site) as origin:
+            url, followed = site.url("/calendar/2026/11/"), 0
+            while origin.admits(url) and followed < 1000:
+                found = await origin.visit(entry(url), conditional=False)
+                assert isinstance(found, Fetched)
+                url = site.url(found.body.split(b'"')[1].decode())
+                followed += 1
+            assert followed <= 100
+            assert origin.why_not(url)
+
+    story()

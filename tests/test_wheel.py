@@ -1,0 +1,97 @@
+"""What people install works without the checkout: the wheel, in an environment of its own, somewhere else."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import apsw
+import pytest
+
+from kept.store.migrations import migrations
+
+CHECKOUT = Path(__file__).parent.parent
+PACKAGE = CHECKOUT / "src" / "kept"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built by the backend that is pinned beside the tests: nothing is downloaded."""
+    folder = tmp_path_factory.mktemp("wheel")
+    _run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=CHECKOUT)
+    [made] = folder.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an empty environment into which the wheel was installed; dependencies are those of the tests."""
+    home = tmp_path_factory.mktemp("elsewhere") / "environment"
+    _run(sys.executable, "-m", "venv", "--without-pip", str(home))
+    programs = home / "bin"
+    _run(sys.executable, "-m", "pip", "--python", str(programs / "python"), "install", "--quiet", "--no-deps",
+         "--no-index", "--disable-pip-version-check", str(wheel))  # fmt: skip
+    packages = next(home.glob("lib/python*/site-packages"))
+    # A folder that a .pth file names is searched last, and .pth files in it do not count: the checkout stays out.
+    borrowed = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
+    (packages / "borrowed.pth").write_text("\n".join(borrowed) + "\n")
+    return programs
+
+
+def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        names = {name for name in packed.namelist() if ".dist-info/" not in name}
+    ours = (file for file in PACKAGE.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    assert names == {f"kept/{file.relative_to(PACKAGE).as_posix()}" for file in ours}
+    assert {"kept/py.typed", "kept/store/sql/shared/jobs.sql"} < names
+    for backend in ("sqlite", "postgres"):
+        assert sum(name.startswith(f"kept/store/sql/migrations/{backend}/") for name in names) == len(
+            migrations(backend)
+        )
+
+
+def test_what_is_installed_adds_a_folder_and_finds_it_again(programs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "pool.md").write_text("# Pool\n\nA pool of connections.\n\n## Pelican\n\nA bird that likes pools.\n")
+    where = _run(str(programs / "python"), "-c", "import kept; print(kept.__file__)", cwd=tmp_path).strip()
+    assert Path(where).is_relative_to(programs.parent)
+
+    added = kept(programs, tmp_path, "add", "docs")
+    assert (added["status"], added["generation"], added["counts"]["new"]) == ("completed", 1, 1)
+    [hit] = kept(programs, tmp_path, "search", "bird")["hits"]
+    assert (hit["title"], hit["headings"], hit["anchor"]) == ("Pool", ["Pool", "Pelican"], "pelican")
+
+    (folder / "pool.md").write_text("# Pool\n\nA pool of herons.\n")
+    assert kept(programs, tmp_path, "refresh", added["source"])["counts"]["changed"] == 1
+    assert kept(programs, tmp_path, "search", "bird")["hits"] == []
+    assert len(kept(programs, tmp_path, "search", "heron")["hits"]) == 1
+
+
+def test_what_is_installed_brings_an_older_database_to_todays_schema(programs: Path, tmp_path: Path) -> None:
+    first, *_ = known = migrations("sqlite")
+    old = apsw.Connection(str(tmp_path / "kept.db"))
+    for statement in (*first.statements, "INSERT INTO migrations VALUES (1, 'foundation', '2026-01-01')"):
+        old.execute(statement)
+    old.close()
+    kept(programs, tmp_path, "list")
+    new = apsw.Connection(str(tmp_path / "kept.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    applied = [number for (number,) in new.execute("SELECT number FROM migrations ORDER BY number")]
+    new.close()
+    assert applied == [one.number for one in known]
+
+
+def kept(programs: Path, home: Path, *arguments: str) -> dict:
+    """The answer of the installed program, run far from the checkout by somebody who has nothing set."""
+    database = f"sqlite:///{home}/kept.db"
+    return json.loads(_run(str(programs / "kept"), "--database", database, "--json", *arguments, cwd=home))
+
+
+def _run(*command: str, cwd: Path | None = None) -> str:
+    bare = {name: value for name, value in os.environ.items() if not name.startswith(("KEPT_", "PYTHON"))}
+    done = subprocess.run(command, cwd=cwd, env=bare, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout

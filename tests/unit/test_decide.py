@@ -1,0 +1,277 @@
+"""What a crawl makes of one visit: the table of the walk, case by case."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kept.crawl.decide import (
+    ATTEMPTS,
+    LONGEST_WAIT,
+    Ended,
+    Keep,
+    TryAgain,
+    Unchanged,
+    back_off,
+    decide,
+    is_conditional,
+    needs_no_visit,
+    needs_reading,
+)
+from kept.extract.sections import Unreadable
+from kept.model.document import Content, Reading, Validators, Version
+from kept.model.frontier import (
+    Entry,
+    Fetched,
+    Gone,
+    Listed,
+    NotModified,
+    Outcome,
+    Redirected,
+    Refused,
+    Unreachable,
+    Visit,
+)
+from kept.store.frontier import HeldUrl, Renewal
+
+URL = "https://docs.test/page"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+TODAY = "reader 2"
+BEFORE = "reader 1"
+
+
+def held(*, signature: str = TODAY, etag: str | None = '"1"', links: tuple[str, ...] = ("old link",)) -> Version:
+    return Version(
+        id=1,
+        document_id="document",
+        born=1,
+        died=None,
+        url=URL,
+        content_hash="content",
+        content_type="text/html",
+        validators=Validators(etag=etag),
+        raw_hash="bytes",
+        signature=signature,
+        depth=1,
+        links=links,
+        fetched_at=NOW - timedelta(days=1),
+    )
+
+
+def entry(version: Version | None, *, attempts: int = 0) -> Entry:
+    return Entry(url=URL, depth=1, attempts=attempts, reached=True, held=version)
+
+
+def reading(hash: str, links: tuple[str, ...] = ("old link",)) -> Reading:
+    return Reading(content=Content(hash=hash, title="", markdown="", sections=()), links=links)
+
+
+def fetched(etag: str | None = '"1"') -> Fetched:
+    return Fetched(body=b"", content_type="text/html", validators=Validators(etag=etag), status=200)
+
+
+def decided(
+    version: Version | None, visit: Visit, read: Reading | Unreadable | None = None, raw_hash: str = "bytes"
+) -> Keep | Unchanged | Ended | TryAgain:
+    return decide(entry(version), visit, read, raw_hash=raw_hash, signature=TODAY, now=NOW)
+
+
+# 304 and 200
+
+
+def test_not_modified_is_unchanged_and_hands_on_the_stored_links() -> None:
+    assert decided(held(), NotModified(status=304)) == Unchanged(links=("old link",), status=304)
+
+
+@pytest.mark.parametrize(
+    "version",
+    [None, held(signature=BEFORE), held(etag=None)],
+    ids=["nothing is held", "read by another reader", "no validators"],
+)
+def test_not_modified_is_a_failure_where_nobody_asked(version: Version | None) -> None:
+    decision = decided(version, NotModified(status=304))
+    assert isinstance(decision, Ended)
+    assert decision.outcome is Outcome.FAILED
+    assert decision.links == (version.links if version else ())
+
+
+def test_a_page_that_is_not_held_is_new() -> None:
+    decision = decided(None, fetched(), reading("content"))
+    assert isinstance(decision, Keep)
+    assert (decision.outcome, decision.read_again, decision.raw_hash) == (Outcome.NEW, False, "bytes")
+
+
+def test_other_content_is_a_change_and_its_own_links_are_followed() -> None:
+    decision = decided(held(), fetched(), reading("other", ("new link",)), "other bytes")
+    assert isinstance(decision, Keep)
+    assert (decision.outcome, decision.read_again, decision.links) == (Outcome.CHANGED, False, ("new link",))
+
+
+@pytest.mark.parametrize(
+    ("version", "visit", "read", "raw_hash", "renews"),
+    [
+        (held(), fetched(), None, "bytes", False),
+        (held(), fetched('"2"'), None, "bytes", True),
+        (held(), fetched(), reading("content"), "other bytes", True),
+        (held(), fetched(), reading("content", ("new link",)), "other bytes", True),
+        (held(signature=BEFORE), fetched(), reading("content"), "bytes", True),
+    ],
+    ids=["all as it was", "other validators", "other bytes", "other links", "another reader, which sees the same"],
+)
+def test_the_same_content_is_unchanged_and_carries_only_what_is_fresh(
+    version: Version, visit: Fetched, read: Reading | None, raw_hash: str, renews: bool
+) -> None:
+    links = read.links if read else version.links
+    fresh = Renewal(validators=visit.validators, raw_hash=raw_hash, signature=TODAY, links=links)
+    assert decided(version, visit, read, raw_hash) == Unchanged(
+        links=links, renewal=fresh if renews else None, status=200
+    )
+
+
+def test_the_same_bytes_read_into_other_content_are_read_again_not_changed() -> None:
+    decision = decided(held(signature=BEFORE), fetched(), reading("other"))
+    assert isinstance(decision, Keep)
+    assert (decision.outcome, decision.read_again) == (Outcome.UNCHANGED, True)
+
+
+def test_other_bytes_under_another_reader_are_a_change() -> None:
+    decision = decided(held(signature=BEFORE), fetched(), reading("other"), "other bytes")
+    assert isinstance(decision, Keep)
+    assert (decision.outcome, decision.read_again) == (Outcome.CHANGED, False)
+
+
+# Everything else
+
+
+@pytest.mark.parametrize("version", [None, held()], ids=["unknown", "a document"])
+@pytest.mark.parametrize(
+    ("visit", "read", "outcome", "by_settings"),
+    [
+        (Gone(reason="404", status=404), None, Outcome.GONE, False),
+        (Refused(reason="robots.txt"), None, Outcome.SKIPPED, False),
+        (Refused(reason="out of scope", by_settings=True), None, Outcome.SKIPPED, True),
+        (fetched(), Unreadable(reason="no text in it"), Outcome.SKIPPED, False),
+        (Unreachable(reason="403", retry=False), None, Outcome.FAILED, False),
+    ],
+    ids=["gone", "refused", "left out by the settings", "unreadable", "failed"],
+)
+def test_what_brings_no_content_ends_with_its_reason(
+    version: Version | None, visit: Visit, read: Unreadable | None, outcome: Outcome, by_settings: bool
+) -> None:
+    decision = decided(version, visit, read)
+    assert isinstance(decision, Ended)
+    assert (decision.outcome, decision.by_settings, decision.redirect_to) == (outcome, by_settings, None)
+    assert decision.reason
+
+
+def test_only_what_failed_hands_on_its_stored_links() -> None:
+    for visit, links in [
+        (Unreachable(reason="500", retry=False), ("old link",)),
+        (Gone(reason="404"), ()),
+        (Refused(reason="robots.txt"), ()),
+        (Redirected(to="https://docs.test/elsewhere"), ()),
+    ]:
+        decision = decided(held(), visit)
+        assert isinstance(decision, Ended)
+        assert decision.links == links, visit
+
+
+@pytest.mark.parametrize(("version", "outcome"), [(held(), Outcome.MOVED), (None, Outcome.SKIPPED)])
+def test_a_document_moves_by_a_permanent_redirect_and_any_other_url_is_skipped(
+    version: Version | None, outcome: Outcome
+) -> None:
+    decision = decided(version, Redirected(to="https://docs.test/new", status=301))
+    assert isinstance(decision, Ended)
+    assert (decision.outcome, decision.redirect_to) == (outcome, "https://docs.test/new")
+
+
+@pytest.mark.parametrize(
+    ("attempts", "wait", "again"),
+    [
+        (0, None, True),
+        (ATTEMPTS - 2, None, True),
+        (ATTEMPTS - 1, None, False),
+        (0, timedelta(seconds=30), True),
+        (0, LONGEST_WAIT, True),
+        (0, LONGEST_WAIT + timedelta(seconds=1), False),
+        (ATTEMPTS - 1, timedelta(seconds=30), False),
+    ],
+)
+def test_what_cannot_be_read_now_is_tried_again_a_few_times_and_not_too_late(
+    attempts: int, wait: timedelta | None, again: bool
+) -> None:
+    visit = Unreachable(reason="503", status=503, retry_after=wait)
+    decision = decide(entry(held(), attempts=attempts), visit, None, raw_hash="", signature=TODAY, now=NOW)
+    if again:
+        assert isinstance(decision, TryAgain)
+        assert decision.at > NOW
+        assert wait is None or decision.at == NOW + wait
+    else:
+        assert isinstance(decision, Ended)
+        assert decision.outcome is Outcome.FAILED
+
+
+def test_each_wait_is_about_twice_as_long() -> None:
+    for attempts in range(ATTEMPTS):
+        assert 0.75 * 2**attempts <= back_off(attempts).total_seconds() <= 1.25 * 2**attempts
+
+
+# What is asked, and what need not be
+
+
+@pytest.mark.parametrize(
+    ("version", "full", "conditional"),
+    [
+        (held(), False, True),
+        (held(), True, False),
+        (None, False, False),
+        (held(etag=None), False, False),
+        (held(signature=BEFORE), False, False),
+    ],
+    ids=["held and read as today", "everything is asked for", "not held", "no validators", "read by another reader"],
+)
+def test_a_visit_is_conditional_only_when_the_answer_can_be_trusted(
+    version: Version | None, full: bool, conditional: bool
+) -> None:
+    assert is_conditional(entry(version), TODAY, full=full) is conditional
+
+
+@pytest.mark.parametrize(
+    ("raw_hash", "version", "needed"),
+    [
+        ("bytes", held(), False),
+        ("other bytes", held(), True),
+        ("bytes", held(signature=BEFORE), True),
+        ("bytes", None, True),
+    ],
+)
+def test_only_the_same_bytes_under_the_same_reader_need_no_reading(
+    raw_hash: str, version: Version | None, needed: bool
+) -> None:
+    assert needs_reading(entry(version), raw_hash, TODAY) is needed
+
+
+@pytest.mark.parametrize(
+    ("listed", "fetched_at", "signature", "spared"),
+    [
+        (Validators(etag="1"), NOW, TODAY, True),
+        (Validators(etag="2"), NOW, TODAY, False),
+        (Validators(), NOW, TODAY, False),
+        (Validators(etag="1"), NOW, BEFORE, False),
+        (Validators(etag="1"), NOW - timedelta(days=1) + timedelta(seconds=3), TODAY, True),
+        (Validators(etag="1"), NOW - timedelta(days=1) + timedelta(seconds=1), TODAY, False),
+    ],
+    ids=["as it was", "other validators", "none", "another reader", "looked at well after", "looked at just after"],
+)
+def test_a_listed_file_is_spared_a_visit_when_its_validators_say_so_and_are_old_enough(
+    listed: Validators, fetched_at: datetime, signature: str, spared: bool
+) -> None:
+    file = Listed(url=URL, validators=listed, modified_at=NOW - timedelta(days=1))
+    known = HeldUrl(
+        url=URL,
+        version_id=1,
+        document="document",
+        validators=Validators(etag="1"),
+        signature=signature,
+        fetched_at=fetched_at,
+    )
+    assert needs_no_visit(file, known, TODAY) is spared

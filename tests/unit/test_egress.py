@@ -1,0 +1,450 @@
+"""The gate to the network: unpacking within limits, deadlines, secrets, TLS by name, and the gate as a proxy."""
+
+import asyncio
+import base64
+import gzip
+import shutil
+import ssl
+import subprocess
+import time
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import aiohttp
+import brotli
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kept.errors import WrongCall
+from kept.model.source import Access, Header, Limits, Scope, SourceSettings, host_and_port
+from kept.origins.web import decoding
+from kept.origins.web.client import pair_of, user_agent, web_egress
+from kept.origins.web.deadlines import Deadlines, TimedOut
+from kept.origins.web.decoding import Bomb, Decoder, TooLarge, Undecodable, zstd
+from kept.origins.web.egress import Answer, Egress, NoAnswer, Patience, Secrets, Trouble
+from kept.origins.web.gate import Target, target_of
+from kept.origins.web.proxy import GateProxy
+from tests.sites.hostile import PAGE, HostileSite, hostile
+
+
+def bare_deflate(data: bytes) -> bytes:
+    squeeze = zlib.compressobj(6, zlib.DEFLATED, -15)
+    return squeeze.compress(data) + squeeze.flush()
+
+
+PACKERS = {
+    "": bytes,
+    "identity": bytes,
+    "gzip": gzip.compress,
+    "x-gzip": lambda data: gzip.compress(data[:10]) + gzip.compress(data[10:]),
+    "deflate": zlib.compress,
+    "Deflate ": bare_deflate,
+    "br": brotli.compress,
+    "zstd": zstd.compress,
+    " ZSTD": lambda data: zstd.compress(data[:10]) + zstd.compress(data[10:]),
+}
+
+
+# ── Unpacking ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("encoding", PACKERS)
+@settings(max_examples=30)
+@given(
+    data=st.binary(max_size=200) | st.builds(bytes.__mul__, st.binary(max_size=20), st.integers(0, 100)),
+    sizes=st.lists(st.integers(1, 500), min_size=1, max_size=5),
+    piece=st.integers(1, 300),
+)
+def test_what_was_packed_is_unpacked_however_it_arrives(
+    encoding: str, data: bytes, sizes: list[int], piece: int
+) -> None:
+    packed = PACKERS[encoding](data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decoding, "PIECE", piece)  # so that it comes to an end at every possible place
+        decoder = Decoder(encoding, 1 << 20)
+        start = 0
+        while start < len(packed):
+            size = sizes[start % len(sizes)]
+            decoder.feed(packed[start : start + size])
+            start += size
+        assert decoder.body() == data
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "Deflate ", "br", "zstd"])
+def test_what_ends_too_early_or_is_something_else_is_not_unpacked(encoding: str) -> None:
+    packed = PACKERS[encoding](PAGE * 10)
+    for damaged in (packed[:-3], packed[: len(packed) // 2], PAGE, b"\xff" * 100, packed[:20] + b"\xff" * 50):
+        decoder = Decoder(encoding, 1 << 20)
+        with pytest.raises(Undecodable):  # noqa: PT012 - where it is noticed is its own affair
+            decoder.feed(damaged)
+            decoder.body()
+
+
+@pytest.mark.parametrize("encoding", PACKERS)
+def test_the_limit_holds_to_the_byte(encoding: str) -> None:
+    packed = PACKERS[encoding](PAGE)
+    exact = Decoder(encoding, len(PAGE))
+    exact.feed(packed)
+    assert exact.body() == PAGE
+    short = Decoder(encoding, len(PAGE) - 1)
+    with pytest.raises(TooLarge):
+        short.feed(packed)
+    assert short.so_far() == PAGE[:-1]
+
+
+def test_zeros_after_the_end_are_padding() -> None:
+    decoder = Decoder("gzip", 1000)
+    decoder.feed(gzip.compress(PAGE) + bytes(512))
+    assert decoder.body() == PAGE
+
+
+def test_a_page_that_packs_well_is_no_bomb_and_a_bomb_is() -> None:
+    table = b"".join(b"<tr><td>%d</td><td>0.000000</td><td>0.000000</td></tr>\n" % row for row in range(100_000))
+    honest = Decoder("gzip", 1 << 25)
+    packed = gzip.compress(table, 1)
+    for start in range(0, len(packed), 1000):
+        honest.feed(packed[start : start + 1000])
+    assert honest.body() == table
+    with pytest.raises(Bomb, match="200 times"):
+        _feed(Decoder("gzip", 1 << 30), gzip.compress(bytes(1 << 25), 1))
+    with pytest.raises(Bomb, match="more than once"):
+        Decoder("gzip, br", 1 << 20)
+    with pytest.raises(Bomb, match="parts"):
+        Decoder("gzip", 1 << 20).feed(gzip.compress(b"") * 2000)
+
+
+def _feed(decoder: Decoder, packed: bytes) -> None:
+    for start in range(0, len(packed), 1000):
+        decoder.feed(packed[start : start + 1000])
+
+
+# ── Deadlines ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_silence_and_length_end_a_task_and_nothing_else_does() -> None:
+    async def story() -> None:
+        deadlines = Deadlines(whole=0.3, silence=0.1)
+        with pytest.raises(TimedOut, match=r"nothing came for 0\.1 s"), deadlines.limit():
+            await asyncio.sleep(10)
+        began = time.monotonic()
+        with pytest.raises(TimedOut, match=r"took longer than 0\.3 s"), deadlines.limit() as limit:  # noqa: PT012
+            while True:
+                await asyncio.sleep(0.02)
+                limit.heard()
+        assert 0.25 < time.monotonic() - began < 0.8
+        with deadlines.limit(), pytest.raises(KeyError):
+            raise KeyError
+        current = asyncio.current_task()
+        assert current is not None
+        assert current.cancelling() == 0
+        with deadlines.limit():
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.2)  # nobody is timed any more, nobody is cancelled
+
+    asyncio.run(story())
+
+
+def test_a_cancellation_from_outside_stays_one() -> None:
+    async def story() -> None:
+        deadlines = Deadlines(whole=5, silence=5)
+
+        async def work() -> None:
+            with deadlines.limit():
+                await asyncio.sleep(10)
+
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(story())
+
+
+# ── Targets, secrets, settings ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("https://docs.test/", Target("https", "docs.test", 443)),
+        ("http://docs.test:8080/a?b", Target("http", "docs.test", 8080)),
+        ("http://[::1]:8080/", Target("http", "::1", 8080)),
+        ("https://10.0.0.1/", Target("https", "10.0.0.1", 443)),
+        ("ftp://docs.test/", None),
+        ("https://docs.test", None),
+    ],
+)
+def test_what_a_url_connects_to(url: str, target: Target | None) -> None:
+    assert target_of(url) == target
+
+
+def test_a_secret_is_taken_out_of_whatever_is_shown() -> None:
+    secrets = Secrets(target_of("https://docs.test/"), (("Authorization", "Bearer abcdefgh"), ("X", "ab")))
+    assert secrets.redact("tried abcdefgh and Bearer abcdefgh, ab") == "tried *** and ***, ab"
+    assert "abcdefgh" not in repr(secrets)
+
+
+def test_settings_say_how_to_ask() -> None:
+    asked = SourceSettings(
+        access=Access(
+            headers=(Header(name="Authorization", value="env:T"),), proxy="secret:p", allowed=("localhost:80",)
+        )
+    )
+    values = {"env:T": "Bearer abcdefgh", "secret:p": "http://u:p@127.0.0.1:3128"}
+    egress = web_egress("https://docs.test/", asked, look_up=values.__getitem__)
+    assert egress.redact("abcdefgh") == "***"
+    assert "3128" not in repr(egress)
+    for wrong in (Access(allowed=("localhost",)), Access(proxy="env:NONE"), Access(ca_file=__file__)):
+        with pytest.raises(WrongCall):
+            web_egress("https://docs.test/", SourceSettings(access=wrong))
+    for root, pair in {
+        "http://localhost:8000/a": ("localhost", 8000),
+        "http://localhost/": ("localhost", 80),
+        "https://docs.test/a:1": ("docs.test", 443),
+        "http://[::1]:8000/": ("::1", 8000),
+        "https://[fd00::12]/": ("fd00::12", 443),
+    }.items():
+        assert pair_of(host_and_port(root)) == pair
+        target = target_of(root)
+        assert target is not None
+        assert target.pair == pair
+    assert user_agent("https://example.org/why").startswith("Kept/")
+    assert "+https://example.org/why" in user_agent("https://example.org/why")
+
+
+def test_settings_survive_the_database_and_older_ones_are_understood() -> None:
+    import json
+
+    full = SourceSettings(
+        scope=Scope(include=("a",), exclude=("b",), within=("host", "https://x.test/")),
+        limits=Limits(max_pages=3),
+        access=Access(
+            user_agent="Mine/1", headers=(Header(name="A", value="env:B"),), proxy="env:P", ca_file="ca.pem",
+            ignore_robots=True, concurrency=2, delay=0.5, allowed=("localhost:8000",),
+        ),
+    )  # fmt: skip
+    assert SourceSettings.from_json(json.loads(json.dumps(full.as_json()))) == full
+    assert SourceSettings.from_json({}) == SourceSettings()
+    old = {"scope": {"include": ["a"], "exclude": []}, "limits": {"max_pages": 3}}
+    assert SourceSettings.from_json(old) == SourceSettings(scope=Scope(include=("a",)), limits=Limits(max_pages=3))
+    assert "env:B" not in repr(full)
+
+
+# ── Asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def egress_to(site: HostileSite, **more: object) -> Egress:
+    return Egress(allowed=frozenset({("127.0.0.1", site.port)}), **more)  # type: ignore[arg-type]
+
+
+def test_a_body_that_is_not_wanted_is_not_read_and_its_connection_is_used_again() -> None:
+    async def story() -> None:
+        async with hostile() as site:
+            egress = egress_to(site)
+            for path in ("/404", "/410", "/403", "/302", "/good") * 5:
+                answer = await egress.ask(site.url(path), most=10_000)
+                assert isinstance(answer, Answer)
+                assert answer.body == (PAGE if path == "/good" else b"")
+            connector = egress._connected().connector
+            assert connector is not None
+            assert sum(map(len, connector._conns.values())) == 1
+            await egress.close()
+
+    asyncio.run(story())
+
+
+def test_what_is_cut_is_cut_at_the_limit() -> None:
+    async def story() -> None:
+        async with hostile() as site:
+            egress = egress_to(site)
+            for path in ("/large", "/endless", "/endless-chunks", "/bomb-gzip"):
+                answer = await egress.ask(site.url(path), most=5000, cut=True)
+                assert isinstance(answer, Answer), path
+                assert len(answer.body) == 5000
+            await egress.close()
+
+    asyncio.run(story())
+
+
+def test_what_went_wrong_is_said_in_words() -> None:
+    async def story() -> None:
+        async with hostile() as site:
+            egress = egress_to(site, patience=Patience(connect=1, first_byte=0.2, whole=0.5))
+            wrong = {
+                "/reset": "the connection was closed before an answer came",
+                "/closed": "the connection was closed before an answer came",
+                "/truncated": "the answer was cut short",
+                "/chunks-bad": "not a valid HTTP answer",
+                "/not-http": "not a valid HTTP answer",
+                "/endless-header": "its headers are too long",
+                "/endless-headers": "its headers are too long",
+                "/hang": "nothing came for 0.2 s",
+                "/gzip-cut": "cannot be unpacked: ends too early",
+            }
+            for path, reason in wrong.items():
+                answer = await egress.ask(site.url(path), most=10_000)
+                assert isinstance(answer, NoAnswer), path
+                assert (path, answer.reason, answer.trouble) == (path, reason, Trouble.FAILED)
+            port = site.port
+            await egress.close()
+        egress = Egress(allowed=frozenset({("127.0.0.1", port)}))
+        answer = await egress.ask(f"http://127.0.0.1:{port}/", most=10)
+        assert isinstance(answer, NoAnswer)
+        assert "refused" in answer.reason.lower()
+        await egress.close()
+
+    asyncio.run(story())
+
+
+def test_a_name_that_nobody_knows() -> None:
+    async def story() -> None:
+        async def nobody(host: str, port: int) -> Sequence[str]:
+            raise OSError("no such name")
+
+        egress = Egress(resolve=nobody)
+        answer = await egress.ask("https://docs.test/", most=10)
+        assert isinstance(answer, NoAnswer)
+        assert (answer.trouble, answer.reason) == (Trouble.FAILED, "its host name cannot be resolved")
+        await egress.close()
+
+    asyncio.run(story())
+
+
+def test_tls_is_by_name_though_the_address_is_pinned(tmp_path: Path) -> None:
+    if not shutil.which("openssl"):
+        pytest.skip("there is no openssl to make a certificate with")
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+         "-subj", "/CN=docs.test", "-addext", "subjectAltName=DNS:docs.test", "-keyout", key, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    names: list[str | None] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        names.append(next(line for line in head.split("\r\n") if line.startswith("Host: ")))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
+        writer.close()
+
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.1"]
+
+    async def story() -> None:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate, key)
+        tls.sni_callback = lambda _, name, __: names.append(name)
+        server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+        port = server.sockets[0].getsockname()[1]
+        allowed = frozenset({("docs.test", port), ("other.test", port)})
+        trusting = Egress(allowed=allowed, resolve=resolve, ca_file=str(certificate))
+        answer = await trusting.ask(f"https://docs.test:{port}/", most=10)
+        assert isinstance(answer, Answer)
+        assert answer.body == b"hello"
+        assert names == ["docs.test", f"Host: docs.test:{port}"]
+        for egress, host in ((trusting, "other.test"), (Egress(allowed=allowed, resolve=resolve), "docs.test")):
+            refused = await egress.ask(f"https://{host}:{port}/", most=10)
+            assert isinstance(refused, NoAnswer)
+            assert refused.trouble is Trouble.NEVER
+            assert refused.reason.startswith("its certificate is not trusted")
+            await egress.close()
+        server.close()
+
+    asyncio.run(story())
+
+
+# ── The gate as a proxy ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def said(proxy: GateProxy, request: str, *, password: str | None = None) -> bytes:
+    """What the proxy answers to a request, until it closes the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.server.rpartition(":")[2]))
+    login = base64.b64encode(f"{proxy.username}:{password or proxy.password}".encode()).decode()
+    writer.write(f"{request}\r\nProxy-Authorization: Basic {login}\r\n\r\n".encode())
+    try:
+        return await asyncio.wait_for(reader.read(), 5)
+    finally:
+        writer.close()
+
+
+def test_programs_go_through_the_gate_and_nowhere_else() -> None:
+    async def story() -> None:
+        async with hostile() as site, hostile() as other:
+            egress = egress_to(site)
+            async with GateProxy(egress) as proxy:
+                assert proxy.server.startswith("http://127.0.0.1:")
+                page = await said(
+                    proxy, f"GET {site.url('/good')} HTTP/1.1\r\nHost: liar.test\r\nConnection: keep-alive"
+                )
+                assert page.startswith(b"HTTP/1.1 200")
+                assert PAGE in page
+                assert site.requests[-1].headers["host"] == f"127.0.0.1:{site.port}"
+                assert "proxy-authorization" not in site.requests[-1].headers
+                for request, status in {
+                    f"GET {other.url('/good')} HTTP/1.1": b"403",
+                    f"CONNECT 127.0.0.1:{other.port} HTTP/1.1": b"403",
+                    "CONNECT 10.0.0.1:443 HTTP/1.1": b"403",
+                    "CONNECT [::ffff:169.254.169.254]:80 HTTP/1.1": b"403",
+                    "GET /good HTTP/1.1": b"400",
+                    "GET ftp://docs.test/ HTTP/1.1": b"400",
+                    "nonsense": b"400",
+                }.items():
+                    assert (await said(proxy, request)).split(b" ")[1] == status, request
+                wrong = await said(proxy, f"GET {site.url('/good')} HTTP/1.1", password="guess")
+                assert wrong.startswith(b"HTTP/1.1 407")
+                assert proxy.password not in repr(proxy)
+                assert not other.requests
+            await egress.close()
+
+    asyncio.run(story())
+
+
+def test_a_client_of_its_own_can_use_the_tunnel() -> None:
+    async def story() -> None:
+        async with hostile() as site:
+            egress = egress_to(site)
+            async with GateProxy(egress) as proxy:
+                reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.server.rpartition(":")[2]))
+                login = base64.b64encode(f"kept:{proxy.password}".encode()).decode()
+                writer.write(
+                    f"CONNECT 127.0.0.1:{site.port} HTTP/1.1\r\nProxy-Authorization: Basic {login}\r\n\r\n".encode()
+                )
+                assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+                for _ in range(3):
+                    writer.write(b"GET /good HTTP/1.1\r\nHost: x\r\n\r\n")
+                    assert (await reader.readuntil(PAGE)).startswith(b"HTTP/1.1 200")
+                writer.close()
+                headers = {"Proxy-Authorization": f"Basic {login}"}
+                async with (
+                    aiohttp.ClientSession() as session,
+                    session.get(
+                        site.url("/good"), proxy=proxy.server, proxy_headers=headers, headers=headers
+                    ) as answer,
+                ):
+                    assert await answer.read() == PAGE
+            await egress.close()
+
+    asyncio.run(story())
+
+
+def test_one_gate_behind_another() -> None:
+    """A source's own proxy is the way out for programs as well."""
+
+    async def story() -> None:
+        async with hostile() as site:
+            outer = egress_to(site)
+            async with GateProxy(outer) as upstream:
+                where = upstream.server.replace("http://", f"http://{upstream.username}:{upstream.password}@")
+                inner = Egress(allowed=frozenset({("127.0.0.1", site.port)}), proxy=where)
+                answer = await inner.ask(site.url("/good"), most=1000)
+                assert isinstance(answer, Answer)
+                assert answer.body == PAGE
+                async with GateProxy(inner) as proxy:
+                    assert PAGE in await said(proxy, f"GET {site.url('/good')} HTTP/1.1")
+                await inner.close()
+            await outer.close()
+
+    asyncio.run(story())

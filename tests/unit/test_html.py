@@ -1,0 +1,242 @@
+"""HTML becomes what a careful person would have written down.
+
+`golden/` has a page of each generator, with its markup and its navigation; `.md` is what it says, exactly; `.sections`
+has the level, the anchor and the heading of each of its sections. To see how the reader differs from them:
+
+    PYTHONPATH=src python tests/unit/test_html.py [sphinx …]
+"""
+
+import difflib
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kept.extract.html import extract
+from kept.extract.reader import read
+from kept.extract.sections import Extracted, SectionData, Unreadable
+from kept.model.document import Reading
+
+GOLDEN = Path(__file__).parent / "golden"
+GENERATORS = sorted(page.stem for page in GOLDEN.glob("*.html"))
+
+
+def read_page(html: str | bytes) -> Extracted:
+    found = extract(html.encode() if isinstance(html, str) else html, None)
+    assert isinstance(found, Extracted), found
+    return found
+
+
+def markdown(html: str) -> str:
+    return read_page(html).markdown
+
+
+def all_sections(node: SectionData) -> list[SectionData]:
+    return [node, *(below for child in node.children for below in all_sections(child))]
+
+
+def outline(page: Extracted) -> str:
+    sections = all_sections(page.tree)[1:]
+    lines = [f"{one.level} {'#' + one.anchor if one.anchor else '-'} {one.heading}" for one in sections]
+    return "\n".join([f"title: {page.title}", *lines]) + "\n"
+
+
+def of_generator(name: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """What is expected of the page, and what the reader makes of it: its Markdown and its sections."""
+    page = read_page((GOLDEN / f"{name}.html").read_bytes())
+    expected = ((GOLDEN / f"{name}.md").read_text("utf-8"), (GOLDEN / f"{name}.sections").read_text("utf-8"))
+    return expected, (page.markdown + "\n", outline(page))
+
+
+# ── The generators ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_there_are_twelve_generators() -> None:
+    assert len(GENERATORS) >= 12
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_page_of_each_generator_reads_as_written_down(name: str) -> None:
+    expected, found = of_generator(name)
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_the_sections_say_all_that_the_page_says(name: str) -> None:
+    page = read_page((GOLDEN / f"{name}.html").read_bytes())
+    assert "\n\n".join(filter(None, (section.content for section in all_sections(page.tree)))) == page.markdown
+
+
+# ── One thing at a time ──────────────────────────────────────────────────────────────────────────────────────────────
+
+CASES = {
+    "blanks go outside the marks": ("<p>a<b> b </b>c</p>", "a **b** c"),
+    "marks around nothing are no marks": ("<p>a<b> </b><i></i>b</p>", "a b"),
+    "bold in bold is bold": ("<p><b>a <strong>b</strong></b></p>", "**a b**"),
+    "what Markdown would misread is escaped": ("<p>*a* _b_ &lt;c> [d](e) `f`</p>", r"\*a\* \_b\_ \<c> \[d](e) \`f\`"),
+    "and nothing else is": ("<p>snake_case 2 * 3 a &lt; b [c]</p>", "snake_case 2 * 3 a < b [c]"),
+    "no paragraph begins a list by chance": ("<p>1. a</p><p>- b</p><p># c</p>", "1\\. a\n\n\\- b\n\n\\# c"),
+    "code is not escaped": ("<p><code>*a_ &lt;b></code></p>", "`*a_ <b>`"),
+    "code with a backtick": ("<p><code>a`b</code></p>", "`` a`b ``"),
+    "code spans that touch are one": ("<p><code>a</code><code>b</code></p>", "`ab`"),
+    "links in code are code": ("<p><code><a href=x>A</a>&lt;B></code></p>", "`A<B>`"),
+    "a link to code": ("<p><a href=x><code>A</code></a></p>", "[`A`](x)"),
+    "a link with a parenthesis": ("<p><a href='x(y)'>A</a></p>", "[A](<x(y)>)"),
+    "a link without words": ("<p>a<a href=x> </a>b</p>", "a b"),
+    "a script for a link": ("<p><a href='javascript:void(0)'>A</a></p>", "A"),
+    "a card is one link": ("<a href=x><div>A</div><p>B</p></a>", "[A B](x)"),
+    "a line break": ("<p>a<br>b</p>", "a\\\nb"),
+    "two line breaks are a paragraph": ("a<br><br>b", "a\n\nb"),
+    "an image": ("<p><img src=a.png alt='A picture'></p>", "![A picture](a.png)"),
+    "an image of a megabyte": (f"<p><img alt=A src='data:image/png;base64,{'A' * 99}'></p>", "![A](data:image/png)"),
+    "a fence longer than those in it": ("<pre>```\na\n```</pre>", "````\n```\na\n```\n````"),
+    "a language in a wrapper": ("<div class='highlight-python3'><pre>a</pre></div>", "```python\na\n```"),
+    "a language on the code": ("<pre><code class='language-js'>a</code></pre>", "```js\na\n```"),
+    "no language is none": ("<div class='highlight-default'><pre>a</pre></div>", "```\na\n```"),
+    "line numbers are not code": ("<pre><span class=linenos>1</span>a</pre>", "```\na\n```"),
+    "code in an item": ("<ul><li>a<pre>b\n\nc</pre></li></ul>", "- a\n\n  ```\n  b\n\n  c\n  ```"),
+    "a list in a list": ("<ol><li>a<ul><li>b</li></ul></li><li>c</li></ol>", "1. a\n   - b\n2. c"),
+    "a list between paragraphs": ("<p>a</p><ul><li>b</li></ul><p>c</p>", "a\n\n- b\n\nc"),
+    "a list in a quotation": ("<blockquote><p>a</p><ul><li>b</li><li>c</li></ul></blockquote>", "> a\n>\n> - b\n> - c"),
+    "code that is only indented": ("<blockquote><pre>a</pre></blockquote>", "```\na\n```"),
+    "code in a cell": ("<table><tr><th>A<tr><td><pre>b|c\nd</pre></table>", "| A |\n| --- |\n| `b\\|c`<br>`d` |"),
+    "a table without a header": (
+        "<table><tr><td>a<td>b<tr><td>c<td>d</table>",
+        "|  |  |\n| --- | --- |\n| a | b |\n| c | d |",
+    ),
+    "a table that arranges": ("<table><tr><td><p>a</p><td><p>b</p></table>", "a\n\nb"),
+    "a heading ends a list": ("<ul><li><h2>A</h2>b</li><li>c</li></ul>", "## A\n\nb\n\nc"),
+    "a heading ends a table": ("<table><tr><td>a<td><h2>B</h2>c</table>", "a\n\n## B\n\nc"),
+    "a heading in a note is its title": ("<div class=note><h3>Note</h3>a</div>", "> **Note**\n>\n> a"),
+    "a heading without words": ("<h2></h2><p>a</p>", "a"),
+    "a heading over two lines": ("<h2>A<br>B</h2>", "## A B"),
+    "definitions": ("<dl><dt>A<dd>b<dt>C<dd>d</dl>", "**A**\n\nb\n\n**C**\n\nd"),
+    "a formula": ("<p><math alttext='x^2'><mi>x</mi></math></p>", "$x^2$"),
+    "a formula as it was written": (
+        "<p><math><mi>x</mi><annotation>x_1</annotation></math> b</p>",
+        "$x_1$ b",
+    ),
+    "details": ("<details><summary>A</summary>b</details>", "**A**\n\nb"),
+    "what is not said": ("<p>a<script>b</script><style>c</style></p><nav>d</nav><p hidden>e</p><!-- f -->g", "a\n\ng"),
+    "classes that other pages mean otherwise": (
+        "<pre class='src src-lisp'>a</pre><div class=info>b</div><div class=tabs>c</div>",
+        "```\na\n```\n\nb\n\nc",
+    ),
+    "a word that may break is one word": ("<p>a<wbr>b c\u200bd</p>", "ab cd"),
+}
+
+
+@pytest.mark.parametrize(("html", "expected"), CASES.values(), ids=CASES)
+def test_html_reads_as(html: str, expected: str) -> None:
+    assert markdown(f"<body>{html}</body>") == expected
+
+
+ANCHORS = {
+    "its own": ("<h2 id=a>A</h2>", "a"),
+    "its section's": ("<section id=a><h2>A</h2></section>", "a"),
+    "the mark behind it": ("<section id=b><h2>A<a class=headerlink href='#a'>¶</a></h2></section>", "a"),
+    "a name in it": ("<h2><a name=a></a>A</h2>", "a"),
+    "a name before it": ("<p>b</p><a name=a></a><h2>A</h2>", "a"),
+    "a name before other words is another's": ("<a name=b></a><p>b</p><h2>A</h2>", None),
+    "the top of the page is no anchor": ("<div id=content><h2>A</h2></div>", None),
+}
+
+
+@pytest.mark.parametrize(("html", "anchor"), ANCHORS.values(), ids=ANCHORS)
+def test_the_anchor_of_a_heading_is(html: str, anchor: str | None) -> None:
+    assert all_sections(read_page(html).tree)[-1].anchor == anchor
+
+
+def test_the_title_is_the_only_first_heading_or_what_the_page_calls_itself() -> None:
+    assert read_page("<title>T — Site</title><h1>A</h1><h2>B</h2>").title == "A"
+    assert read_page("<title>T — Site</title><h1>A</h1><h1>B</h1>").title == "T"
+    assert read_page("<title>T</title><p>a").title == "T"
+    assert read_page("<h3>A</h3>").title == "A"
+    assert read_page("<title>A — B</title><h2>A — B</h2>").title == "A — B"
+
+
+def test_words_behind_a_description_belong_to_the_section_around_it() -> None:
+    page = read_page("<h2 id=h>H</h2><dl class=py><dt class=sig id=f>f()</dt><dd>a</dd></dl><p>b</p>")
+    assert outline(page) == "title: H\n2 #h H\n3 #f f()\n2 #h H\n"
+    assert [section.content for section in all_sections(page.tree)][1:] == ["## H", "### `f()`\n\na", "b"]
+
+
+def test_links_are_those_of_the_whole_page_and_start_at_its_base() -> None:
+    page = b"<base href='/docs/'><nav><a href=a>A</a></nav><main><a href='#x'>X</a><a rel=nofollow href=c>C</a></main>"
+    reading = read(page, content_type="text/html", url="https://example.org/x/y.html")
+    assert isinstance(reading, Reading)
+    assert reading.links == ("https://example.org/docs/a",)
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "windows-1251", "utf-16"])
+def test_the_charset_is_the_one_the_page_declares(charset: str) -> None:
+    page = f"<html><head><meta charset='{charset}'></head><body>Привет</body></html>"
+    assert read_page(page.encode(charset)).markdown == "Привет"
+
+
+# ── Pages that mean no good ──────────────────────────────────────────────────────────────────────────────────────────
+
+HOSTILE = {
+    "deep": "<div>" * 200_000 + "a",
+    "deep lists": "<ul><li>" * 2_000 + "a",
+    "deep tables": "<table><tr><td>" * 2_000 + "a",
+    "many spans": "<p>" + "<b><i>" * 20_000 + "a",
+    "a huge attribute": f"<p class='{'x ' * 500_000}'>a</p>",
+    "a huge table": "<table><tr>" + "<td colspan=999>a" * 2_000 + "</table>",
+    "many breaks": "<p>" + "a<br>" * 50_000,
+    "stars": "<p>" + "*_`[" * 50_000,
+    "a quote in a name": "<p><a x\"y=1 href='z'>a</a></p>",
+    "nothing but a tag": "<",
+    "only a head": "<html><head><title>A</title></head></html>",
+    "a frameset": "<frameset><frame src=a></frameset>",
+    "a stray NUL": "<p>a\0b" + "c" * 200,
+    "marks of ours": "<p>\ue000\ue001</p>",
+    "unclosed": "<ul><li><table><tr><td><pre><dl><dt>a",
+}
+
+
+@pytest.mark.parametrize("html", HOSTILE.values(), ids=HOSTILE)
+def test_no_page_hangs_the_reader(html: str) -> None:
+    began = time.process_time()
+    extract(html.encode(), None)
+    assert time.process_time() - began < 10
+
+
+TAGS = st.sampled_from([
+    "p", "div", "h1", "h2", "ul", "ol", "li", "dl", "dt", "dd", "table", "tr", "td", "th", "caption", "pre",
+    "code", "a", "b", "i", "em", "blockquote", "section", "span", "math", "br", "img", "details", "summary",
+    "nav", "sup",
+])  # fmt: skip
+ATTRIBUTES = st.sampled_from([
+    "", " id=x", " class=sig id=y", " class=admonition", " class='title'", " class=headerlink href='#z'", " href=u",
+    " class='highlight-c'", " class=fragment", " role=tablist", " role=tabpanel", " class=math", " class=summary-table",
+    " class=col-first", " class=memproto", " class='memitem:a'", " class='memdesc:a'", " colspan=3 rowspan=2",
+    " hidden",
+])  # fmt: skip
+PIECES = st.one_of(
+    st.builds(lambda tag, attributes: f"<{tag}{attributes}>", TAGS, ATTRIBUTES),
+    st.builds("</{}>".format, TAGS),
+    st.text(max_size=8),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(PIECES, max_size=40).map("".join))
+def test_nothing_that_is_put_together_from_html_makes_the_reader_fail(html: str) -> None:
+    found = extract(html.encode("utf-8", "replace"), None)
+    if isinstance(found, Unreadable):
+        return
+    sections = all_sections(found.tree)
+    assert "\n\n".join(filter(None, (section.content for section in sections))) == found.markdown
+    assert "\0" not in found.markdown
+
+
+if __name__ == "__main__":
+    for generator in sys.argv[1:] or GENERATORS:
+        for wanted, made in zip(*of_generator(generator), strict=True):
+            sys.stdout.writelines(
+                difflib.unified_diff(wanted.splitlines(True), made.splitlines(True), f"{generator} expected", "found")
+            )

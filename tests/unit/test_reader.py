@@ -1,0 +1,131 @@
+"""Which reader reads what, and what a reading is."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from kept.extract import markdown, reader
+from kept.extract.reader import SectionRules, Unreadable, content_type_of, read, signature
+from kept.model.document import Reading
+
+PAGE = b"# Title\n\nSee [the other](other.md#part) and [home](/).\n"
+URL = "https://docs.example.org/guide/page.md"
+
+
+def reading(body: bytes = PAGE, *, content_type: str = "text/markdown", url: str = URL) -> Reading:
+    answer = read(body, content_type=content_type, url=url)
+    assert isinstance(answer, Reading)
+    return answer
+
+
+def test_a_reading_is_the_content_of_a_page_and_where_its_links_lead() -> None:
+    answer = reading()
+    assert answer.content.title == "Title"
+    assert answer.content.markdown == "# Title\n\nSee [the other](other.md#part) and [home](/)."
+    assert [section.anchor for section in answer.content.sections] == ["title"]
+    assert answer.links == ("https://docs.example.org/guide/other.md", "https://docs.example.org/")
+
+
+def test_the_same_page_is_the_same_content_wherever_it_is_found() -> None:
+    here, there = reading(), reading(url="file:///somewhere/else/readme.md")
+    assert here.content == there.content
+    assert here.links != there.links
+
+
+def test_rules_make_other_sections_and_another_hash() -> None:
+    long = PAGE + b"\n\n" + b"word " * 1_000
+    answer = read(long, content_type="text/markdown", url=URL, rules=SectionRules(target_characters=200))
+    assert isinstance(answer, Reading)
+    assert len(answer.content.sections) > len(reading(long).content.sections)
+    assert answer.content.hash != reading(long).content.hash
+
+
+@pytest.mark.parametrize(
+    ("content_type", "url", "has_headings"),
+    [
+        ("text/markdown", "https://a.org/x", True),
+        ("TEXT/X-Markdown; variant=GFM", "https://a.org/x.txt", True),
+        ("text/plain; charset=utf-8", "https://a.org/x.md?raw=1#top", True),
+        ("text/plain", "https://a.org/x.txt", False),
+        ("text/plain", "https://a.org/docs", False),
+        ("", "file:///a/READ%4de.MD", True),
+        ("application/octet-stream", "https://a.org/guide.mdx", True),
+        ("text/x-rst", "https://a.org/index", False),
+        ("", "file:///a/README", False),
+    ],
+)
+def test_a_reader_is_picked_by_type_or_by_name_where_the_type_says_nothing(
+    content_type: str, url: str, has_headings: bool
+) -> None:
+    assert bool(reading(content_type=content_type, url=url).content.title) == has_headings
+
+
+@pytest.mark.parametrize(
+    ("content_type", "url"),
+    [
+        ("image/png", "https://a.org/x.md"),
+        ("application/octet-stream", "https://a.org/x.bin"),
+        ("", "https://a.org/x"),
+        ("nonsense", "https://a.org/x.md"),
+    ],
+)
+def test_what_no_reader_reads_is_unreadable_and_says_so(content_type: str, url: str) -> None:
+    answer = read(PAGE, content_type=content_type, url=url)
+    assert isinstance(answer, Unreadable)
+    assert "no reader for" in answer.reason
+
+
+def test_the_declared_charset_reaches_the_reader() -> None:
+    answer = reading("# Привет".encode("koi8-r"), content_type='text/markdown; Charset="KOI8-R"')
+    assert answer.content.title == "Привет"
+
+
+def test_binary_data_under_the_name_of_a_page_is_unreadable() -> None:
+    assert isinstance(read(b"\x00\x01\x02", content_type="", url="file:///a/b.md"), Unreadable)
+
+
+def test_a_page_of_too_many_sections_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "SECTIONS_PER_CONTENT", 2)
+    answer = read(b"# a\n# b\n# c\n", content_type="text/markdown", url=URL)
+    assert answer == Unreadable(reason="it would take more than 2 sections")
+
+
+@pytest.mark.parametrize(
+    ("name", "content_type"),
+    [
+        ("guide.md", "text/markdown"),
+        ("docs/GUIDE.Markdown", "text/markdown"),
+        ("page.mdx", "text/markdown"),
+        ("llms.txt", "text/markdown"),
+        ("notes.txt", "text/plain"),
+        ("index.rst", "text/plain"),
+        ("README", "text/plain"),
+        ("a.b/CHANGELOG", "text/plain"),
+        ("main.py", None),
+        ("picture.png", None),
+        ("md", None),
+        (".md", None),
+        ("archive.md.gz", None),
+        ("", None),
+    ],
+)
+def test_a_file_is_documentation_by_its_name(name: str, content_type: str | None) -> None:
+    assert content_type_of(name) == content_type
+
+
+def test_the_signature_changes_with_readers_and_rules_and_with_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    today = signature(SectionRules())
+    assert today == signature()
+    assert re.fullmatch("[0-9a-f]{16}", today)
+    assert signature(SectionRules(max_characters=5_000)) != today
+    monkeypatch.setattr(markdown, "READER_VERSION", "next")
+    assert signature() != today
+
+
+def test_knowing_the_readers_does_not_import_what_they_read_with() -> None:
+    program = "import sys, kept.extract.reader; print('markdown_it' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
+                            env={"PYTHONPATH": ":".join(sys.path)})  # fmt: skip
+    assert answer.stdout.strip() == "False"

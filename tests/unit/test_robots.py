@@ -1,0 +1,227 @@
+"""What robots.txt says, and what it means when it cannot be read (RFC 9309)."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from kept.model.frontier import Entry, Fetched, Refused, Unlisted, Unreachable
+from kept.model.source import Access, SourceSettings
+from kept.origins.web import WebOrigin, web_origin
+from kept.origins.web.egress import Answer, Egress, NoAnswer, Trouble
+from kept.origins.web.pacing import Pacing
+from kept.origins.web.robots import LARGEST, Robots, Rules, Unknown, agent_of, decode, judge
+from tests.sites.hostile import HostileSite, hostile, robots
+
+FORBIDS = "User-agent: *\nDisallow: /good"
+
+
+def origin_of(site: HostileSite, **access: object) -> WebOrigin:
+    settings = SourceSettings(access=Access(allowed=(f"127.0.0.1:{site.port}",), **access))  # type: ignore[arg-type]
+    return web_origin(site.url("/"), settings, pacing=Pacing())
+
+
+def visited(answer: bytes | None, path: str = "/good", **access: object) -> object:
+    async def story() -> object:
+        async with hostile() as site:
+            site.robots = answer
+            origin = origin_of(site, **access)
+            entry = Entry(url=site.url(path), depth=0, attempts=0, reached=True, held=None)
+            try:
+                return await origin.visit(entry, conditional=False)
+            finally:
+                await origin.close()
+
+    return asyncio.run(story())
+
+
+# ── The matrix ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("status", ["200 OK", "203 Fine", "206 Partial Content"])
+def test_success_has_rules(status: str) -> None:
+    assert visited(robots(FORBIDS, status=status)) == Refused(reason="robots.txt forbids it")
+    assert isinstance(visited(robots(FORBIDS, status=status), "/strong"), Fetched)
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 410, 418, 451])
+def test_a_client_error_allows_everything(status: int) -> None:
+    assert isinstance(visited(robots(FORBIDS, status=f"{status} No")), Fetched)
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504, 599, 304])
+def test_a_server_error_forbids_everything_for_now_and_is_a_failure(status: int) -> None:
+    found = visited(robots(FORBIDS, status=f"{status} No"))
+    assert isinstance(found, Unreachable), "failed, not skipped: nothing may be deleted for it"
+    assert found.reason.startswith("robots.txt unreachable")
+    assert found.retry
+    assert found.retry_after is not None
+    assert timedelta(seconds=1) < found.retry_after <= timedelta(seconds=2)
+
+
+@pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort"])
+def test_no_answer_forbids_everything_for_now(answer: bytes) -> None:
+    found = visited(answer, first_byte_seconds=0.2, whole_seconds=0.3)
+    assert isinstance(found, Unreachable)
+    assert found.reason.startswith("robots.txt unreachable")
+
+
+def test_redirects_are_followed_five_times() -> None:
+    def to(path: str) -> bytes:
+        return robots(status="302 Found", headers=f"Location: {path}\r\n")
+
+    assert isinstance(visited(to("/steps/26")), Fetched), "ends at 404"
+    assert isinstance(visited(to("/steps/20")), Fetched), "too many: as if there were none"
+    assert isinstance(visited(to("/500")), Unreachable)
+    assert isinstance(visited(to("http://10.0.0.1/robots.txt")), Unreachable)
+
+
+def test_who_is_told_to_ignore_it_does_not_even_ask() -> None:
+    assert isinstance(visited(robots(FORBIDS), ignore_robots=True), Fetched)
+    assert isinstance(visited(robots(status="503 No"), ignore_robots=True), Fetched)
+
+
+def test_when_it_cannot_be_read_the_seeds_are_unknown() -> None:
+    async def story() -> None:
+        async with hostile() as site:
+            site.robots = robots(status="503 No")
+            origin = origin_of(site)
+            listed = [one async for one in origin.list()]
+            assert [type(one) for one in listed[1:]] == [Unlisted]
+            assert {request.path for request in site.requests} == {"/robots.txt"}
+            await origin.close()
+
+    asyncio.run(story())
+
+
+# ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def allows(text: str, path: str, agent: str = "Kept") -> bool:
+    return Rules(text, agent).allows(f"https://docs.test{path}")
+
+
+def test_the_most_specific_rule_wins() -> None:
+    text = "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /*.cgi$\nDisallow: /p?x="
+    assert not allows(text, "/a")
+    assert allows(text, "/a/b/c")
+    assert not allows(text, "/x/y.cgi")
+    assert allows(text, "/x/y.cgi?z")
+    assert not allows(text, "/p?x=1")
+    assert allows(text, "/p?y=1")
+    assert allows(text, "/robots.txt")
+    assert allows("", "/a")
+    assert not allows("User-agent: *\nDisallaw: /a", "/a")
+
+
+def test_our_own_group_goes_before_everybodys() -> None:
+    text = "User-agent: kept\nDisallow: /k\n\nUser-agent: *\nDisallow: /"
+    assert allows(text, "/a")
+    assert not allows(text, "/k")
+    assert not allows(text, "/a", "Other")
+
+
+def test_our_name_is_the_first_word_we_say() -> None:
+    assert agent_of("Kept/0.1 (+https://example.org)") == "Kept"
+    assert agent_of("my-docs_bot") == "my-docs_bot"
+    assert agent_of("Mozilla/5.0 (compatible; Mine/1.0)") == "Mozilla/5.0 (compatible; Mine/1.0)"
+
+
+def test_marks_and_charsets() -> None:
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        assert "/größe" in decode("User-agent: *\nDisallow: /größe".encode(encoding))
+    assert not allows(decode(b"\xef\xbb\xbfUser-agent: *\nDisallow: /a"), "/a")
+    assert not allows(decode(b"User-agent: *\nDisallow: /\xff\nDisallow: /b"), "/b")
+    assert not allows("User-agent: *\r\rDisallow: /b", "/b")
+
+
+def test_only_the_first_half_megabyte_counts_and_no_half_line() -> None:
+    padding = b"# padding, and more of it\n" * 30_000
+    whole = b"User-agent: *\nDisallow: /early\n" + padding + b"Disallow: /late"
+    assert not allows(decode(whole[:LARGEST]), "/early")
+    assert allows(decode(whole[:LARGEST]), "/late")
+    half = (b"User-agent: *\n" + padding)[: LARGEST - 11] + b"\nDisallow: /"
+    assert len(half) > LARGEST
+    assert allows(decode(half[:LARGEST]), "/page")
+
+    found = visited(robots(whole.decode()))
+    assert isinstance(found, Fetched)
+
+
+def test_delays_and_sitemaps() -> None:
+    rules = Rules(
+        "Sitemap: /s.xml\nUser-agent: *\nCrawl-delay: 1.5\nSitemap: https://x.test/s.xml\nSitemap: /s.xml", "Kept"
+    )
+    assert rules.delay == 1.5
+    assert rules.sitemaps == ("/s.xml", "https://x.test/s.xml")
+    assert Rules("User-agent: *\nCrawl-delay: soon", "Kept").delay == 0
+
+
+# ── Remembering ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Scripted(Egress):
+    """Answers from a list."""
+
+    def __init__(self, *answers: Answer | NoAnswer) -> None:
+        super().__init__()
+        self.answers = list(answers)
+
+    async def follow(self, url: str, **_: object) -> Answer | NoAnswer:
+        return self.answers.pop(0)
+
+
+def text(body: str, status: int = 200) -> Answer:
+    return Answer("https://docs.test/robots.txt", status, {}, body.encode())
+
+
+def test_rules_are_kept_for_a_day_and_longer_when_they_cannot_be_read_again() -> None:
+    async def story() -> None:
+        now = 0.0
+        egress = Scripted(text(FORBIDS), text("", 503), text("User-agent: *\nDisallow: /other"))
+        known = Robots(egress, "Kept/1", clock=lambda: now)
+        first = await known.rules("https://docs.test")
+        now = 23 * 3600.0
+        assert await known.rules("https://docs.test") is first
+        now = 25 * 3600.0
+        assert await known.rules("https://docs.test") is first, "the old ones go on counting"
+        now += 10
+        later = await known.rules("https://docs.test")
+        assert isinstance(later, Rules)
+        assert later.allows("https://docs.test/good")
+        assert not egress.answers
+
+    asyncio.run(story())
+
+
+def test_it_is_asked_again_after_a_while_that_grows() -> None:
+    async def story() -> None:
+        now = 0.0
+        egress = Scripted(*[text("", 500)] * 3, text(""))
+        known = Robots(egress, "Kept/1", clock=lambda: now)
+        waits = []
+        for _ in range(3):
+            found = await known.rules("https://docs.test")
+            assert isinstance(found, Unknown)
+            assert isinstance(await known.rules("https://docs.test"), Unknown), "from memory"
+            waits.append(found.again_in.total_seconds())
+            now += found.again_in.total_seconds() + 0.01
+        assert waits == [2, 4, 8]
+        assert isinstance(await known.rules("https://docs.test"), Rules)
+
+    asyncio.run(story())
+
+
+def test_many_pages_wait_for_one_request() -> None:
+    async def story() -> None:
+        egress = Scripted(text(FORBIDS))
+        known = Robots(egress, "Kept/1")
+        found = await asyncio.gather(*[known.rules("https://docs.test") for _ in range(50)])
+        assert len(set(map(id, found))) == 1
+
+    asyncio.run(story())
+
+
+def test_a_gate_that_is_closed_is_no_permission() -> None:
+    closed = NoAnswer(url="x", trouble=Trouble.CLOSED, reason="not public")
+    assert judge(closed, "Kept") == "not public"

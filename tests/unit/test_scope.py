@@ -1,0 +1,199 @@
+"""Which links join a crawl, and which would lead it astray."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kept.errors import WrongCall
+from kept.model.source import Scope
+from kept.origins.web.scope import LEFT_OUT, NOT_PAGES, OUTSIDE, TOO_MANY, WRONG_TYPE, WebScope, folder_of
+from kept.origins.web.traps import MOST_CALENDAR, is_plain, shape_of, why_trap
+
+
+def scope(root: str = "https://docs.test/manual/", **settings: tuple[str, ...]) -> WebScope:
+    return WebScope(root, Scope(**settings), this_year=2026)
+
+
+# ── Within ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("root", "folder"),
+    [
+        ("https://docs.test/", "https://docs.test/"),
+        ("https://docs.test/manual/", "https://docs.test/manual/"),
+        ("https://docs.test/manual/index.html", "https://docs.test/manual/"),
+        ("https://docs.test/manual", "https://docs.test/manual/"),
+        ("https://docs.test/3", "https://docs.test/3/"),
+        ("https://docs.test/en/5.2", "https://docs.test/en/5.2/"),
+        ("https://docs.test/v1.x", "https://docs.test/v1.x/"),
+        ("https://docs.test/manual/?page=1", "https://docs.test/manual/"),
+        ("https://docs.test/index.php?page=1", "https://docs.test/"),
+    ],
+)
+def test_a_root_stands_for_a_folder(root: str, folder: str) -> None:
+    assert folder_of(root) == folder
+
+
+def test_by_default_a_source_is_what_lies_below_the_folder_of_its_root() -> None:
+    manual = scope()
+    assert manual.admits("https://docs.test/manual/")
+    assert manual.admits("https://docs.test/manual/a/b.html")
+    assert manual.admits("https://docs.test/manual")
+    for url in (
+        "https://docs.test/", "https://docs.test/manuals/", "https://docs.test/manual-old/x", "https://other.test/manual/",
+        "https://docs.test.evil.test/manual/", "https://docs.test:8443/manual/", "file:///manual/x",
+    ):  # fmt: skip
+        assert manual.why_not(url) == OUTSIDE, url
+
+
+def test_a_host_or_a_list_of_prefixes_widens_it() -> None:
+    assert scope(within=("host",)).admits("https://docs.test/elsewhere")
+    assert not scope(within=("host",)).admits("https://api.test/")
+    both = scope(within=("folder", "https://api.test/v2", "/wiki/"))
+    for url in (
+        "https://docs.test/manual/x",
+        "https://api.test/v2/x",
+        "https://api.test/v2",
+        "https://docs.test/wiki/x",
+    ):
+        assert both.admits(url)
+    for url in ("https://api.test/v20", "https://api.test/v1/x", "https://docs.test/x"):
+        assert not both.admits(url)
+    with pytest.raises(WrongCall):
+        scope(within=("mailto:x",))
+
+
+def test_a_site_that_moves_to_https_or_www_stays_the_same_site() -> None:
+    manual = scope("http://docs.test/manual/")
+    for url in ("https://docs.test/manual/x", "http://www.docs.test/manual/x", "https://www.docs.test/manual/x"):
+        assert manual.admits(url)
+    assert scope("https://www.docs.test/").admits("https://docs.test/x")
+    assert not scope("https://docs.test/").admits("http://docs.test/x"), "but never back to http"
+    assert not scope("http://127.0.0.1:8000/").admits("https://127.0.0.1:8000/x")
+
+
+# ── Types and patterns ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("ending", sorted(NOT_PAGES))
+def test_what_is_no_page_by_its_name_is_left_out(ending: str) -> None:
+    assert scope().why_not(f"https://docs.test/manual/file.{ending.upper()}?v=1") == WRONG_TYPE
+
+
+@pytest.mark.parametrize(
+    "name", ["a.html", "a", "a.md", "a.pdf", "a.docx", "a.ipynb", "a.txt", "1.2", "a.php?x=b.png", "png", "x.js/"]
+)
+def test_pages_are_let_in(name: str) -> None:
+    assert scope().admits(f"https://docs.test/manual/{name}")
+
+
+def test_patterns_are_over_the_path_below_the_root() -> None:
+    some = scope(
+        include=("guide/*", "/manual/api/*"), exclude=("*/old/*", "*action=edit*", "https://docs.test/*secret*")
+    )
+    for path in ("guide/a", "guide/b/c.html", "api/x", "guide/a?x=1"):
+        assert some.admits(f"https://docs.test/manual/{path}"), path
+    for path in ("a", "guide/old/a", "guide/a?action=edit", "guide/secret", "guidebook"):
+        assert some.why_not(f"https://docs.test/manual/{path}") == LEFT_OUT, path
+    assert some.admits("https://docs.test/manual/"), "the root is always in"
+    assert scope(exclude=("größe*",)).why_not("https://docs.test/manual/gr%C3%B6%C3%9Fe.html") == LEFT_OUT
+
+
+# ── Traps ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("a/a/a/", "repeats"),
+        ("docs/a/docs/a/docs/a/x.html", "repeats"),
+        ("x/en/latest/b/en/latest/b/en/latest/b", "repeats"),
+        ("/".join("abcdefghij" * 4), "deeper"),
+        ("page;jsessionid=0123456789ABCDEF", "session"),
+        ("page?PHPSESSID=0123456789abcdef", "session"),
+        ("page?x=1&sid=0123456789abcdef", "session"),
+        ("(S(lit3py55t21z5v55vlm25s55))/page.aspx", "session"),
+        ("search?" + "&".join(f"p{number}=1" for number in range(9)), "parameters"),
+        ("calendar/2031/05/", "calendar"),
+        ("events?month=2031-05", "calendar"),
+        ("index.php?view=calendar&date=20310501", "calendar"),
+    ],
+)
+def test_a_trap_is_told_by_its_url(path: str, word: str) -> None:
+    reason = scope().why_not(f"https://docs.test/manual/{path}")
+    assert reason is not None
+    assert word in reason
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["java/lang/String.html", "a/b/a/b", "2011/11/11/11/", "releases/2031/", "calendar/2026/05/", "1/1/1/1",
+     "blog/2024/05/a-title", "api/java.base/java/util/concurrent/locks/Lock.html", "index.php?title=Main_Page",
+     "p?sid=7", "functions(1)", "a;b=c"],
+)  # fmt: skip
+def test_an_honest_page_is_no_trap(path: str) -> None:
+    assert scope().admits(f"https://docs.test/manual/{path}")
+
+
+def test_variants_without_end_are_counted() -> None:
+    site = scope()
+    calendar = [
+        f"https://docs.test/manual/calendar?month={month}&year={year}"
+        for year in range(1980, 2026)
+        for month in range(1, 13)
+    ]
+    assert sum(map(site.admits, calendar)) == MOST_CALENDAR
+    assert site.why_not(calendar[-1]) == TOO_MANY
+    assert site.admits(calendar[0]), "what was let in stays in"
+    facets = [
+        f"https://docs.test/manual/list?sort={a}&by={b}&page={c}" for a in "abcdef" for b in "abcdef" for c in "abcdef"
+    ]
+    assert sum(map(site.admits, facets)) == 100
+    titles = [f"https://docs.test/manual/wiki?title=Page_{number}" for number in range(1000)]
+    assert all(map(site.admits, titles)), "a wiki's pages"
+    posts = [f"https://docs.test/manual/blog/2024/05/post-{number}" for number in "abcdefghij" * 20]
+    assert all(map(site.admits, posts))
+
+
+@given(st.text("ab019/?&=;()-", max_size=60))
+def test_what_is_called_plain_is_neither_a_trap_nor_a_variant(path: str) -> None:
+    url = f"https://docs.test/{path}"
+    if is_plain(url):
+        assert why_trap(url, this_year=2026) is None
+        assert shape_of(url) is None
+
+
+@given(st.text("ab/", max_size=200))
+def test_the_look_for_repetitions_agrees_with_a_plain_one(path: str) -> None:
+    parts = path.split("/")
+    units = (1, 2, 3, 4)
+    repeated = any(
+        all(parts[start : start + unit]) and parts[start : start + unit] * 3 == parts[start : start + 3 * unit]
+        for unit in units
+        for start in range(len(parts))
+    )
+    url = f"https://docs.test/{path}"
+    if url.count("/") - 2 <= 30:
+        assert (why_trap(url, this_year=2026) is not None) == repeated
+
+
+# ── Speed ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_it_is_quick_and_no_url_makes_it_slow() -> None:
+    site = scope()
+    page = [f"https://docs.test/manual/page-{number}.html" for number in range(100)]
+    page += [f"https://elsewhere.test/{number}" for number in range(50)]
+    best = min(_seconds(lambda: [site.admits(url) for url in page * 20]) for _ in range(5))
+    assert best / (20 * len(page)) < 2e-6
+    for hostile in ("a/" * 1000, "(" * 2000, "x?" + "a=2024&" * 250, "2024-" * 400, "/a" * 15 + "/b" * 15):
+        assert _seconds(lambda url=hostile: site.why_not(f"https://docs.test/manual/{url}")) < 0.5
+
+
+def _seconds(work: object) -> float:
+    began = time.perf_counter()
+    work()  # type: ignore[operator]
+    return time.perf_counter() - began
