@@ -329,7 +329,7 @@ def _let_others_trace() -> None:
     ctypes.CDLL(None).prctl(pr_set_ptracer, anybody, 0, 0, 0)
 
 
-async def crawl(url: str, folder: str, last_job: str | None = None, heartbeat: float = 0.05) -> None:
+async def crawl(url: str, folder: str, last_job: str | None = None, heartbeat: float = 0.1) -> None:
     """What `kept add` does: the crawl that was cut short goes on; if none was asked for, one is."""
     from kept import service, settings
     from kept.model.job import JobStatus

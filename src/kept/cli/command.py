@@ -152,6 +152,12 @@ def _translated(error: Exception) -> tuple[str, int]:
             return f"{error.format_message()} See '{context.command_path if context else 'kept'} --help'.", WRONG
         case UnicodeEncodeError():
             return "What was typed has bytes in it that are no text in UTF-8.", WRONG
+        case OSError():
+            where = f": {error.filename}" if error.filename else ""
+            return (
+                f"The operating system does not let it happen: {error.strerror or type(error).__name__}{where}.",
+                FAILED,
+            )
         case OverflowError():
             return "One of the numbers is larger than anything Kept can count.", WRONG
         case _:

@@ -35,10 +35,9 @@ def page_origin(screen: Screen, page: "Page") -> None:
     label = f"{page.source}@{page.version}" if page.version else page.source
     partial = ", which is partial" if page.partial else ""
     trouble = "" if page.lifecycle == "active" else f", now {page.lifecycle}"
-    screen.line(
-        (f"{page.url}\n{label}, generation {page.generation}{partial}{trouble}; ", "dim"),
-        (f"fetched {ago(page.fetched_at)}, last confirmed {ago(page.verified_at)}\n", "dim"),
-    )
+    seen = f"fetched {ago(page.fetched_at)}, last confirmed {ago(page.verified_at)}"
+    screen.line((page.url, "dim"))
+    screen.line((f"{label}, generation {page.generation}{partial}{trouble}; {seen}\n", "dim"))
 
 
 def history(screen: Screen, history: "History") -> None:

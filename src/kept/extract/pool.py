@@ -21,7 +21,15 @@ from kept.model.document import Reading
 AHEAD = 3  # pages in a process's pipe, the one it reads included
 SECONDS = 2.0
 SECONDS_PER_MEGABYTE = 2.0
+LONGEST = 300
 MEMORY = 1024 * 1024 * 1024
+
+_START = """
+import sys
+sys.path[:] = sys.argv[2:]
+from kept.extract.pool import serve
+serve(int(sys.argv[1]))
+"""
 
 _LENGTH = struct.Struct("!I")
 
@@ -76,10 +84,11 @@ class ReaderPool:
             if len(self._readers) >= self._processes:
                 return min(self._readers, key=lambda one: len(one.waiting))
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", "import sys; sys.path[:] = sys.argv[2:]; from kept.extract.pool import serve; serve(int(sys.argv[1]))",
-                str(self._memory), *sys.path, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+                *(sys.executable, "-c", _START, str(self._memory), *sys.path),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
                 limit=64 * 1024 * 1024,
-            )  # fmt: skip
+            )
             reader = _Reader(process)
             reader.listening = asyncio.create_task(self._listen(reader))
             self._readers.append(reader)
@@ -105,14 +114,18 @@ class ReaderPool:
     async def _patiently(self, reader: _Reader, answer: "asyncio.Future[bytes] | Any") -> bytes:
         """The answer; a reader that has nothing to do may be silent for ever, one that reads a page may not."""
         task = asyncio.ensure_future(answer)
-        while True:
-            busy = bool(reader.waiting)
-            done, _ = await asyncio.wait({task}, timeout=self._allowed(reader) if busy else 1.0)
-            if done:
-                return bytes(task.result())
-            if busy:
-                task.cancel()
-                raise TimeoutError
+        try:
+            while True:
+                busy = bool(reader.waiting)
+                done, _ = await asyncio.wait({task}, timeout=self._allowed(reader) if busy else 1.0)
+                if done:
+                    return bytes(task.result())
+                if busy:
+                    raise TimeoutError
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError):
+                await task
 
     def _allowed(self, reader: _Reader) -> float:
         size = len(reader.waiting[0][0][0]) if reader.waiting else 0
@@ -154,6 +167,7 @@ def serve(memory: int) -> None:
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not get between the answers
     while size := source.read(_LENGTH.size):
+        signal.alarm(LONGEST)  # nobody may be there any more to end it
         body, content_type, url = pickle.loads(source.read(_LENGTH.unpack(size)[0]))
         _write(sink, _read(read, body, content_type, url))
 
