@@ -1,6 +1,7 @@
 """The only place that builds things and joins them."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kept.crawl.sweep import Rules
 from kept.model.job import CrawlJob, JobStatus
-from kept.model.source import Source
+from kept.model.source import Source, SourceKind
 from kept.settings import Settings
 from kept.store import jobs
 from kept.store.database import Database, open_database
@@ -17,8 +18,8 @@ from kept.store.jobs import Place
 
 if TYPE_CHECKING:  # heavy: only a crawl loads these
     from kept.crawl.engine import Walk
-    from kept.extract.sections import Unreadable
-    from kept.model.document import Reading
+    from kept.extract.pool import ReaderPool
+    from kept.origins.origin import Origin
 
 OnProgress = Callable[[CrawlJob], None]
 
@@ -29,6 +30,7 @@ class Runtime:
     def __init__(self, settings: Settings, db: Database) -> None:
         self.settings = settings
         self.db = db
+        self._pool: ReaderPool | None = None
         crawl = settings.crawl
         self.rules = Rules(
             grace_crawls=crawl.grace_crawls,
@@ -61,31 +63,45 @@ class Runtime:
 
     def _walk(self, place: Place, source: Source, on_progress: OnProgress) -> "Walk":
         from kept.crawl.engine import Walk
-        from kept.extract.reader import content_type_of, read, signature
-        from kept.origins.folder import FolderOrigin
+        from kept.extract.pool import ReaderPool
+        from kept.extract.reader import signature
 
-        async def read_apart(body: bytes, content_type: str, url: str) -> "Reading | Unreadable":
-            return await asyncio.to_thread(read, body, content_type=content_type, url=url)
-
-        settings = source.settings
-        origin = FolderOrigin(source.root, scope=settings.scope, limits=settings.limits, type_of=content_type_of)
+        self._pool = self._pool or ReaderPool(processes=max(1, min(4, os.cpu_count() or 1)))
         return Walk(
             self.db,
             place,
             source,
-            origin,
-            read=read_apart,
+            _origin(source),
+            read=self._pool.read,
             signature=signature(),
             rules=self.rules,
             on_progress=on_progress,
         )
 
+    async def close(self) -> None:
+        if self._pool:
+            await self._pool.close()
+        await self.db.close()
+
+
+def _origin(source: Source) -> "Origin":
+    """Where the source lives."""
+    if source.kind is SourceKind.WEB:
+        from kept.origins.web import web_origin
+
+        return web_origin(source.root, source.settings)
+    from kept.extract.reader import content_type_of
+    from kept.origins.folder import FolderOrigin
+
+    settings = source.settings
+    return FolderOrigin(source.root, scope=settings.scope, limits=settings.limits, type_of=content_type_of)
+
 
 @asynccontextmanager
 async def open_runtime(settings: Settings, *, create: bool = True) -> AsyncIterator[Runtime]:
     """A runtime on the database of the settings, closed at the end. Without ``create`` it has to be there already."""
-    db = await open_database(settings.database, create=create)
+    runtime = Runtime(settings, await open_database(settings.database, create=create))
     try:
-        yield Runtime(settings, db)
+        yield runtime
     finally:
-        await db.close()
+        await runtime.close()

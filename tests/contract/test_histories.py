@@ -55,13 +55,13 @@ from tests.contract.promises import Crawl, Promised, World, read
 from tests.given import Page, Site, a_source
 
 LONG = os.environ.get("KEPT_TEST_LONG") == "1"
-PAGES = 11  # of a site, its root included
+PAGES = 14  # of a site, its root included
 EXAMPLES = itertools.count(1)
 
 RULES = [
     Rules(),
-    Rules(brake_documents=1),  # easily alarmed
-    Rules(brake_share=1.0),  # hardly ever
+    Rules(brake_documents=1, brake_share=0),  # every loss and every error holds
+    Rules(brake_share=1.0),  # only when everything is lost
 ]
 
 
@@ -178,8 +178,10 @@ class Writer:
                 self.pages[other].state = "page"
             case "mend all":
                 for script in self.pages.values():
-                    script.state = "page"
+                    script.state = "gone" if script.state == "gone" else "page"
+                self.pages[self.urls[0]].state = "page"
                 self.pages[self.urls[0]].links |= set(self.urls[1:])
+                self.excluded, self.unlisted, self.most = set(), None, None
             case "break the root":
                 self.pages[self.urls[0]].state = ["gone", "fails", "refused", "page"][to % 4]
             case "move" | "move and redirect" | "move and hide":
@@ -216,11 +218,10 @@ class Writer:
 
 
 EDITS = [
-    "write", "write", "write something new", "write something new", "add", "add", "add", "copy", "link", "unlink",
-    "orphan", "orphan", "orphan many", "take away", "take away", "take many away", "fail", "fail", "fail many",
-    "refuse", "mend", "mend", "mend all", "break the root", "move", "move", "move", "move and redirect",
-    "move and redirect", "move and hide", "redirect", "redirect on", "redirect in a circle", "swap", "tag", "touch",
-    "exclude", "unlist", "limit",
+    "move", "move", "move", "move and redirect", "move and redirect", "move and hide", "swap", "copy", "redirect",
+    "redirect on", "redirect in a circle", "add", "add", "add", "write", "write", "write something new", "take away",
+    "take away", "take many away", "orphan", "orphan many", "link", "unlink", "fail", "fail many", "refuse", "mend",
+    "mend", "mend all", "mend all", "break the root", "tag", "touch", "exclude", "unlist", "limit",
 ]  # fmt: skip
 
 Edit = tuple[str, int, int]  # what, where, and where to
@@ -233,10 +234,9 @@ Cut = tuple[str, int]  # how, and after how many visits
 
 cuts = st.one_of(
     st.none(),
-    st.none(),
     st.tuples(st.sampled_from(["stop", "pause", "kill", "cancel", "unavailable"]), st.integers(0, 8)),
 )
-"""How a crawl is cut short; mostly it is not."""
+"""How a crawl is cut short, if it is."""
 
 SIDE = st.integers(0, 1)
 
@@ -342,13 +342,17 @@ class Histories(RuleBasedStateMachine):
 
     # What can happen
 
-    @rule(at=SIDE, changes=some_edits, rules=st.sampled_from(RULES))
-    def refresh(self, at: int, changes: list[Edit], rules: Rules) -> None:
+    @rule(at=SIDE, changes=some_edits, rules=st.sampled_from(RULES), wanted=st.sampled_from([None, True, False]))
+    def refresh(self, at: int, changes: list[Edit], rules: Rules, wanted: bool | None) -> None:
+        """And decide about it at once, or later, or never."""
         self.crawl(at, changes, CrawlMode.REFRESH, "1", 1, rules, None)
+        if wanted is not None:
+            self.everything_is_as_promised()
+            self.decide_about_what_is_held(days=0, wanted=wanted)
 
-    @rule(at=SIDE, changes=few_edits, days=st.integers(2, 8))
-    def refresh_later(self, at: int, changes: list[Edit], days: int) -> None:
-        self.crawl(at, changes, CrawlMode.REFRESH, "1", 24 * days, RULES[0], None)
+    @rule(at=SIDE, changes=few_edits, days=st.integers(2, 8), cut=cuts)
+    def refresh_later(self, at: int, changes: list[Edit], days: int, cut: Cut | None) -> None:
+        self.crawl(at, changes, CrawlMode.REFRESH, "1", 24 * days, RULES[0], cut)
 
     @rule(at=SIDE, changes=few_edits, mode=st.sampled_from(CrawlMode), signature=st.sampled_from("1123"), cut=cuts)
     def crawl_in_another_way(

@@ -407,6 +407,8 @@ def _kill_everywhere(scenarios: Sequence[Scenario]) -> int:
                 wrong += 1
                 print(f"WRONG: {scenario}, killed {point}: {error}", flush=True)
         print(f"{scenario}, killed at every crash point: {counts}", flush=True)
+        if counts.not_reached:
+            print(f"  not reached: {', '.join(counts.not_reached)}", flush=True)
     return wrong
 
 

@@ -240,3 +240,11 @@ if __name__ == "__main__":
             sys.stdout.writelines(
                 difflib.unified_diff(wanted.splitlines(True), made.splitlines(True), f"{generator} expected", "found")
             )
+
+
+@pytest.mark.parametrize("slug", ["footer", "toc", "top", "sidebar", "breadcrumbs"])
+def test_a_heading_about_navigation_is_a_heading(slug: str) -> None:
+    page = f'<main><h1 id="{slug}">One</h1><p>a</p><section id="{slug}"><h2>Two</h2><p>b</p></section></main>'
+    found = extract(page.encode(), None)
+    assert isinstance(found, Extracted)
+    assert found.markdown == "# One\n\na\n\n## Two\n\nb"

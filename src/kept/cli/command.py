@@ -49,8 +49,12 @@ class Call:
 
     def open(self, *, create: bool = False) -> AbstractAsyncContextManager["Runtime"]:
         """A runtime on the database. Only a command that may begin one asks for it to be made."""
+        import logging
+
         from kept.runtime import open_runtime
 
+        if not self.verbose:  # libraries would write their warnings between our sentences
+            logging.getLogger().addHandler(logging.NullHandler())
         return open_runtime(self.settings, create=create)
 
     def answer(self, value: Any) -> None:
@@ -148,16 +152,14 @@ def _translated(error: Exception) -> tuple[str, int]:
         case KeptError():
             return str(error), FAILED
         case typer.TyperException():
-            context = getattr(error, "ctx", None)
-            return f"{error.format_message()} See '{context.command_path if context else 'kept'} --help'.", WRONG
+            context, message = getattr(error, "ctx", None), error.format_message()
+            stop = "" if message.endswith((".", "?")) else "."
+            return f"{message}{stop} See '{context.command_path if context else 'kept'} --help'.", WRONG
         case UnicodeEncodeError():
             return "What was typed has bytes in it that are no text in UTF-8.", WRONG
         case OSError():
-            where = f": {error.filename}" if error.filename else ""
-            return (
-                f"The operating system does not let it happen: {error.strerror or type(error).__name__}{where}.",
-                FAILED,
-            )
+            what = f"{error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}"
+            return f"The operating system does not let it happen: {what}.", FAILED
         case OverflowError():
             return "One of the numbers is larger than anything Kept can count.", WRONG
         case _:

@@ -14,7 +14,7 @@ from kept.cli.words import parse_duration
 from kept.errors import NoSuchThing, SourceUnavailable, WrongCall
 from kept.model.job import CrawlMode
 from kept.model.root import derive_name, parse_root
-from kept.model.source import SourceSettings
+from kept.model.source import Access, SourceKind, SourceSettings, host_and_port
 from kept.model.url import file_path
 
 
@@ -24,15 +24,22 @@ async def add(
     name: options.Called = None,
     version: options.Label = "",
     max_pages: options.MaxPages = None,
+    max_depth: options.MaxDepth = None,
     max_time: options.MaxTime = None,
+    scope: options.Within = None,
     include: options.Include = None,
     exclude: options.Exclude = None,
+    user_agent: options.UserAgent = None,
+    ignore_robots: options.IgnoreRobots = False,
+    concurrency: options.Concurrency = None,
+    delay: options.Delay = None,
     priority: options.Priority = 0,
     no_wait: options.NoWait = False,
 ) -> int:
-    """Keep a folder or a file of documentation.
+    """Keep a web site, a folder or a file of documentation.
 
     \b
+    kept add https://docs.example.com/guide/
     kept add docs
     kept add ~/src/django/docs --name django --version 5.2
     kept add notes --include '*.md' --exclude 'drafts/*'
@@ -41,8 +48,16 @@ async def add(
     """
     call: Call = context.obj
     kind, url = parse_root(root)
-    given = _Given(max_pages=max_pages, max_time=max_time, include=include, exclude=exclude)
-    _look_at(file_path(url))
+    given = _Given(
+        limits=_said(max_pages=max_pages, max_depth=max_depth, max_seconds=max_time and parse_duration(max_time)),
+        scope=_said(include=_listed(include), exclude=_listed(exclude), within=_listed(scope)),
+        access=_said(user_agent=user_agent, ignore_robots=ignore_robots or None, concurrency=concurrency, delay=delay),
+    )
+    settings = SourceSettings()
+    if kind is SourceKind.WEB:  # whoever names a root here has allowed exactly that host and port, public or not
+        settings = SourceSettings(access=Access(allowed=(host_and_port(url),)))
+    else:
+        _look_at(file_path(url))
     async with call.open(create=True) as runtime:
         source, is_new = await service.add_source(
             runtime.db,
@@ -50,7 +65,7 @@ async def add(
             kind=kind,
             name=name or derive_name(url),
             version=version,
-            settings=given.over(SourceSettings()),
+            settings=given.over(settings),
             numbered=name is None,
         )
         if not is_new and given:
@@ -86,23 +101,27 @@ async def refresh(
 class _Given:
     """The settings that a call gives. Those it does not mention stay as they are."""
 
-    def __init__(
-        self, *, max_pages: int | None, max_time: str | None, include: list[str] | None, exclude: list[str] | None
-    ) -> None:
-        seconds = None if max_time is None else parse_duration(max_time)
-        self._limits = _said(max_pages=max_pages, max_seconds=seconds)
-        self._scope = _said(include=tuple(include or ()) or None, exclude=tuple(exclude or ()) or None)
+    def __init__(self, *, limits: dict[str, Any], scope: dict[str, Any], access: dict[str, Any]) -> None:
+        self._limits, self._scope, self._access = limits, scope, access
 
     def __bool__(self) -> bool:
-        return bool(self._limits or self._scope)
+        return bool(self._limits or self._scope or self._access)
 
     def over(self, settings: SourceSettings) -> SourceSettings:
-        limits, scope = replace(settings.limits, **self._limits), replace(settings.scope, **self._scope)
-        return replace(settings, limits=limits, scope=scope)
+        return replace(
+            settings,
+            limits=replace(settings.limits, **self._limits),
+            scope=replace(settings.scope, **self._scope),
+            access=replace(settings.access, **self._access),
+        )
 
 
 def _said(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _listed(values: list[str] | None) -> tuple[str, ...] | None:
+    return tuple(values) if values else None
 
 
 def _look_at(path: str) -> None:

@@ -6,7 +6,7 @@ import typer
 
 # Arguments
 
-Root = Annotated[str, typer.Argument(metavar="ROOT", help="A folder or a file.", show_default=False)]
+Root = Annotated[str, typer.Argument(metavar="ROOT", help="A web site, a folder or a file.", show_default=False)]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A source: its name, or name@version.", show_default=False)]
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="Words to find.", show_default=False)]
 What = Annotated[
@@ -29,6 +29,15 @@ Called = Annotated[str | None, typer.Option("--name", metavar="NAME", help="What
 Label = Annotated[str, typer.Option("--version", metavar="LABEL", help="Which version of it this is: name@LABEL.")]
 MaxPages = Annotated[int | None, typer.Option(metavar="N", min=1, help="Keep no more documents than these.")]
 MaxTime = Annotated[str | None, typer.Option(metavar="TIME", help="Take in nothing new after 90s, 15m, 2h.")]
+MaxDepth = Annotated[int | None, typer.Option(metavar="N", min=0, help="On a site: follow no more links in a row.")]
+Within = Annotated[
+    list[str] | None,
+    typer.Option("--scope", metavar="folder|host|PREFIX", help="On a site: what belongs to it. May be repeated."),
+]
+IgnoreRobots = Annotated[bool, typer.Option("--ignore-robots", help="The site is yours: robots.txt does not count.")]
+Concurrency = Annotated[int | None, typer.Option(metavar="N", min=1, max=64, help="Requests to the site at once.")]
+Delay = Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Between requests to the site.")]
+UserAgent = Annotated[str | None, typer.Option(metavar="TEXT", help="What to tell the site instead of Kept's name.")]
 Include = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only these paths. May be repeated.")]
 Exclude = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Not these paths. May be repeated.")]
 Full = Annotated[bool, typer.Option("--full", help="Read everything again, changed or not.")]

@@ -3,6 +3,7 @@
 What was crawled is somebody else's text. On its way to a terminal it loses what a terminal would obey.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from functools import cached_property
@@ -71,7 +72,10 @@ class Screen:
 
 
 def make_streams_lenient() -> None:
-    """A character that the terminal's encoding does not have is shown as another one, never as an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+    """Whatever is written goes through: what an encoding does not have as another character, the rest nowhere."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

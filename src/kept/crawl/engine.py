@@ -225,7 +225,7 @@ class Walk:
                     visited, began = [], time.monotonic()
 
                 waiting: set[asyncio.Task[Any]] = visiting | {task for task in (leasing, settling) if task}
-                left = max(0.0, began + BATCH_SECONDS - time.monotonic()) if visited and not settling else None
+                left = max(0.0, began + BATCH_SECONDS - time.monotonic()) if visited and not settling else LONGEST_NAP
                 done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
                 visited += [task.result() for task in visiting & done]
                 visiting -= done
@@ -304,7 +304,7 @@ class Walk:
         if isinstance(visit, Fetched):
             raw_hash, size = hashlib.sha256(visit.body).hexdigest(), len(visit.body)
             if needs_reading(entry, raw_hash, self._signature):
-                read = await self._read(visit.body, visit.content_type, entry.url)
+                read = await self._read(visit.body, visit.content_type, visit.came_from or entry.url)
         decision = decide(entry, visit, read, raw_hash=raw_hash, signature=self._signature, now=self._now())
         return Visited(entry=entry, decision=decision, bytes=size)
 

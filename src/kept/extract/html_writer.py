@@ -311,8 +311,11 @@ class Writer:
             return self._line()
         return None
 
-    def _role(self, attributes: str) -> Role | None:
-        """What the attributes say the element is. Its id is remembered for the heading that may follow."""
+    def _role(self, attributes: str, *, by_id: bool = True) -> Role | None:
+        """What the attributes say the element is. Its id is remembered for the heading that may follow.
+
+        The id of a heading, or of its section, is made of its words: one called "Footer" is no footer.
+        """
         role = None
         start = attributes.find(' class="')
         if start >= 0:
@@ -321,7 +324,7 @@ class Writer:
                 return role
         if ' id="' in attributes:
             self._note(_attribute(attributes, "id"))
-            if self._id in DROPPED_IDS:
+            if by_id and self._id in DROPPED_IDS:
                 self._id = None
                 return Role.DROP
         if ' role="' in attributes and any(said in attributes for said in NAVIGATION):
@@ -347,7 +350,7 @@ class Writer:
         self._flush()
         if not attributes:
             return self._flush
-        role = self._role(attributes)
+        role = self._role(attributes, by_id=name != "section" and 'class="section' not in attributes)
         if role is None:
             if 'class="' in attributes and name == "div":
                 if self._in_group and 'class="tabs"' in attributes:
@@ -430,7 +433,7 @@ class Writer:
 
     def _h(self, name: str, attributes: str) -> Closer:
         self._flush()
-        if attributes and self._role(attributes) is Role.DROP:
+        if attributes and self._role(attributes, by_id=False) is Role.DROP:
             return _leave_out
         if self._is_quoted():
             return self._line()

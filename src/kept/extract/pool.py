@@ -1,7 +1,8 @@
 """Reading in processes of their own: a page that hangs its reader, or kills it, costs that page and nothing else.
 
 Each process reads one page after the other; the next one waits in its pipe, so that it never runs dry. A process
-that takes too long over a page is killed, and the pages that waited behind it go to another.
+that takes too long over a page ends itself: by its own processor time, so that a busy machine costs no page. The
+pages that waited behind go to another.
 """
 
 import asyncio
@@ -19,18 +20,20 @@ from kept.extract.sections import Unreadable
 from kept.model.document import Reading
 
 AHEAD = 3  # pages in a process's pipe, the one it reads included
-SECONDS = 2.0
+SECONDS = 2.0  # of processor time
 SECONDS_PER_MEGABYTE = 2.0
-LONGEST = 300
+PATIENCE = 20  # times as long by the clock, for a reader that waits instead of working
+TO_START = 120.0
 MEMORY = 1024 * 1024 * 1024
 
 _START = """
 import sys
-sys.path[:] = sys.argv[2:]
+sys.path[:] = sys.argv[3:]
 from kept.extract.pool import serve
-serve(int(sys.argv[1]))
+serve(int(sys.argv[1]), float(sys.argv[2]))
 """
 
+_READY = b"ready"
 _LENGTH = struct.Struct("!I")
 
 Page: TypeAlias = tuple[bytes, str, str]  # body, content type, URL
@@ -84,7 +87,7 @@ class ReaderPool:
             if len(self._readers) >= self._processes:
                 return min(self._readers, key=lambda one: len(one.waiting))
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", _START, str(self._memory), *sys.path),
+                *(sys.executable, "-c", _START, str(self._memory), str(self._seconds), *sys.path),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 limit=64 * 1024 * 1024,
@@ -97,8 +100,10 @@ class ReaderPool:
     async def _listen(self, reader: _Reader) -> None:
         """Hands each answer to whoever waits for it, and ends the process when it takes too long or is gone."""
         assert reader.process.stdout is not None, "it was made with a pipe"
-        reason = "its reader crashed, or ran out of memory"
+        reason = ""
         try:
+            async with asyncio.timeout(TO_START):
+                await reader.process.stdout.readexactly(len(_READY))
             while True:
                 size = await self._patiently(reader, reader.process.stdout.readexactly(_LENGTH.size))
                 frame = await reader.process.stdout.readexactly(_LENGTH.unpack(size)[0])
@@ -106,9 +111,10 @@ class ReaderPool:
                 if not answer.done():
                     answer.set_result(pickle.loads(frame))
         except TimeoutError:
-            reason = f"reading it took longer than {self._allowed(reader):.0f} s"
+            reason = "its reader came to a standstill"
         except (asyncio.IncompleteReadError, ConnectionError):
-            pass
+            ended = await reader.process.wait()
+            reason = "reading it took too long" if ended == -signal.SIGPROF else "its reader crashed"
         await self._replace(reader, reason)
 
     async def _patiently(self, reader: _Reader, answer: "asyncio.Future[bytes] | Any") -> bytes:
@@ -117,7 +123,7 @@ class ReaderPool:
         try:
             while True:
                 busy = bool(reader.waiting)
-                done, _ = await asyncio.wait({task}, timeout=self._allowed(reader) if busy else 1.0)
+                done, _ = await asyncio.wait({task}, timeout=PATIENCE * (1 + self._allowed(reader)) if busy else 1.0)
                 if done:
                     return bytes(task.result())
                 if busy:
@@ -128,8 +134,7 @@ class ReaderPool:
                 await task
 
     def _allowed(self, reader: _Reader) -> float:
-        size = len(reader.waiting[0][0][0]) if reader.waiting else 0
-        return self._seconds + size / 1_000_000 * SECONDS_PER_MEGABYTE
+        return _allowed(self._seconds, reader.waiting[0][0][0] if reader.waiting else b"")
 
     async def _replace(self, reader: _Reader, reason: str) -> None:
         if reader in self._readers:
@@ -156,19 +161,27 @@ class ReaderPool:
 # The other side of the pipe.
 
 
-def serve(memory: int) -> None:
+def _allowed(seconds: float, body: bytes) -> float:
+    return seconds + len(body) / 1_000_000 * SECONDS_PER_MEGABYTE
+
+
+def serve(memory: int, seconds: float) -> None:
     """Reads pages from standard input until it ends."""
     import resource
 
-    from kept.extract.reader import read
+    from kept.extract.reader import read, signature
+
+    signature()  # loads every reader
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not get between the answers
+    sink.write(_READY)
+    sink.flush()
     while size := source.read(_LENGTH.size):
-        signal.alarm(LONGEST)  # nobody may be there any more to end it
         body, content_type, url = pickle.loads(source.read(_LENGTH.unpack(size)[0]))
+        signal.setitimer(signal.ITIMER_PROF, max(_allowed(seconds, body), 0.001))  # its signal ends the process
         _write(sink, _read(read, body, content_type, url))
 
 

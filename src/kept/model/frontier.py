@@ -60,6 +60,7 @@ class Fetched:
     content_type: str
     validators: Validators = field(default_factory=Validators)
     status: int | None = None
+    came_from: str | None = None  # where a temporary redirect led: its links count from there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,14 +35,23 @@ def parse_root(root: str) -> tuple[SourceKind, str]:
         if spelled is None:
             raise WrongCall(f"{root} is not the URL of a file or folder on this machine.")
         return SourceKind.FOLDER, _folder(file_path(spelled))
+    if root[:8].lower().startswith(("http://", "https://")):
+        spelled = canonical(root)
+        if spelled is None:
+            raise WrongCall(f"{root} is not the URL of a web page.")
+        return SourceKind.WEB, spelled
     if _ELSEWHERE.match(root):
-        raise WrongCall(f"{root} cannot be kept: so far only folders and files of this machine can.")
+        raise WrongCall(f"{root} cannot be kept: so far only web sites, and folders and files of this machine can.")
     return SourceKind.FOLDER, _folder(root)
 
 
 def derive_name(root: str) -> str:
-    """A name after the last part of a root's URL, fit to be typed: 'file:///srv/User%20Guide.md' is 'user-guide'."""
-    last = unquote(root.partition("://")[2].rstrip("/").rpartition("/")[2])
+    """A name after the last part of a path, or after a site, fit to be typed.
+
+    'file:///srv/User%20Guide.md' is 'user-guide', 'https://www.example.com/docs/' is 'example.com-docs'.
+    """
+    scheme, _, rest = root.partition("://")
+    last = unquote(rest.rstrip("/") if scheme != "file" else rest.rstrip("/").rpartition("/")[2]).removeprefix("www.")
     slug = _NOT_IN_A_NAME.sub("-", unicodedata.normalize("NFKC", _SUFFIX.sub("", last)).lower())
     return slug.lstrip("-.+_")[:LONGEST_NAME].rstrip("-._") or "files"
 

@@ -139,7 +139,7 @@ class WebOrigin:
                 return next
             if next.status not in REDIRECTS:
                 found = self._meaning(next)
-                return replace(found, validators=Validators()) if isinstance(found, Fetched) else found
+                return replace(found, validators=Validators(), came_from=to) if isinstance(found, Fetched) else found
             answer = next
             spent += answer.took
 

@@ -1,0 +1,75 @@
+"""Readers in processes of their own: what hangs or kills one costs that page, and nothing else."""
+
+import asyncio
+import os
+import signal
+
+from kept.extract.pool import ReaderPool
+from kept.extract.sections import Unreadable
+from kept.model.document import Reading
+
+URL = "https://docs.test/page"
+
+
+def test_pages_are_read_elsewhere_as_they_would_be_here() -> None:
+    async def story() -> None:
+        pool = ReaderPool(2)
+        try:
+            pages = [f"# Page {number}\n\nWords.".encode() for number in range(20)]
+            readings = await asyncio.gather(*(pool.read(page, "text/markdown", URL) for page in pages))
+            assert [one.content.title for one in readings if isinstance(one, Reading)] == [
+                f"Page {number}" for number in range(20)
+            ]
+        finally:
+            await pool.close()
+
+    asyncio.run(story())
+
+
+def test_a_page_that_takes_too_long_is_given_up_and_the_others_are_read() -> None:
+    async def story() -> None:
+        pool = ReaderPool(1, seconds=-0.1)  # nothing at all for a small page, two seconds for a megabyte
+        try:
+            intricate = b"<p>" + b"<b><i><a href=x>word</a></i></b> " * 600
+            answers = await asyncio.gather(
+                pool.read(intricate, "text/html", URL), pool.read(b"plain words\n" * 90_000, "text/plain", URL)
+            )
+            assert [type(answer) for answer in answers] == [Unreadable, Reading]
+            assert isinstance(answers[0], Unreadable)
+            assert answers[0].reason == "reading it took too long"
+        finally:
+            await pool.close()
+
+    asyncio.run(story())
+
+
+def test_a_reader_that_is_killed_costs_the_page_it_read() -> None:
+    async def story() -> None:
+        pool = ReaderPool(1, seconds=60.0)
+        try:
+            assert isinstance(await pool.read(b"# First", "text/markdown", URL), Reading)
+            os.kill(pool._readers[0].process.pid, signal.SIGSTOP)
+            reading = [asyncio.create_task(pool.read(b"# Next", "text/markdown", URL)) for _ in range(3)]
+            await asyncio.sleep(0)  # each has run as far as its pipe
+            assert len(pool._readers[0].waiting) == 3
+            os.kill(pool._readers[0].process.pid, signal.SIGKILL)
+            answers = await asyncio.gather(*reading)
+            assert [type(answer) for answer in answers] == [Unreadable, Reading, Reading]
+        finally:
+            await pool.close()
+
+    asyncio.run(story())
+
+
+def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
+    async def story() -> None:
+        pool = ReaderPool(1, seconds=60.0, memory=200 * 1024 * 1024)
+        try:
+            body = b"<p>" + b"many words " * 8_000_000
+            given_up = await pool.read(body, "text/html", URL)
+            assert isinstance(given_up, Unreadable)
+            assert isinstance(await pool.read(b"# Small", "text/markdown", URL), Reading)
+        finally:
+            await pool.close()
+
+    asyncio.run(story())
