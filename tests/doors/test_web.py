@@ -95,11 +95,5 @@ def test_a_site_is_kept_and_found_at_the_right_place(
     assert kept("diff", "tern", "2", "3")["added"] == [f"{root}new.html"]
 
 
-def test_a_site_that_does_not_answer_is_a_failed_job(kept: Callable[..., Any]) -> None:
-    answer = kept("add", "http://127.0.0.1:9/", "--name", "nobody", code=1)
-    assert answer["status"] == "failed"
-    assert answer["generation"] is None
-
-
 def _write(folder: Path, name: str, title: str, text: str, more: str = "") -> None:
     (folder / name).write_text(PAGE.format(title=title, text=text, more=more))
