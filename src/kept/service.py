@@ -17,7 +17,7 @@ from kept.search.query import parse
 from kept.search.search import Hit as Hit  # the doors show it
 from kept.search.search import name_of
 from kept.store import sections, sources
-from kept.store.database import Connection, Database, Row, when, when_if
+from kept.store.database import Connection, Database, Row, moment, when, when_if
 
 if TYPE_CHECKING:  # a search at the command line answers at once: whatever it can do without, each verb loads itself
     from kept.crawl.sweep import Rules
@@ -171,12 +171,19 @@ async def list_generations(db: Database, label: str) -> "tuple[Source, list[Gene
         return source, await generations.all(snapshot, source.id)
 
 
-async def diff(db: Database, label: str, a: int, b: int) -> Difference:
-    """What was added, removed, changed and moved from generation ``a`` to ``b``."""
-    from kept.store import documents
+async def diff(db: Database, label: str, a: int, b: int, rules: "Rules | None" = None) -> Difference:
+    """What was added, removed, changed and moved from generation ``a`` to ``b``.
+
+    From its base to a held generation: what activating it would do.
+    """
+    from kept.model.generation import GenerationState
+    from kept.store import documents, generations
 
     async with db.snapshot() as snapshot:
         source = await _source(snapshot, label)
+        upcoming = await generations.upcoming(snapshot, source.id)
+        if upcoming and upcoming.state is GenerationState.HELD and (a, b) == (upcoming.base, upcoming.number):
+            return await _review(snapshot, source, upcoming, rules)
         for number in (a, b):
             await _readable(snapshot, source, number)
         rows = await documents.differing(snapshot, source.id, a, b)
@@ -195,6 +202,35 @@ async def diff(db: Database, label: str, a: int, b: int) -> Difference:
             ({"from": before[id]["url"], "to": after[id]["url"], "document": id} for id in moved),
             key=lambda move: move["to"],
         ),
+    )
+
+
+async def _review(db: Connection, source: Source, held: "Generation", rules: "Rules | None") -> Difference:
+    """A held generation as its base, plus its own versions, minus its losses."""
+    from kept.crawl.plan import plan
+    from kept.crawl.sweep import Rules
+    from kept.store import documents, generations, jobs
+
+    base, job = await generations.get(db, source.id, held.base or 0), await jobs.get(db, held.job_id or "")
+    assert base is not None, "only a generation with a base is held"
+    assert job is not None, "a held generation was made by a job"
+    made = await plan(db, held, base, job, rules or Rules(), await moment(db))
+    ended = {id: await documents.in_generation(db, id, base.number) for id in made.ended}
+    moved = [
+        {"from": adoption.from_url, "to": adoption.arrival.url, "document": adoption.document}
+        for adoption in made.adoptions
+        if await documents.in_generation(db, adoption.document, base.number)
+    ]
+    born = await documents.born_in(db, source.id, held.number)
+    at_home = {move["to"] for move in moved}
+    return Difference(
+        source=source.label,
+        a=base.number,
+        b=held.number,
+        added=sorted(row["url"] for row in born if not row["pending"] and row["url"] not in at_home),
+        removed=sorted(row["url"] for row in ended.values() if row),
+        changed=sorted(row["url"] for row in born if row["pending"] and row["document_id"] not in ended),
+        moved=sorted(moved, key=lambda move: move["to"]),
     )
 
 

@@ -179,8 +179,11 @@ def test_a_permanent_redirect_is_told(status: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/302", "/303", "/307", "/then-moved"])
-def test_a_temporary_redirect_is_followed(path: str) -> None:
-    assert visited(path) == Fetched(body=PAGE, content_type="text/html", status=200)
+def test_a_temporary_redirect_is_followed_and_its_links_count_from_where_it_led(path: str) -> None:
+    found = visited(path)
+    assert isinstance(found, Fetched)
+    assert (found.body, found.status) == (PAGE, 200)
+    assert (found.came_from or "").endswith("/good")
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

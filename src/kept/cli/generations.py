@@ -26,7 +26,7 @@ async def diff(context: typer.Context, name: options.Name, a: options.FromGenera
     """
     call: Call = context.obj
     async with call.open() as runtime:
-        difference = await service.diff(runtime.db, name, a, b)
+        difference = await service.diff(runtime.db, name, a, b, runtime.rules)
     if call.as_json:
         call.answer(shapes.diff(difference))
     else:

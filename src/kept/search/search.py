@@ -113,9 +113,13 @@ def name_of(url: str) -> str:
     return unquote(url.rstrip("/").rpartition("/")[2]) or url
 
 
+_HEADING_LINE = re.compile(r"\A#{1,6} [^\n]*\n?")
+
+
 def snippet(text: str, words: Sequence[str]) -> str:
-    """The part of a text where most of the words stand together, with the words marked."""
-    flat = " ".join(text.split())
+    """The part of a text, without its heading, where most of the words stand together; the words are marked."""
+    body = _HEADING_LINE.sub("", text).replace("**", "")
+    flat = " ".join((body.strip() or text).split())
     pattern = re.compile("|".join(rf"\b{re.escape(word)}\w*" for word in words), re.IGNORECASE)
     places = [match.start() for match in pattern.finditer(flat)]
     best = max(places, key=lambda start: sum(start <= place < start + SNIPPET for place in places[:500]), default=0)

@@ -55,7 +55,8 @@ async def open_database(url: str, *, create: bool = True) -> Database:
     if separator and scheme == "sqlite":
         from kept.store.sqlite import SqliteDatabase
 
-        return await SqliteDatabase.open(rest.removeprefix("/"), create=create)
+        if path := rest.removeprefix("/"):
+            return await SqliteDatabase.open(path, create=create)
     if separator and scheme in {"postgresql", "postgres"}:
         from kept.store.postgres import PostgresDatabase
 

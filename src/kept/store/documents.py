@@ -126,6 +126,11 @@ async def differing(db: Connection, source: str, a: int, b: int) -> list[Row]:
     return await db.all("differing_versions", source=source, a=a, b=b)
 
 
+async def born_in(db: Connection, source: str, generation: int) -> list[Row]:
+    """The versions that a generation brings."""
+    return await db.all("versions_born_in", source=source, generation=generation)
+
+
 async def exceptional(db: Connection, source: str, job: str | None) -> list[ExceptionalDocument]:
     return [
         ExceptionalDocument(

@@ -50,7 +50,7 @@ class PostgresDatabase:
             )
             await _say_why_not(url, name)
             await pool.open(wait=True, timeout=CONNECT_SECONDS)
-        except (psycopg.Error, PoolTimeout) as error:
+        except (psycopg.Error, PoolTimeout, TimeoutError) as error:
             raise _translated(error, "PostgreSQL") or error from None
         database = cls(pool, name)
         try:

@@ -69,6 +69,9 @@ SELECT v.document_id, v.url, c.hash AS content_hash, v.read_again,
    AND (v.born <= :a AND (v.died IS NULL OR v.died > :a)) <> (v.born <= :b AND (v.died IS NULL OR v.died > :b))
  ORDER BY v.url;
 
+-- name: versions_born_in
+SELECT document_id, url, pending FROM versions WHERE source_id = :source AND born = :generation ORDER BY url;
+
 -- Activation ---------------------------------------------------------------------------------------------------
 
 -- name: adopt_version

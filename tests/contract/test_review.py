@@ -1,0 +1,35 @@
+"""A held generation is reviewed as its base, plus its own versions, minus its losses."""
+
+import asyncio
+
+from kept import service
+from kept.crawl.sweep import Rules
+from tests.given import ROOT, Page, Site, a_database, a_source, crawl
+
+WORDS = "with enough words behind it that nobody takes it for a tiny page at all"
+
+
+def test_what_a_held_generation_would_do_is_shown_before_anybody_decides(database_url: str) -> None:
+    async def story() -> None:
+        async with a_database(database_url) as db:
+            source = await a_source(db)
+            names = [f"{ROOT}p{number}" for number in range(10)]
+            pages = {ROOT: Page(f"root {WORDS}", (*names, f"{ROOT}new", f"{ROOT}elsewhere"))}
+            pages |= {name: Page(f"{name} {WORDS}") for name in names}
+            await crawl(db, source, Site(pages))
+
+            lost = dict.fromkeys(names[:6], Page(gone=True))
+            changed = {names[6]: Page(f"other words {WORDS}"), f"{ROOT}new": Page(f"new {WORDS}")}
+            moved = {names[7]: Page(gone=True), f"{ROOT}elsewhere": pages[names[7]]}
+            held = await crawl(db, source, Site(pages | lost | changed | moved))
+            assert held.held
+
+            review = await service.diff(db, "docs", 1, 2)
+            assert review.removed == names[:6]
+            assert (review.added, review.changed) == ([f"{ROOT}new"], [names[6]])
+            assert [(move["from"], move["to"]) for move in review.moved] == [(names[7], f"{ROOT}elsewhere")]
+
+            assert await service.activate_held(db, "docs", Rules()) == 2
+            assert await service.diff(db, "docs", 1, 2) == review
+
+    asyncio.run(story())
