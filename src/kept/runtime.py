@@ -5,23 +5,22 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from kept.crawl.sweep import Rules
-from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Source, SourceKind
 from kept.settings import Settings
-from kept.store import jobs
 from kept.store.database import Database, open_database
-from kept.store.jobs import Place
 
-if TYPE_CHECKING:  # heavy: only a crawl loads these
+if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.crawl.engine import Walk
+    from kept.crawl.sweep import Rules
     from kept.extract.pool import ReaderPool
+    from kept.model.job import CrawlJob
     from kept.origins.origin import Origin
+    from kept.store.jobs import Place
 
-OnProgress = Callable[[CrawlJob], None]
+OnProgress = Callable[["CrawlJob"], None]
 
 
 class Runtime:
@@ -31,16 +30,23 @@ class Runtime:
         self.settings = settings
         self.db = db
         self._pool: ReaderPool | None = None
-        crawl = settings.crawl
-        self.rules = Rules(
+
+    @cached_property
+    def rules(self) -> "Rules":
+        from kept.crawl.sweep import Rules
+
+        crawl = self.settings.crawl
+        return Rules(
             grace_crawls=crawl.grace_crawls,
             grace=timedelta(days=crawl.grace_days),
             brake_share=crawl.brake_percent / 100,
             brake_documents=crawl.brake_documents,
         )
 
-    async def run_job(self, job: CrawlJob, on_progress: OnProgress = lambda job: None) -> CrawlJob:
+    async def run_job(self, job: "CrawlJob", on_progress: OnProgress = lambda job: None) -> "CrawlJob":
         """The job at its end: walked here if it is free, followed if somebody else walks it."""
+        from kept.model.job import JobStatus
+        from kept.store import jobs
         from kept.work.worker import work_on
 
         while True:
@@ -61,7 +67,7 @@ class Runtime:
 
         await reap(self.db, silent_after=timedelta(seconds=self.settings.work.silent_seconds))
 
-    def _walk(self, place: Place, source: Source, on_progress: OnProgress) -> "Walk":
+    def _walk(self, place: "Place", source: Source, on_progress: OnProgress) -> "Walk":
         from kept.crawl.engine import Walk
         from kept.extract.pool import ReaderPool
         from kept.extract.reader import signature

@@ -5,7 +5,6 @@ environment variable: ``crawl.grace_days`` is ``KEPT_CRAWL__GRACE_DAYS``, the da
 """
 
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -89,6 +88,8 @@ def _from_file(folder: Path) -> Iterator[tuple[str, str, Any]]:
     for file in (folder / "kept.toml", user_config_path("kept", appauthor=False) / "kept.toml"):
         if not file.is_file():
             continue
+        import tomllib  # only who has a file needs it
+
         try:
             content = tomllib.loads(file.read_text("utf-8"))
         except (OSError, ValueError) as error:

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Protocol
 
 from kept.errors import WrongCall
 
 Row = Mapping[str, Any]
+
+SQL = Path(__file__).with_name("sql")  # importlib.resources would load zipfile and more for the same files
 
 
 class Connection(Protocol):
@@ -77,10 +79,9 @@ _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 def _named_statements(folder: str) -> Iterator[tuple[str, str]]:
-    for file in sorted(files("kept.store").joinpath("sql", folder).iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".sql"):
-            _, *parts = _NAME.split(file.read_text("utf-8"))
-            yield from zip(parts[::2], (part.strip().rstrip(";") for part in parts[1::2]), strict=True)
+    for file in sorted((SQL / folder).glob("*.sql")):
+        _, *parts = _NAME.split(file.read_text("utf-8"))
+        yield from zip(parts[::2], (part.strip().rstrip(";") for part in parts[1::2]), strict=True)
 
 
 def when(stored: Any) -> datetime:

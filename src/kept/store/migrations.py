@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 from kept.errors import StoreTooNew
+from kept.store.database import SQL
 
 FIRST = """
 CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at {time} NOT NULL)
@@ -21,8 +21,7 @@ class Migration:
 
 def migrations(backend: str) -> list[Migration]:
     """Every migration of a backend, in order."""
-    folder = files("kept.store").joinpath("sql", "migrations", backend)
-    found = sorted((file.name, file.read_text("utf-8")) for file in folder.iterdir() if file.name.endswith(".sql"))
+    found = sorted((file.name, file.read_text("utf-8")) for file in (SQL / "migrations" / backend).glob("*.sql"))
     return [
         Migration(int(name[:4]), name[5:].removesuffix(".sql"), _statements(text, backend, first=number == 0))
         for number, (name, text) in enumerate(found)

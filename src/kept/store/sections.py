@@ -2,13 +2,18 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from kept.model.document import Content, Section, section_id
 from kept.store.database import Connection, Row
 
+if TYPE_CHECKING:  # a search does without
+    from kept.model.document import Content, Section
 
-async def insert_sections(db: Connection, contents: Iterable[tuple[int, Content]]) -> None:
+
+async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content]]") -> None:
     """The sections of these contents, with their full text."""
+    from kept.model.document import section_id
+
     await db.run_many(
         "insert_section",
         [
@@ -58,7 +63,7 @@ async def delete_of_content(db: Connection, content_id: int) -> None:
     await db.run("delete_sections_of_content", content=content_id)
 
 
-def _with_paths(sections: Sequence[Section]) -> Iterable[tuple[Section, str]]:
+def _with_paths(sections: "Sequence[Section]") -> "Iterable[tuple[Section, str]]":
     """Each section with the headings from the top down to its own, one a line."""
     paths: list[str] = []
     for section in sections:
