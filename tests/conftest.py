@@ -7,6 +7,7 @@
 
 import os
 import secrets
+import signal
 from collections import defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -49,6 +50,8 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: what it starts would ignore it too
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = SEED
 
