@@ -73,6 +73,10 @@ class Reading:
 
     content: Content
     links: tuple[str, ...] = ()  # canonical, navigation included, in the order of the page
+    canonical: str | None = None  # the URL that the page says it should be known by, if that is another
+    moved_to: str | None = None  # where the page sends its reader at once
+    is_shell: bool = False  # nothing to read before its scripts have run
+    refuses: bool = False  # the page itself asks not to be kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,22 @@ class Scope:
     within: tuple[str, ...] = ()  # on the web: "folder" (the root's, as when empty), "host", beginnings of URLs
 
 
+class Render(StrEnum):
+    """When a page is opened in a browser before it is read."""
+
+    AUTO = "auto"  # when without one it is an empty shell
+    NEVER = "never"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """Which part of an HTML page is read, where a person knows better than the reader. CSS selectors."""
+
+    select: str = ""  # empty: the reader decides
+    drop: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Where a crawl stops admitting new documents. Known ones are always visited. None: no limit."""
@@ -52,6 +68,7 @@ class Access:
     proxy: str = field(default="", repr=False)  # a URL, or where to find it, as in a header
     ca_file: str = ""  # certificates to trust besides the system's
     ignore_robots: bool = False
+    render: Render = Render.AUTO
     concurrency: int = 8  # requests to one host at once
     delay: float = 0.0  # seconds between them
     connect_seconds: float = 10.0
@@ -67,6 +84,7 @@ class SourceSettings:
     scope: Scope = field(default_factory=Scope)
     limits: Limits = field(default_factory=Limits)
     access: Access = field(default_factory=Access)
+    region: Region = field(default_factory=Region)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -76,10 +94,17 @@ class SourceSettings:
         """What as_json() gave, of this Kept or an older one: what is not in it is as if it had never been set."""
         scope, access = stored.get("scope", {}), stored.get("access", {})
         headers = tuple(Header(**header) for header in access.get("headers", ()))
+        known = {
+            "headers": headers,
+            "allowed": tuple(access.get("allowed", ())),
+            "render": Render(access.get("render", "auto")),
+        }
+        region = stored.get("region", {})
         return cls(
             scope=Scope(**{name: tuple(value) for name, value in scope.items()}),
             limits=Limits(**stored.get("limits", {})),
-            access=Access(**access | {"headers": headers, "allowed": tuple(access.get("allowed", ()))}),
+            access=Access(**access | known),
+            region=Region(select=region.get("select", ""), drop=tuple(region.get("drop", ()))),
         )
 
 
