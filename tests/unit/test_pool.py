@@ -28,9 +28,9 @@ def test_pages_are_read_elsewhere_as_they_would_be_here() -> None:
 
 def test_a_page_that_takes_too_long_is_given_up_and_the_others_are_read() -> None:
     async def story() -> None:
-        pool = ReaderPool(1, seconds=-0.1)  # nothing at all for a small page, two seconds for a megabyte
+        pool = ReaderPool(1, seconds=-1.0)  # nothing at all for half a megabyte, a second for a whole one
         try:
-            intricate = b"<p>" + b"<b><i><a href=x>word</a></i></b> " * 600
+            intricate = b"<p>" + b"<b><i><a href=x>word</a></i></b> " * 13_000
             answers = await asyncio.gather(
                 pool.read(intricate, "text/html", URL), pool.read(b"plain words\n" * 90_000, "text/plain", URL)
             )
