@@ -209,6 +209,7 @@ class Walk:
         leasing: asyncio.Task[list[Entry]] | None = None
         settling: asyncio.Task[None] | None = None
         began = time.monotonic()
+        more = True  # whether the frontier may have entries that are not leased
         try:
             while True:
                 stopped = self._stopped()
@@ -216,10 +217,11 @@ class Walk:
                     return stopped
                 while entries and len(visiting) < self._origin.concurrency and not stopped:
                     visiting.add(asyncio.create_task(self._visit(entries.popleft())))
-                if not entries and not leasing and not stopped and len(visiting) < self._origin.concurrency:
+                under_way = visiting or visited or settling
+                if not entries and not leasing and not stopped and (more or not under_way):
                     leasing = asyncio.create_task(self._lease())
-                idle = not visiting and not entries
-                due = len(visited) >= BATCH_PAGES or time.monotonic() - began >= BATCH_SECONDS or idle or stopped
+                runs_dry = not entries and not leasing and len(visiting) * 2 <= self._origin.concurrency
+                due = len(visited) >= BATCH_PAGES or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped
                 if visited and due and not settling:
                     settling = asyncio.create_task(self._settle(visited, self._found(visited)))
                     visited, began = [], time.monotonic()
@@ -231,10 +233,11 @@ class Walk:
                 visiting -= done
                 if settling in done:
                     await settling
-                    settling = None
+                    settling, more = None, True
                 if leasing in done:
-                    entries.extend(await leasing)
-                    leasing = None
+                    leased = await leasing
+                    entries.extend(leased)
+                    leasing, more = None, more and len(leased) >= LEASED_AT_ONCE
                     if not entries and not visiting and not visited and not settling and not await self._more():
                         return None
         finally:

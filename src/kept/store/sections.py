@@ -14,6 +14,7 @@ async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content
     """The sections of these contents, with their full text."""
     from kept.model.document import section_id
 
+    contents = list(contents)
     await db.run_many(
         "insert_section",
         [
@@ -33,6 +34,7 @@ async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content
             for section, path in _with_paths(content.sections)
         ],
     )
+    await db.run("index_sections", contents=[content_id for content_id, _ in contents])
 
 
 async def get_sections_by_document(db: Connection, document: str) -> list[Row]:

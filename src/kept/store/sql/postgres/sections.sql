@@ -5,6 +5,10 @@ VALUES (:id, :content, :parent, :position, :level, :heading, :headings, :anchor,
         || setweight(to_tsvector('english', :text), 'D'))
 ON CONFLICT (id) DO NOTHING;
 
+-- name: index_sections
+-- Nothing is left to do: here the words are a column of the section.
+SELECT WHERE :contents::bigint[] IS NULL;
+
 -- name: search_sections_fts
 -- Section ids, best first. Title and headings weigh more than text; a long section does not win by its length.
 SELECT id, ts_rank('{0.1, 0.2, 0.4, 0.6}', words, to_tsquery('english', :query), 1) AS score

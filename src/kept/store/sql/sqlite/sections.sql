@@ -1,7 +1,13 @@
 -- name: insert_section
 INSERT INTO sections (id, content_id, parent_section_id, position, level, heading, headings, anchor, text)
-VALUES (:id, :content, :parent, :position, :level, :heading, :headings, :anchor, :text)
-ON CONFLICT (id) DO NOTHING;
+VALUES (:id, :content, :parent, :position, :level, :heading, :headings, :anchor, :text);
+
+-- name: index_sections
+-- The full text of new contents, all at once: row by row FTS5 would write each row's words by themselves.
+INSERT INTO section_words (rowid, title, headings, text)
+SELECT s.id, c.title, s.headings, s.text
+  FROM json_each(:contents) AS new JOIN contents c ON c.id = new.value JOIN sections s ON s.content_id = c.id
+ ORDER BY s.id;
 
 -- name: search_sections_fts
 -- Section ids, best first. Title and headings weigh more than text.
