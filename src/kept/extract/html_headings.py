@@ -1,0 +1,65 @@
+"""Headings: each one begins a section, under the anchor that the page gives it.
+
+A heading ends whatever lists and tables are open around it: they were there to arrange the page.
+"""
+
+from __future__ import annotations
+
+from kept.extract.html_cells import dissolve
+from kept.extract.html_page import BREAK, Closer, Heading, Page, Part, attribute, leave_out
+from kept.extract.html_rules import Role
+from kept.extract.html_words import code_span
+from kept.extract.sections import LONGEST_HEADING
+
+
+def open_heading(page: Page, level: int, attributes: str, *, code: bool = False) -> Closer:
+    before = page.id
+    own = attribute(attributes, "id")
+    if page.heading is not None:  # a heading in a heading: one of them will do
+        return None
+    heading = page.heading = Heading(level, own or before, code=code)
+    if code:
+        page.code += 1
+
+    def close() -> None:
+        page.heading = None
+        if code:
+            page.code -= 1
+        _write(page, heading)
+
+    return close
+
+
+def h(page: Page, name: str, attributes: str) -> Closer:
+    page.flush()
+    if attributes and page.role(attributes, by_id=False) is Role.DROP:
+        return leave_out
+    if page.is_quoted():
+        return page.line()
+    return open_heading(page, int(name[1]), attributes)
+
+
+def _write(page: Page, heading: Heading) -> None:
+    words = " ".join("".join(heading.words).split())
+    text = " ".join("".join(page.words).replace(BREAK, " ").split())
+    page.words.clear()
+    page.spans.clear()
+    if not words:
+        return
+    text = code_span(words) if heading.code else text
+    _arrange(page)
+    page.resumes = False
+    anchor = heading.permalink or heading.anchor or heading.inside
+    part = Part(words[:LONGEST_HEADING], heading.level, anchor, start=len(page.out))
+    page.parts.append(part)
+    page.section = part
+    page.put("#" * heading.level + " " + text)
+
+
+def _arrange(page: Page) -> None:
+    """The lists and tables around this place turn out to be there for the page's looks: they end here."""
+    if page.tables:
+        dissolve(page)
+    for around in page.lists:
+        around.arranges = True
+    page.frames.clear()
