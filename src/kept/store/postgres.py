@@ -112,8 +112,15 @@ class PostgresConnection:
         return (await self._connection.execute(_statement(name), values)).rowcount
 
     async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
+        """A statement over ``unnest`` gets all rows at once, one array a column: row by row costs ten times as much."""
+        sql, rows = _statement(name), list(rows)
+        if not rows:
+            return 0
+        if "unnest(" in sql:
+            columns = {column: [row[column] for row in rows] for column in rows[0]}
+            return (await self._connection.execute(sql, columns)).rowcount
         async with self._connection.cursor() as cursor:
-            await cursor.executemany(_statement(name), rows)
+            await cursor.executemany(sql, rows)
             return max(cursor.rowcount, 0)
 
     def full_text(self, terms: Sequence[str], *, every: bool, without: Sequence[str] = ()) -> str:

@@ -1,3 +1,50 @@
+-- name: insert_entry
+-- :document: where it moved to by a redirect; no limit keeps that out. Only a repair can be led to a document that it
+-- did not begin with. In the order of the URLs, so that two workers cannot wait for each other.
+INSERT INTO frontier (job_id, url, depth, parent_url, reached, version_id, document_id, due_at)
+SELECT j.id, r.url, r.depth, r.parent, r.reached, v.id, COALESCE(v.document_id, r.document), now()
+  FROM unnest(:job::uuid[], :url::text[], :depth::bigint[], :parent::text[], :document::uuid[], :reached::boolean[])
+       AS r (job, url, depth, parent, document, reached)
+  JOIN crawl_jobs j ON j.id = r.job
+  LEFT JOIN versions v ON j.mode = 'failed' AND v.source_id = j.source_id AND v.url = r.url AND v.died IS NULL
+                      AND NOT v.pending
+ ORDER BY r.url COLLATE "C"
+ON CONFLICT (job_id, url) DO NOTHING;
+
+-- name: insert_listed_entry
+-- What an origin that lists everything names. An outcome: its validators are those we hold, so there is nothing to visit.
+INSERT INTO frontier (job_id, url, depth, reached, version_id, document_id, due_at, outcome, reason, by_settings,
+                      visited_at, batch)
+SELECT r.job, r.url, r.depth, TRUE, r.version, r.document, now(), r.outcome, r.reason, r.by_settings,
+       CASE WHEN r.outcome IS NULL THEN NULL ELSE now() END, r.batch
+  FROM unnest(:job::uuid[], :url::text[], :depth::bigint[], :version::bigint[], :document::uuid[], :outcome::text[],
+              :reason::text[], :by_settings::boolean[], :batch::bigint[])
+       AS r (job, url, depth, version, document, outcome, reason, by_settings, batch)
+ ORDER BY r.url COLLATE "C"
+ON CONFLICT (job_id, url) DO NOTHING;
+
+-- name: settle_entry
+-- Locked in the order of the URLs, so that two workers cannot wait for each other.
+WITH locked AS MATERIALIZED (
+    SELECT f.id, f.url FROM frontier f
+     WHERE f.job_id = ANY (:job::uuid[]) AND f.url = ANY (:url::text[])
+     ORDER BY f.url COLLATE "C"
+       FOR UPDATE
+)
+UPDATE frontier f
+   SET worker_id = NULL, outcome = r.outcome, reason = r.reason, http_status = r.status, visited_at = now(),
+       batch = r.batch, document_id = r.document, by_settings = r.by_settings, redirect_to = r.redirect_to,
+       renews = r.renews, etag = r.etag, last_modified = r.last_modified, raw_hash = r.raw_hash,
+       signature = r.signature, links = r.links
+  FROM locked
+  JOIN unnest(:url::text[], :outcome::text[], :reason::text[], :status::bigint[], :batch::bigint[], :document::uuid[],
+              :by_settings::boolean[], :redirect_to::text[], :renews::boolean[], :etag::text[], :last_modified::text[],
+              :raw_hash::text[], :signature::text[], :links::bytea[])
+       AS r (url, outcome, reason, status, batch, document, by_settings, redirect_to, renews, etag, last_modified,
+             raw_hash, signature, links)
+    ON r.url = locked.url
+ WHERE f.id = locked.id;
+
 -- name: lease_entries
 -- Takes entries that are due, in the order they were found. :known: only documents, where they are or moved to.
 -- As an array, the entries are looked for once. With IN the planner may look for them again for every row, and each

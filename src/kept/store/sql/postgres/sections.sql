@@ -1,8 +1,12 @@
 -- name: insert_section
 INSERT INTO sections (id, content_id, parent_section_id, position, level, heading, headings, anchor, text, words)
-VALUES (:id, :content, :parent, :position, :level, :heading, :headings, :anchor, :text,
-        setweight(to_tsvector('english', :title), 'A') || setweight(to_tsvector('english', :headings), 'B')
-        || setweight(to_tsvector('english', :text), 'D'))
+SELECT r.id, r.content, r.parent, r.position, r.level, r.heading, r.headings, r.anchor, r.text,
+       setweight(to_tsvector('english', r.title), 'A') || setweight(to_tsvector('english', r.headings), 'B')
+       || setweight(to_tsvector('english', r.text), 'D')
+  FROM unnest(:id::bigint[], :content::bigint[], :parent::bigint[], :position::bigint[], :level::bigint[],
+              :heading::text[], :headings::text[], :anchor::text[], :text::text[], :title::text[])
+       AS r (id, content, parent, position, level, heading, headings, anchor, text, title)
+ ORDER BY r.id
 ON CONFLICT (id) DO NOTHING;
 
 -- name: index_sections
