@@ -55,7 +55,7 @@ def _verbatim(page: Page) -> tuple[str, str]:
     found = ""
     depth, page.behind = 1, ""
     closes: list[bool] = []
-    for tag, attributes, text in page.tokens:
+    for tag, attributes, text in page.following:
         if tag[:1] == "/":
             depth -= 1
             if not depth:

@@ -43,7 +43,7 @@ def open_math(page: Page, mark: str) -> Closer:
 
 
 def _open(page: Page, kind: str, target: str = "") -> Closer:
-    if page.code or any(span[0] == kind for span in page.spans):
+    if page.code or (page.spans and any(span[0] == kind for span in page.spans)):
         return None
     page.spans.append((kind, len(page.words), target))
     return lambda: _end(page, kind)
@@ -96,8 +96,29 @@ def sup(page: Page, name: str, attributes: str) -> Closer:
 
 
 def a(page: Page, name: str, attributes: str) -> Closer:
-    if not attributes:
-        return None
+    target = _target(page, attributes) if attributes else None
+    return target if not isinstance(target, str) else _open(page, "a", target)
+
+
+def whole_a(page: Page, attributes: str, text: str) -> None:
+    target = _target(page, attributes) if attributes else None
+    if target is leave_out:
+        return
+    core = text.strip()
+    if not isinstance(target, str) or not core or page.heading is not None or page.spans or "&" in core:
+        close = _open(page, "a", target) if isinstance(target, str) else None
+        if text:
+            page.say(text)
+        if close is not None:
+            close()
+        return
+    before = " " if text[0].isspace() else ""
+    behind = " " if text[-1].isspace() else ""
+    page.words.append(f"{before}[{' '.join(written(core).split())}]({link_target(target)}){behind}")
+
+
+def _target(page: Page, attributes: str) -> str | Closer:
+    """Where a link leads; or what is to be done at its end, where it is none that is written."""
     href = attribute(attributes, "href")
     role = page.role(attributes)
     if role is Role.PERMALINK and href:
@@ -110,7 +131,17 @@ def a(page: Page, name: str, attributes: str) -> Closer:
         page.note(attribute(attributes, "name"))
     if not href or page.code or href.startswith(("javascript:", "data:")):
         return None
-    return _open(page, "a", href)
+    return href
+
+
+def whole_span(page: Page, attributes: str, text: str) -> None:
+    close = other(page, "span", attributes) if attributes else None
+    if close is leave_out:
+        return
+    if text:
+        page.say(text)
+    if close is not None:
+        close()
 
 
 def code(page: Page, name: str, attributes: str) -> Closer:
@@ -126,17 +157,39 @@ def code(page: Page, name: str, attributes: str) -> Closer:
 def _end_code(page: Page, start: int) -> None:
     page.code -= 1
     text = "".join(page.words[start:]).replace(BREAK, " ")
-    if not text.strip():
-        page.words[start:] = [" "] if text else []
-        return
-    before = page.words[start - 1] if start else ""
+    del page.words[start:]
+    _put_code(page, text)
+
+
+def whole_code(page: Page, attributes: str, text: str) -> None:
+    if attributes:
+        page.role(attributes)
+    if page.code or page.heading is not None or "\u200b" in text:
+        page.code += 1
+        start = len(page.words)
+        if text:
+            page.say(text)
+        if page.code > 1:
+            page.code -= 1
+        else:
+            _end_code(page, start)
+    else:
+        _put_code(page, unescaped(text))
+
+
+def _put_code(page: Page, text: str) -> None:
     core = " ".join(text.split())
+    if not core:
+        if text:
+            page.words.append(" ")
+        return
+    before = page.words[-1] if page.words else ""
     if before[-1:] == "`" and before[-2:] != "``" and "`" not in core:  # two spans that touch are one
-        page.words[start - 1 :] = [f"{before[:-1]}{core}`"]
+        page.words[-1] = f"{before[:-1]}{core}`"
         return
     lead = " " if text[0].isspace() else ""
     behind = " " if text[-1].isspace() else ""
-    page.words[start:] = [f"{lead}{code_span(core)}{behind}"]
+    page.words.append(f"{lead}{code_span(core)}{behind}")
 
 
 def br(page: Page, name: str, attributes: str) -> Closer:
@@ -175,7 +228,7 @@ def math(page: Page, name: str, attributes: str) -> Closer:
     """MathML: as it was written, where the page still says that; else the words in it."""
     said, annotation, inside = [page.behind], [""], False
     depth, page.behind = 1, ""
-    for tag, _, text in page.tokens:
+    for tag, _, text in page.following:
         if tag[:1] == "/":
             depth -= 1
             inside = False

@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 from kept.extract.html_rules import DROPPED_IDS, IDS_OF_NOTHING, NAVIGATION, Role, role_of
@@ -20,7 +21,9 @@ from kept.extract.html_words import paragraph_start, unescaped, written
 DEEPEST = 30
 """Lists in lists, and tables in tables; what is deeper is written without them, as no person would follow it."""
 
-Token: TypeAlias = tuple[str, str, str]  # tag name (or /name), attributes, the words behind it
+# A whole element with nothing but words in it (name, attributes, words), or a tag (name or /name, attributes); and the
+# words behind it.
+Token: TypeAlias = tuple[str, str, str, str, str, str]
 Closer: TypeAlias = Callable[[], None] | None  # what is to be done at the end of an element
 
 
@@ -29,6 +32,7 @@ VOID = frozenset({
     "link", "meta", "param", "source", "track", "wbr",
 })  # fmt: skip
 BREAK = "\0"  # a line break inside a paragraph: no page that gets here has a NUL in it
+_ID = re.compile(r' id="[^"]*"')
 _TAB_ROLES = (('role="tabpanel"', Role.PANEL), ('role="tablist"', Role.TABS))
 
 
@@ -102,6 +106,17 @@ def attribute(attributes: str, name: str) -> str | None:
     return unescaped(attributes[start : attributes.find('"', start)])
 
 
+@lru_cache(10_000)
+def _role(attributes: str) -> Role | None:
+    """What attributes say; pages repeat themselves in them."""
+    role = role_of(attribute(attributes, "class") or "")
+    if role is Role.DROP or any(said in attributes for said in NAVIGATION):
+        return Role.DROP
+    if ' role="tab' in attributes:
+        return next((tab for said, tab in _TAB_ROLES if said in attributes), role)
+    return Role.DROP if ' hidden=""' in attributes else role
+
+
 def _is_tight(item: Frame) -> bool:
     """Whether an item of a list stands right below what is before it, without a blank line."""
     around = item.list
@@ -135,6 +150,9 @@ class Page:
         self.labels: deque[str] = deque()  # of the panels to come, and of the code blocks to come
         self.code_labels: deque[str] = deque()
         self.tokens: Iterator[Token] = iter(())
+        self.following = (
+            self._following()
+        )  # the tags to come (name or /name, attributes), each with the words behind it
         self.behind = ""  # the words behind the tag at hand
 
     def say(self, text: str) -> None:
@@ -221,10 +239,18 @@ class Page:
         if self.words:
             self.words.append(" ")
 
+    def _following(self) -> Iterator[tuple[str, str, str]]:
+        for whole, its, inside, name, attributes, text in self.tokens:
+            if whole:
+                yield whole, its, inside
+                yield f"/{whole}", "", text
+            else:
+                yield name, attributes, text
+
     def skip(self) -> str:
         """Goes to the end of the element that was just opened; the words behind it."""
         depth = 1
-        for name, _, text in self.tokens:
+        for name, _, text in self.following:
             if name[:1] == "/":
                 depth -= 1
                 if not depth:
@@ -238,22 +264,14 @@ class Page:
 
         The id of a heading, or of its section, is made of its words: one called "Footer" is no footer.
         """
-        role = None
-        start = attributes.find(' class="')
-        if start >= 0:
-            role = role_of(attributes[start + 8 : attributes.find('"', start + 8)])
-            if role is Role.DROP:
-                return role
-        if ' id="' in attributes:
-            self.note(attribute(attributes, "id"))
-            if by_id and self.id in DROPPED_IDS:
-                self.id = None
-                return Role.DROP
-        if ' role="' in attributes and any(said in attributes for said in NAVIGATION):
-            return Role.DROP
-        if ' role="tab' in attributes:
-            return next((tab for said, tab in _TAB_ROLES if said in attributes), role)
-        if ' hidden=""' in attributes:
+        if ' id="' not in attributes:
+            return _role(attributes)
+        role = _role(_ID.sub("", attributes))
+        if role is Role.DROP:
+            return role
+        self.note(attribute(attributes, "id"))
+        if by_id and self.id in DROPPED_IDS:
+            self.id = None
             return Role.DROP
         return role
 

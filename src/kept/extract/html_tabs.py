@@ -13,7 +13,7 @@ def labels(page: Page, name: str, attributes: str) -> Closer:
     labels.clear()
     said = [page.behind]
     depth, page.behind = 1, ""
-    for tag, _, text in page.tokens:
+    for tag, _, text in page.following:
         if tag[:1] == "/":
             depth -= 1
             if tag in ("/label", "/li", "/button", "/a") and (label := " ".join("".join(said).split())):

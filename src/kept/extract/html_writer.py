@@ -22,7 +22,10 @@ __all__ = ["Part", "Writer"]
 
 Opener: TypeAlias = Callable[[Page, str, str], Closer]
 
-_TOKENS = re.compile(r'<(?:(/?[a-zA-Z][^\s/>]*+)([^>"]*+(?:"[^"]*+"[^>"]*+)*+)|!--(?s:.*?)--)>([^<]*+)')
+_ATTRIBUTES = r'([^>"]*+(?:"[^"]*+"[^>"]*+)*+)'
+_TOKENS = re.compile(
+    rf"<(?:(code|a|span|tt|kbd|samp)\b{_ATTRIBUTES}>([^<]*+)</\1|(/?[a-zA-Z][^\s/>]*+){_ATTRIBUTES}|!--(?s:.*?)--)>([^<]*+)"
+)
 
 
 class Writer(Page):
@@ -32,9 +35,11 @@ class Writer(Page):
         """The parts of the page in its order. The first has no heading, and often no words."""
         tokens = self.tokens = iter(_TOKENS.findall(html))
         waiting: list[Closer] = []
-        openers, words = _OPENERS, self.words
-        for name, attributes, text in tokens:
-            if name[:1] == "/":
+        openers, whole_ones, words = _OPENERS, _WHOLE, self.words
+        for whole, its, inside, name, attributes, text in tokens:
+            if whole:
+                whole_ones[whole](self, its, inside)
+            elif name[:1] == "/":
                 close = waiting.pop() if waiting else None
                 if close is not None:
                     close()
@@ -141,6 +146,12 @@ _ROLES: dict[Role, Opener] = {
     Role.GROUP: html_tabs.group,
     Role.MEMBER: _plain_block,
     Role.ABOUT: _plain_block,
+}
+
+_WHOLE: dict[str, Callable[[Page, str, str], None]] = {
+    **dict.fromkeys(("code", "tt", "kbd", "samp"), html_inline.whole_code),
+    "a": html_inline.whole_a,
+    "span": html_inline.whole_span,
 }
 
 _OPENERS: dict[str, Opener] = {
