@@ -50,6 +50,7 @@ requirements:
 	$(compile) pyproject.toml requirements/run.in -o requirements/run.txt
 	$(compile) pyproject.toml requirements/test.in -o requirements/test.txt
 	$(compile) pyproject.toml requirements/lint.in -o requirements/lint.txt
+	$(compile) requirements/bench.in -o requirements/bench.txt
 
 clean:
 	rm -rf .venv .kept .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

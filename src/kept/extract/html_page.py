@@ -150,9 +150,7 @@ class Page:
         self.labels: deque[str] = deque()  # of the panels to come, and of the code blocks to come
         self.code_labels: deque[str] = deque()
         self.tokens: Iterator[Token] = iter(())
-        self.following = (
-            self._following()
-        )  # the tags to come (name or /name, attributes), each with the words behind it
+        self.following = self._following()  # each tag to come, with the words behind it
         self.behind = ""  # the words behind the tag at hand
 
     def say(self, text: str) -> None:

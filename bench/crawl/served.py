@@ -1,0 +1,54 @@
+"""A manual on loopback, served by nginx as it comes."""
+
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# Debian: postgresql-doc-15, openjdk-17-doc
+MANUALS = {
+    "postgres": Path("/usr/share/doc/postgresql-doc-15/html"),
+    "javadoc": Path("/usr/share/doc/openjdk-17-jre-headless/api"),
+}
+
+CONFIGURATION = """
+daemon off; worker_processes 1; pid {own}/nginx.pid; error_log {own}/error.log;
+events {{ worker_connections 1024; }}
+http {{
+    types {{ text/html html; text/css css; application/javascript js; image/png png; image/svg+xml svg; }}
+    access_log off; sendfile on; keepalive_requests 1000000;
+    client_body_temp_path {own}/body; proxy_temp_path {own}/proxy; fastcgi_temp_path {own}/fastcgi;
+    uwsgi_temp_path {own}/uwsgi; scgi_temp_path {own}/scgi;
+    server {{ listen 127.0.0.1:{port}; root "{folder}"; }}
+}}
+"""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The URL of the folder, as long as it is open."""
+    with tempfile.TemporaryDirectory(prefix="nginx") as own, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        configuration = Path(own) / "nginx.conf"
+        configuration.write_text(CONFIGURATION.format(own=own, port=port, folder=folder))
+        Path(own).chmod(0o755)
+        with subprocess.Popen(["nginx", "-e", f"{own}/error.log", "-c", configuration]) as nginx:
+            try:
+                _wait_for(port, nginx)
+                yield f"http://127.0.0.1:{port}/index.html"
+            finally:
+                nginx.terminate()
+
+
+def _wait_for(port: int, nginx: "subprocess.Popen[bytes]") -> None:
+    while nginx.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise RuntimeError("nginx did not start")
