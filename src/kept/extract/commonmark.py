@@ -107,7 +107,8 @@ def _skimmed(text: str) -> Outline:
             found.headings.append(Heading(begin, 1 if match["line"][0] == "=" else 2, words))
         else:
             label = normalizeReference(match["label"])
-            found.definitions.setdefault(label, match["target"].strip("<>"))
+            if label[:1] != "^":  # that is a footnote
+                found.definitions.setdefault(label, match["target"].strip("<>"))
     if not fence:
         _keep_prose(text, prose_from, len(text), found)
     return found
@@ -128,7 +129,8 @@ def _parsed(text: str) -> Outline:
     if text:
         state = _State(text, _parser(), {_FOUND: found})
         state.md.block.tokenize(state, 0, state.lineMax)
-        found.definitions = {label: made["href"] for label, made in state.env.get("references", {}).items()}
+        defined = state.env.get("references", {}).items()
+        found.definitions = {label: made["href"] for label, made in defined if label[:1] != "^"}  # that is a footnote
     return found
 
 

@@ -66,13 +66,18 @@ class Table:
         return any(_HOLDS_BLOCKS.search(cell) for row in rows for cell in row)
 
     def written(self) -> str:
-        rows = [[cell_text(cell) for cell in row] for row in self.rows if any(row)]
-        if not rows:
-            return ""
-        width = max(map(len, rows))
-        header = rows.pop(0) if self.headed else []
-        lines = [_line(header, width), _line(["---"] * width, width), *(_line(row, width) for row in rows)]
-        return "\n".join(lines)
+        return table_of(self.rows, headed=self.headed)
+
+
+def table_of(rows: list[list[str]], *, headed: bool) -> str:
+    """The table that Markdown makes of cells; '' if nothing is in them. Its first row may be its header."""
+    rows = [[cell_text(cell) for cell in row] for row in rows if any(row)]
+    if not rows:
+        return ""
+    width = max(map(len, rows))
+    header = rows.pop(0) if headed else []
+    lines = [_line(header, width), _line(["---"] * width, width), *(_line(row, width) for row in rows)]
+    return "\n".join(lines)
 
 
 def _line(cells: list[str], width: int) -> str:

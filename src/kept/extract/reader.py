@@ -28,11 +28,18 @@ class Reader(Protocol):
     def extract(self, body: bytes, charset: str | None) -> Extracted | Unreadable: ...
 
 
+_OPEN_XML = "application/vnd.openxmlformats-officedocument"
+
 # By name, because a reader's libraries take longer to import than a search takes, and only the crawl reads.
 _READERS = {
     "application/json": "kept.extract.structured",
+    "application/epub+zip": "kept.extract.epub",
     "application/pdf": "kept.extract.pdf",
+    f"{_OPEN_XML}.presentationml.presentation": "kept.extract.pptx",
+    f"{_OPEN_XML}.spreadsheetml.sheet": "kept.extract.xlsx",
+    f"{_OPEN_XML}.wordprocessingml.document": "kept.extract.docx",
     "application/x-ipynb+json": "kept.extract.notebook",
+    "application/yaml": "kept.extract.yaml_data",
     "text/html": "kept.extract.html",
     "text/markdown": "kept.extract.markdown",
     "text/plain": "kept.extract.text",
@@ -41,6 +48,13 @@ _READERS = {
 _SYNONYMS = {
     "application/vnd.oai.openapi+json": "application/json",
     "application/openapi+json": "application/json",
+    "application/vnd.aai.asyncapi+json": "application/json",
+    **dict.fromkeys(("text/yaml", "text/x-yaml", "text/vnd.yaml", "application/x-yaml"), "application/yaml"),
+    **dict.fromkeys(("application/vnd.oai.openapi", "application/vnd.oai.openapi+yaml"), "application/yaml"),
+    **dict.fromkeys(("application/openapi+yaml", "application/vnd.aai.asyncapi+yaml"), "application/yaml"),
+    "application/vnd.ms-powerpoint.presentation.macroenabled.12": f"{_OPEN_XML}.presentationml.presentation",
+    "application/vnd.ms-excel.sheet.macroenabled.12": f"{_OPEN_XML}.spreadsheetml.sheet",
+    "application/vnd.ms-word.document.macroenabled.12": f"{_OPEN_XML}.wordprocessingml.document",
     "application/x-pdf": "application/pdf",
     "application/xhtml+xml": "text/html",
     "text/x-markdown": "text/markdown",
@@ -60,13 +74,19 @@ _SAYS_NOTHING = frozenset({
 _ENDINGS = {
     "ipynb": "application/x-ipynb+json",
     "pdf": "application/pdf",
+    "epub": "application/epub+zip",
+    **dict.fromkeys(("docx", "docm"), f"{_OPEN_XML}.wordprocessingml.document"),
+    **dict.fromkeys(("pptx", "pptm"), f"{_OPEN_XML}.presentationml.presentation"),
+    **dict.fromkeys(("xlsx", "xlsm"), f"{_OPEN_XML}.spreadsheetml.sheet"),
     **dict.fromkeys(("html", "htm", "xhtml"), "text/html"),
     **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mkdn", "mdx", "qmd", "rmd"), "text/markdown"),
     **dict.fromkeys(("txt", "text", "rst", "rest", "adoc", "asciidoc", "org", "textile", "pod"), "text/plain"),
 }
 _NAMES = {
-    # Of all the JSON that lies about, only this is documentation.
-    **dict.fromkeys(("openapi.json", "swagger.json"), "application/json"),
+    # Of all the JSON and YAML that lies about, only this is documentation.
+    **dict.fromkeys(("openapi.json", "swagger.json", "asyncapi.json"), "application/json"),
+    **dict.fromkeys(("openapi.yaml", "openapi.yml", "swagger.yaml", "swagger.yml"), "application/yaml"),
+    **dict.fromkeys(("asyncapi.yaml", "asyncapi.yml"), "application/yaml"),
     **dict.fromkeys(("llms.txt", "llms-full.txt"), "text/markdown"),
     **dict.fromkeys(
         ("readme", "changelog", "changes", "news", "history", "contributing", "install", "upgrading", "faq", "manual"),
