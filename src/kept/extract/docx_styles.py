@@ -17,6 +17,7 @@ _VAL = f"{_W}val"
 _HEADING = re.compile(r"heading ([1-9])$")
 _CONTENTS = re.compile(r"(?:toc \d|toc heading|table of (?:figures|contents).*)$")
 _CODE = re.compile(r"\b(?:(?:source ?)?code|preformatted|verbatim|listing|macro)\b")
+_INDENTED = re.compile(r"list (?:bullet|number) ([2-5])$")  # lists of their own that look like lists in lists
 _DEEPEST = 20  # styles based on styles; they may be based on each other
 _OFF = ("0", "false", "off", "none")
 
@@ -43,7 +44,7 @@ class Style(NamedTuple):
 
     level: int = 0  # of a heading
     list: str = ""  # which numbering
-    depth: int = 0
+    depth: int = 0  # in it, and on the page
     is_code: bool = False
     is_quote: bool = False
     is_contents: bool = False
@@ -108,7 +109,8 @@ class Styles:
                 level = int(heading[1]) if heading else 1 if called == "title" else _level(outline)
             numbering = style.find("pPr/numPr")
             if not number and numbering is not None:
-                number, depth = value(numbering, "numId"), _depth(numbering, 0)
+                indented = _INDENTED.match(called)
+                number, depth = value(numbering, "numId"), _depth(numbering, int(indented[1]) - 1 if indented else 0)
             code = code or _is_code(style)
             quote = quote or called.endswith("quote")
             contents = contents or _CONTENTS.match(called) is not None
@@ -167,7 +169,7 @@ class Numbering:
 
     def mark(self, name: str, depth: int) -> str:
         """The mark of the next item of a list at this depth."""
-        kind, first = self._levels.get((name, depth), ("bullet", 1))
+        kind, first = self._levels.get((name, depth)) or self._levels.get((name, 0), ("bullet", 1))
         group = self._same.get(name, name)
         for deeper in range(depth + 1, 9):
             self._counted.pop((group, deeper), None)

@@ -119,8 +119,8 @@ class Package:
                     open_ += _local(element.tag) in tags
                     continue
                 above.pop()
-                if _local(element.tag) in tags:
-                    open_ -= 1
+                open_ -= _local(element.tag) in tags
+                if not open_ and _local(element.tag) in tags:
                     for one in element.iter():
                         one.tag = _local(one.tag)
                     yield element

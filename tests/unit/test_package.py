@@ -1,0 +1,107 @@
+"""Office files and e-books that somebody made to do harm, or that broke on their way."""
+
+import asyncio
+import struct
+from functools import cache
+
+from kept.extract import docx
+from kept.extract.pool import ReaderPool
+from kept.extract.reader import content_type_of
+from kept.extract.sections import Extracted, Unreadable
+from tests import packages
+from tests.packages import package, relations, shape, xml, zipped
+
+DEEP = 200_000
+WORD = "word/document.xml"
+GOOD = packages.docx("<w:p><w:r><w:t>good words</w:t></w:r></w:p>")
+BLANKS = " " * 20_000_000
+ENTITIES = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+LAUGHS = f'<!DOCTYPE d [<!ENTITY e0 "ha">{ENTITIES}]><d>&e11;</d>'
+OUTSIDE = '<!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]><d>&x;</d>'
+
+
+def nested(*tags: str, deep: int = DEEP) -> str:
+    """Elements in elements, each a little different, so that they do not shrink as bombs do."""
+    opening = "".join("".join(f"<{tag} n='{n * 7919 % 1_000_003}'>" for tag in tags) for n in range(deep))
+    return opening + "".join(f"</{tag}>" for tag in reversed(tags)) * deep
+
+
+def patched(body: bytes, signature: bytes, offset: int, new: bytes, name: bytes = WORD.encode()) -> bytes:
+    """The zip with some bytes of one part's header replaced."""
+    at = body.index(signature)
+    size = 46 if signature == b"PK\x01\x02" else 30
+    while body[at + size : at + size + len(name)] != name:
+        at = body.index(signature, at + 4)
+    return body[: at + offset] + new + body[at + offset + len(new) :]
+
+
+def bitten(body: bytes) -> bytes:
+    """One bit of the words themselves is another."""
+    at = body.index(WORD.encode()) + len(WORD) + 40
+    return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
+
+
+@cache
+def hostile() -> dict[str, tuple[str, bytes, str]]:
+    """By what is wrong with it: a kind of file, its bytes, and a part of the reason for which it is not read."""
+    return {
+        "a bomb": ("docx", packages.docx(BLANKS), "a bomb, perhaps"),
+        "a part too large": ("docx", packages.docx(BLANKS + BLANKS), "a part of more than 24 MB"),
+        "many small bombs": ("pptx", packages.pptx(*[shape("x") + " " * 1_000_000] * 80), "of more than 64 MB, unpacked"),
+        "a lie about its size": ("docx", patched(GOOD, b"PK\x01\x02", 24, struct.pack("<I", 100)), "does not open"),
+        "a huge claim": ("docx", patched(GOOD, b"PK\x01\x02", 24, struct.pack("<I", 2**32 - 2)), "a part of more than"),
+        "an entity bomb": ("docx", package(WORD, {WORD: LAUGHS}), "a document type"),
+        "an entity bomb in two bytes": ("docx", package(WORD, {WORD: LAUGHS.encode("utf-16")}), "a document type"),
+        "an entity from outside": ("docx", package(WORD, {WORD: OUTSIDE}), "a document type"),
+        "an entity bomb in a sheet": ("xlsx", package("xl/w.xml", {
+            "xl/w.xml": xml("workbook", '<sheets><sheet name="s" r:id="s"/></sheets>'),
+            "xl/_rels/w.xml.rels": relations(("s", "worksheet", "s.xml")),
+            "xl/s.xml": LAUGHS,
+        }), "a document type"),
+        "a zip in a zip": ("docx", package(WORD, {WORD: GOOD}), "does not parse"),
+        "no parts at all": ("docx", zipped({}), "no document in it"),
+        "a missing part": ("docx", package(WORD, {}), "no document in it"),
+        "a way out": ("docx", package("../../../../etc/passwd", {"../../etc/passwd": "<d/>"}), ""),
+        "cut in half": ("docx", GOOD[: len(GOOD) // 2], "does not open"),
+        "no zip": ("docx", b"words", "does not open"),
+        "a wrong checksum": ("docx", patched(GOOD, b"PK\x01\x02", 16, b"\1\2\3\4"), "does not open"),
+        "a bit that flipped": ("docx", bitten(GOOD), "does not open"),
+        "a password": ("docx", patched(GOOD, b"PK\x01\x02", 8, b"\1\0"), "that is encrypted"),
+        "an odd packer": ("docx", patched(GOOD, b"PK\x01\x02", 10, b"\x0c\0"), "packed in a way"),
+        "the old format": ("docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5_000), "encrypted, or was written"),
+        "deep forms": ("docx", packages.docx(nested("w:sdt")), "nested too deep"),
+        "deep runs": ("docx", packages.docx(f"<w:p>{nested('w:smartTag')}</w:p>"), "nested too deep"),
+        "deep tables": ("docx", packages.docx(nested("w:tbl", "w:tr", "w:tc", deep=DEEP // 3)), "too deep"),
+        "deep groups": ("pptx", packages.pptx(nested("p:grpSp")), "nested too deep"),
+        "deep rows": ("xlsx", packages.xlsx({"s": nested("row")}), "nothing in it"),
+        "deep words": ("epub", packages.epub({"a.xhtml": "<div>" * DEEP}), "without words"),
+        "not an archive of this kind": ("epub", GOOD, "no list of its contents"),
+        "a book inside itself": ("epub", packages.epub({"../../a.xhtml": ""}), "without words"),
+    }  # fmt: skip
+
+
+def test_every_hostile_package_ends_with_a_reason_within_the_limits_of_a_reader() -> None:
+    async def answers() -> dict[str, object]:
+        pool = ReaderPool(1)
+        try:
+            cases = {**hostile(), "a good one": ("docx", GOOD, "")}
+            return {
+                name: await pool.read(body, content_type_of(f"a.{kind}") or "", f"https://example.org/a.{kind}")
+                for name, (kind, body, _) in cases.items()
+            }
+        finally:
+            await pool.close()
+
+    found = asyncio.run(answers())
+    assert not isinstance(found.pop("a good one"), Unreadable)
+    for name, (_, _, reason) in hostile().items():
+        answer = found[name]
+        assert isinstance(answer, Unreadable), name
+        assert not answer.reason.startswith(("its reader", "reading it")), (name, answer)  # it was not even ended
+        assert reason in answer.reason, (name, answer)
+        assert "passwd" not in answer.reason
+
+
+def test_names_of_parts_may_be_spelled_in_any_case() -> None:
+    found = docx.extract(package("Word/Document.XML", {WORD: xml("w:document", "<w:body/>")}), None)
+    assert isinstance(found, Extracted)
