@@ -1,10 +1,15 @@
 """Office files and e-books that somebody made to do harm, or that broke on their way."""
 
 import asyncio
+import io
 import struct
+import zipfile
 from functools import cache
 
-from kept.extract import docx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kept.extract import docx, epub, pptx, xlsx
 from kept.extract.pool import ReaderPool
 from kept.extract.reader import content_type_of
 from kept.extract.sections import Extracted, Unreadable
@@ -41,6 +46,21 @@ def bitten(body: bytes) -> bytes:
     return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
 
 
+def _parts(body: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+PARTS = _parts(packages.docx(
+    '<w:p><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr><w:hyperlink r:id="l"><w:r><w:t>x</w:t></w:r>'
+    '</w:hyperlink></w:p><w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val="2"/></w:tcPr></w:tc></w:tr></w:tbl>',
+    ("l", "hyperlink", "https://example.org/"),
+    numbering=xml("w:numbering", '<w:abstractNum w:abstractNumId="0"><w:lvl w:ilvl="0"><w:start w:val="3"/></w:lvl>'
+                                 '</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>'),
+))  # fmt: skip
+NONSENSE = ["", "<", '"', "&x;", "<a>", "999999999999999999999", "-1", "../", "\0", "UTF-7", "<!DOCTYPE a>", "é"]
+
+
 @cache
 def hostile() -> dict[str, tuple[str, bytes, str]]:
     """By what is wrong with it: a kind of file, its bytes, and a part of the reason for which it is not read."""
@@ -69,10 +89,10 @@ def hostile() -> dict[str, tuple[str, bytes, str]]:
         "a password": ("docx", patched(GOOD, b"PK\x01\x02", 8, b"\1\0"), "that is encrypted"),
         "an odd packer": ("docx", patched(GOOD, b"PK\x01\x02", 10, b"\x0c\0"), "packed in a way"),
         "the old format": ("docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5_000), "encrypted, or was written"),
-        "deep forms": ("docx", packages.docx(nested("w:sdt")), "nested too deep"),
+        "deep forms": ("docx", packages.docx(nested("w:sdt", deep=DEEP // 4)), "nested too deep"),
         "deep runs": ("docx", packages.docx(f"<w:p>{nested('w:smartTag')}</w:p>"), "nested too deep"),
-        "deep tables": ("docx", packages.docx(nested("w:tbl", "w:tr", "w:tc", deep=DEEP // 3)), "too deep"),
-        "deep groups": ("pptx", packages.pptx(nested("p:grpSp")), "nested too deep"),
+        "deep tables": ("docx", packages.docx(nested("w:tbl", "w:tr", "w:tc", deep=DEEP // 4)), "too deep"),
+        "deep groups": ("pptx", packages.pptx(nested("p:grpSp", deep=DEEP // 4)), "nested too deep"),
         "deep rows": ("xlsx", packages.xlsx({"s": nested("row")}), "nothing in it"),
         "deep words": ("epub", packages.epub({"a.xhtml": "<div>" * DEEP}), "without words"),
         "not an archive of this kind": ("epub", GOOD, "no list of its contents"),
@@ -105,3 +125,20 @@ def test_every_hostile_package_ends_with_a_reason_within_the_limits_of_a_reader(
 def test_names_of_parts_may_be_spelled_in_any_case() -> None:
     found = docx.extract(package("Word/Document.XML", {WORD: xml("w:document", "<w:body/>")}), None)
     assert isinstance(found, Extracted)
+
+
+@given(
+    changes=st.dictionaries(st.sampled_from(sorted(PARTS)), st.tuples(st.floats(0, 0.999), st.sampled_from(NONSENSE))),
+    missing=st.sets(st.sampled_from(sorted(PARTS)), max_size=2),
+)
+def test_a_damaged_package_is_read_or_refused_and_nothing_else(
+    changes: dict[str, tuple[float, str]], missing: set[str]
+) -> None:
+    parts = dict(PARTS)
+    for name, (where, nonsense) in changes.items():
+        at = int(where * len(parts[name]))
+        parts[name] = parts[name][:at] + nonsense.encode() + parts[name][at + 3 :]
+    kept: dict[str, str | bytes] = {name: part for name, part in parts.items() if name not in missing}
+    body = zipped(kept)
+    for reader in (docx, pptx, xlsx, epub):
+        assert isinstance(reader.extract(body, None), Extracted | Unreadable)

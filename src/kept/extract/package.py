@@ -201,5 +201,5 @@ def _refuse_doctype(beginning: bytes) -> None:
         parser.Parse(beginning, True)
     except _FirstElement:
         return
-    except expat.ExpatError as error:
+    except (expat.ExpatError, LookupError) as error:  # the latter for a charset that nobody knows
         raise Damaged(f"with XML that does not parse: {error}") from error
