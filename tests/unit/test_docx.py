@@ -190,6 +190,31 @@ def test_the_strict_variant_of_the_format_is_read_too() -> None:
     assert _extract(strict(body)).markdown == _extract(body).markdown == "# Deep\n\n[here](https://example.org/)"
 
 
+def test_fields_that_lead_somewhere_are_links() -> None:
+    def char(kind: str) -> str:
+        return f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>'
+
+    told = '<w:r><w:instrText> HYPERLINK "https://example.org/long" </w:instrText></w:r>'
+    long = p("a ", char("begin"), told, char("separate"), "long", char("end"), " way")
+    short = p(
+        "<w:fldSimple w:instr=' HYPERLINK &quot;https://example.org/short&quot; '>" + r("short") + "</w:fldSimple>"
+    )
+    page = p(char("begin"), "<w:r><w:instrText>PAGE</w:instrText></w:r>", char("separate"), "7", char("end"))
+    found = _extract(docx(long + short + page))
+    assert found.markdown == "a [long](https://example.org/long) way\n\n[short](https://example.org/short)\n\n7"
+
+
+def test_a_letter_typed_in_courier_is_no_code_and_a_list_of_commands_is_a_list() -> None:
+    styles = xml(
+        "w:styles",
+        '<w:style w:type="paragraph" w:default="1" w:styleId="N"><w:name w:val="Normal"/>'
+        '<w:rPr><w:rFonts w:ascii="Courier"/></w:rPr></w:style>',
+    )
+    assert _extract(docx(p("Dear reader,"), styles=styles)).markdown == "Dear reader,"
+    items = p(r("ls", MONO), about='<w:numPr><w:numId w:val="2"/></w:numPr>') * 2
+    assert _extract(docx(items, numbering=NUMBERING)).markdown == "- `ls`\n- `ls`"
+
+
 @pytest.mark.parametrize("target", ["javascript:alert(1)", "file:///etc/passwd"])
 def test_only_links_that_lead_to_the_web_are_links(target: str) -> None:
     found = _extract(docx(LINKED, ("x", "hyperlink", target)))

@@ -56,6 +56,7 @@ class _Document:
         }
         self._asked: list[tuple[int, Element]] = []  # notes of this section, which stand at its end
         self._count = 0
+        self._fields: list[str] = []  # the fields that are open: what they say they are, then where they lead
         self._prose = Prose()
 
     def written(self) -> str:
@@ -86,11 +87,11 @@ class _Document:
         if style.level:
             self._put_notes()
             self._prose.heading(style.level, inline(runs, bold=False))
+        elif style.list and said:
+            self._prose.item(style.depth, self._numbering.mark(style.list, style.depth), inline(runs))
         elif said and (style.is_code or all(run.code for run in said)):
             for line in plain(runs).split(BREAK):
                 self._prose.code(line.rstrip())
-        elif style.list and (mark := self._numbering.mark(style.list, style.depth)):
-            self._prose.item(style.depth, mark, inline(runs))
         elif style.is_quote and said:
             self._prose.block("> " + inline(runs).replace(BREAK, f"{BREAK}> "))
         else:
@@ -140,8 +141,7 @@ class _Document:
                     link = self._relations.get(child.get(f"{RELATION}id", ""))
                     yield from self._runs(child, link.target if link and link.external else href)
                 case "fldSimple":
-                    named = _FIELD_LINK.match(child.get(f"{_W}instr", ""))
-                    yield from self._runs(child, named[1] if named else href)
+                    yield from self._runs(child, _link_of(child.get(f"{_W}instr", "")) or href)
                 case tag if tag not in _NOT_SAID:
                     yield from self._runs(child, href)
 
@@ -151,15 +151,30 @@ class _Document:
             return
         look = self._styles.look(about)
         for child in run:
+            href = next((link for link in reversed(self._fields) if link.startswith(_SCHEMES)), href)
             match child.tag:
                 case "t" | "tab" | "cr" | "noBreakHyphen" | "ptab":
                     yield Run(_WORDS.get(child.tag) or child.text or "", *look, href)
                 case "br":
                     yield Run(BREAK if child.get(f"{_W}type", "textWrapping") == "textWrapping" else " ", *look, href)
+                case "fldChar":
+                    self._field(child.get(f"{_W}fldCharType", ""))
+                case "instrText":
+                    if self._fields:
+                        self._fields[-1] += child.text or ""
                 case "footnoteReference" | "endnoteReference":
                     yield from self._note(child.tag.removesuffix("Reference"), child.get(f"{_W}id", ""))
                 case "drawing" | "pict" | "object" | "AlternateContent":
                     yield from _pictures(child)
+
+    def _field(self, kind: str) -> None:
+        """A field, in the long form: what it is, in one run, and then what it shows, in others."""
+        if kind == "begin":
+            self._fields.append("")
+        elif kind == "separate" and self._fields:
+            self._fields[-1] = _link_of(self._fields[-1])
+        elif kind == "end" and self._fields:
+            self._fields.pop()
 
     def _note(self, kind: str, name: str) -> Iterator[Run]:
         note = self._notes.get((kind, name))
@@ -178,6 +193,14 @@ class _Document:
 
 _SIDE_PARTS = ("styles", "numbering", "footnotes", "endnotes")
 _FIELD_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,2000})"')
+
+
+_SCHEMES = ("http://", "https://")
+
+
+def _link_of(field: str) -> str:
+    found = _FIELD_LINK.match(field)
+    return found[1] if found else ""
 
 
 def _children(element: Element | None) -> Iterator[Element]:

@@ -111,7 +111,7 @@ class Styles:
             if not number and numbering is not None:
                 indented = _INDENTED.match(called)
                 number, depth = value(numbering, "numId"), _depth(numbering, int(indented[1]) - 1 if indented else 0)
-            code = code or _is_code(style)
+            code = code or (_is_code(style) and not _is_default(style))  # a letter may be typed in Courier
             quote = quote or called.endswith("quote")
             contents = contents or _CONTENTS.match(called) is not None
         number = "" if number == "0" else number
