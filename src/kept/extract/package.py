@@ -14,6 +14,7 @@ import posixpath
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element, ParseError, XMLParser, XMLPullParser
@@ -107,11 +108,14 @@ class Package:
         parser: XMLPullParser[Any] = XMLPullParser(("start", "end"))
         above: list[Element] = []
         open_ = 0
-        for number, chunk in enumerate(self._chunks(info)):
-            if number == 0:
+        for number, chunk in enumerate(chain(self._chunks(info), (None,))):
+            if chunk is None:
+                parser.close()  # newer parsers may keep the last elements to themselves until then
+            elif number == 0:
                 _refuse_doctype(chunk)
-                chunk = _STRICT.sub(_TRANSITIONAL, chunk)
-            parser.feed(chunk)
+                parser.feed(_STRICT.sub(_TRANSITIONAL, chunk))
+            else:
+                parser.feed(chunk)
             events: Iterator[Any] = parser.read_events()
             for event, element in events:
                 if event == "start":
@@ -126,7 +130,6 @@ class Package:
                     yield element
                 if above and not open_:
                     above[-1].remove(element)
-        parser.close()
 
     def relations(self, name: str) -> dict[str, Relation]:
         """What a part refers to, by the ids it uses for that. The package itself is the part with no name."""
