@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kept.errors import NoSuchThing, WrongCall
 from kept.model.source import Source, SourceKind, SourceSettings, parse_label
-from kept.model.url import canonical, file_url
+from kept.model.url import anchor_of, canonical, canonical_route, file_url
 from kept.search import search as finding
 from kept.search.query import parse
 from kept.search.search import Hit as Hit  # the doors show it
@@ -403,6 +403,8 @@ async def _document(db: Connection, what: str, generation: int | None = None) ->
         return what.lower(), None
     url, _, fragment = what.partition("#")
     spelled = _spelled(url)
+    if fragment and (route := canonical_route(what)) != spelled and route and await documents.once_at(db, route):
+        spelled, fragment = route, anchor_of(what)
     rows = [*await documents.shown_at(db, spelled), *await documents.once_at(db, spelled)] if spelled else []
     if generation is not None:
         for id in dict.fromkeys(row["document_id"] for row in rows):

@@ -14,9 +14,13 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from kept.extract.html_rules import ITS_OWN, RAW, REGIONS
 from kept.extract.html_writer import Part, Writer
 from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable, tree_of
+from kept.extract.shell import SHORT, is_shell
 from kept.extract.text import decode
 
-READER_VERSION = f"1 selectolax {version('selectolax')}"
+READER_VERSION = f"2 selectolax {version('selectolax')}"
+
+ROUTES = ("#/", "#!/")
+"""How links begin that lead to another page of a site whose scripts make all pages out of one."""
 
 DEEPEST = 10_000
 """Elements within elements. Parsing takes time in proportion to the square of it: at 200,000, minutes."""
@@ -39,13 +43,15 @@ def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:
     hrefs, base, title = _hrefs(page), _base(page), _title(page)
     region = _region(page, text) or root
     parts = Writer().write(_content(region, text))
+    markdown = "\n\n".join([part.text for part in parts if part.text])
     nodes = [SectionData(heading=p.heading, level=p.level, anchor=p.anchor, content=p.text) for p in parts[1:]]
     return Extracted(
         title=_best_title(title, parts),
-        markdown="\n\n".join([part.text for part in parts if part.text]),
+        markdown=markdown,
         tree=tree_of(nodes, before=parts[0].text),
         hrefs=hrefs,
         base=base,
+        is_shell=len(markdown) <= SHORT and is_shell(text),
     )
 
 
@@ -81,7 +87,7 @@ def _hrefs(page: LexborHTMLParser) -> list[str]:
     for link in page.css("a[href], area[href], frame[src], link[rel=next][href], link[rel=prev][href]"):
         attributes = link.attributes
         href = attributes.get("href") or attributes.get("src")
-        if href and href[0] != "#" and "nofollow" not in (attributes.get("rel") or ""):
+        if href and (href[0] != "#" or href.startswith(ROUTES)) and "nofollow" not in (attributes.get("rel") or ""):
             found[href] = None
     return list(found)
 

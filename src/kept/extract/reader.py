@@ -16,7 +16,8 @@ from typing import Protocol, cast
 from urllib.parse import unquote
 
 from kept.extract.sections import DEFAULT_RULES, Extracted, SectionRules, Unreadable, content_of
-from kept.model.document import SECTIONS_PER_CONTENT, Reading
+from kept.extract.shell import FEW_WORDS
+from kept.model.document import RENDERED, SECTIONS_PER_CONTENT, Reading
 from kept.model.url import resolve, resolve_all
 
 __all__ = ["SectionRules", "Unreadable", "content_type_of", "read", "signature"]
@@ -108,7 +109,11 @@ def read(body: bytes, *, content_type: str, url: str, rules: SectionRules = DEFA
     if len(content.sections) > SECTIONS_PER_CONTENT:
         return Unreadable(reason=f"it would take more than {SECTIONS_PER_CONTENT:,} sections")
     base = resolve(found.base, url) or url if found.base else url
-    return Reading(content=content, links=tuple(resolve_all(found.hrefs, base)))
+    rendered = content_type == RENDERED
+    is_shell = found.is_shell and not (rendered and len(found.markdown) > FEW_WORDS)
+    hrefs = found.hrefs if rendered else [href for href in found.hrefs if href[0] != "#"]
+    links = tuple(resolve_all(hrefs, base, routes=rendered))
+    return Reading(content=content, links=links, is_shell=is_shell)
 
 
 def content_type_of(name: str) -> str | None:

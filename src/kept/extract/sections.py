@@ -55,6 +55,7 @@ class Extracted:
     tree: SectionData
     hrefs: list[str] = field(default_factory=list)  # as the page has them, in its order
     base: str | None = None  # what they are relative to, where the page says so itself: its <base>
+    is_shell: bool = False  # nothing to read before its scripts have run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,6 +67,10 @@ class Content:
     sections: tuple[Section, ...]
 
 
+RENDERED = "text/html; charset=utf-8; rendered"
+"""The type of a page as its scripts made it, in a browser of ours. Only there may a fragment be a page ('#/guide')."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What a reader made of the bytes of one page."""

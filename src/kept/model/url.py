@@ -7,6 +7,7 @@ stand for two addresses. What is safe to unify is unified; what a server may tel
     resolve       a link and its page        -> the canonical URL it leads to, or None
     resolve_all   all the links of a page    -> the canonical URLs they lead to, each once, in order
     fragment · with_fragment                    the part after '#', which canonical URLs never have
+    canonical_route · with_anchor               the same for sites whose pages differ in nothing else ('#/guide')
     file_url · file_path                        files on this machine, whatever bytes their names are made of
 
 Parsing is the browsers' (the WHATWG URL Standard, by can_ada); docs/decisions/0001-canonical-urls.md says why, and
@@ -158,8 +159,13 @@ def resolve(href: str, base: str) -> str | None:
     return _follow(href, page) if page else None
 
 
-def resolve_all(hrefs: Iterable[str], base: str) -> list[str]:
-    """Where all the links of a page lead: resolve() of each, without the Nones, each URL once, in the page's order."""
+def resolve_all(hrefs: Iterable[str], base: str, *, routes: bool = False) -> list[str]:
+    """Where all the links of a page lead: resolve() of each, without the Nones, each URL once, in the page's order.
+
+    With `routes`, links to a route lead there instead of to its page.
+    """
+    if routes:
+        return list(dict.fromkeys(with_route(url, href) for href in hrefs if (url := resolve(href, base))))
     page = canonical(base)
     if page is None:
         return []
@@ -246,6 +252,53 @@ def with_fragment(url: str, anchor: str) -> str:
     """The URL of an anchor on a page; fragment() gives the anchor back. Any fragment it had is replaced."""
     page = url.partition("#")[0]
     return f"{page}#{quote(_whole(anchor), safe=_UNQUOTED + '?')}" if anchor else page
+
+
+# ── Routes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Some sites are one page whose scripts show what the fragment names: 'https://e.org/#/guide'. Only who has run the
+# scripts knows that it is such a site, so nothing else in here keeps a fragment. A heading on a route is named the way
+# docsify does, by an 'id' behind it, which never begins with a digit there ('#/guide?id=install').
+_ROUTE = re.compile(r"!?/[^#]*")
+_ANCHOR = re.compile(r"(?:[?&]id=([^0-9&][^&]*))+\Z")
+
+
+def canonical_route(url: str) -> str | None:
+    """canonical(), with the route if the fragment is one."""
+    page = canonical(url)
+    return with_route(page, url) if page else None
+
+
+def with_route(page: str, link: str) -> str:
+    """The canonical URL of the route that a link to this page names; without one, the page's. '#/' is the page."""
+    if "#" not in link or not page.startswith("http"):
+        return page
+    found = _ROUTE.match(re.sub("[\t\n\r]", "", link.strip(_BLANKS).partition("#")[2]))
+    if found is None:
+        return page
+    quoted = quote(_whole(found[0]), safe=_UNQUOTED + "?%")
+    route = _ANCHOR.sub("", _TO_RESPELL.sub(_respell, quoted))
+    url = f"{page}#{route}"
+    return page if route in ("/", "!/") or len(url) > LONGEST else url
+
+
+def with_anchor(url: str, anchor: str) -> str:
+    """The URL of an anchor on a page, or on a route, as a browser would open it."""
+    route = url.partition("#")[2]
+    if not route:
+        return with_fragment(url, anchor)
+    if not anchor or anchor[0].isdigit():
+        return url
+    return f"{url}{'&' if '?' in route else '?'}id={quote(_whole(anchor), safe='')}"
+
+
+def anchor_of(url: str) -> str:
+    """The anchor that with_anchor() gave a URL that may be a route's; '' when it has none."""
+    said = url.strip(_BLANKS).partition("#")[2]
+    if not _ROUTE.match(said):
+        return fragment(url)
+    found = _ANCHOR.search(said)
+    return unquote(found[1]) if found else ""
 
 
 # ── Files ────────────────────────────────────────────────────────────────────────────────────────────────────────────

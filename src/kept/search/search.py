@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
-from kept.model.url import with_fragment
+from kept.model.url import with_anchor
 from kept.search.query import Query
 from kept.store import sections
 from kept.store.database import Connection, Row, when
@@ -95,7 +95,7 @@ def _hit(row: Row, score: float, query: Query) -> Hit:
         generation=row["generation"],
         document=row["document_id"],
         section=row["id"],
-        url=with_fragment(url, anchor) if anchor else url,
+        url=with_anchor(url, anchor) if anchor else url,
         title=row["title"] or name_of(url),
         headings=tuple(row["headings"].split("\n")) if row["headings"] else (),
         anchor=anchor,

@@ -1,0 +1,44 @@
+"""Whether a page says nothing before its scripts have run.
+
+All of these have to be true, so that a short page, or one of links only, is taken at its word:
+
+    next to no words, no heading, hardly a link
+    scripts
+    a place for them to write to, as the frameworks call it; or a word to those who have switched scripts off
+"""
+
+import re
+
+from selectolax.lexbor import LexborHTMLParser
+
+SHORT = 300
+"""Characters of Markdown: only a page with no more than these is looked at."""
+
+FEW_WORDS = 40
+"""Characters of Markdown: when its scripts have run, a page with more than these is one ("Loading …" is none)."""
+
+WORDS = 160  # characters outside of its scripts: a name, "Loading …", a line at the foot
+LINKS = 3
+
+_SCRIPT = re.compile(r"<script\b", re.IGNORECASE)
+_ASKS = re.compile(r"java\s?script", re.IGNORECASE)
+_SILENT = ["script", "style", "noscript", "template", "svg", "iframe"]
+
+_MOUNTS = (
+    "#app, #root, #__next, #__nuxt, #___gatsby, #svelte, #q-app, #react-root, #redoc, #redoc-container, #swagger-ui,"
+    "app-root, [ng-app], redoc, rapi-doc, elements-api"
+)
+
+
+def is_shell(html: str) -> bool:
+    if not _SCRIPT.search(html):
+        return False
+    page = LexborHTMLParser(html)
+    asks = any(_ASKS.search(node.html or "") for node in page.css("noscript"))
+    page.strip_tags(_SILENT, recursive=True)
+    body = page.body
+    if body is None or page.css_first("h1, h2, h3, frame") or len(page.css("a[href]")) > LINKS:
+        return False
+    if len(" ".join(body.text(separator=" ").split())) > WORDS:
+        return False
+    return asks or page.css_first(_MOUNTS) is not None
