@@ -126,6 +126,9 @@ class Site:
             return NotModified(status=304)
         return Fetched(body=page.body, content_type="text/plain", validators=Validators(etag=page.tag), status=200)
 
+    async def render(self, entry: Entry, fetched: Fetched) -> Visit | None:
+        return None
+
 
 async def read_scripted(body: bytes, content_type: str, url: str) -> Reading | Unreadable:
     text, *links = body.decode().split("\n")

@@ -77,7 +77,7 @@ class Runtime:
             self.db,
             place,
             source,
-            _origin(source),
+            _origin(source, browser=self.settings.crawl.browser),
             read=self._pool.read,
             signature=signature(),
             rules=self.rules,
@@ -90,12 +90,12 @@ class Runtime:
         await self.db.close()
 
 
-def _origin(source: Source) -> "Origin":
+def _origin(source: Source, *, browser: str = "") -> "Origin":
     """Where the source lives."""
     if source.kind is SourceKind.WEB:
         from kept.origins.web import web_origin
 
-        return web_origin(source.root, source.settings)
+        return web_origin(source.root, source.settings, browser=browser)
     from kept.extract.reader import content_type_of
     from kept.origins.folder import FolderOrigin
 

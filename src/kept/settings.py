@@ -21,6 +21,7 @@ class CrawlSettings:
     grace_days: float = 7.0
     brake_percent: float = 20.0
     brake_documents: int = 5
+    browser: str = ""  # the Chromium for pages that need one; empty: whichever is installed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ from kept.crawl.sweep import Rules
 from kept.errors import LeaseLost
 from kept.extract.sections import Unreadable
 from kept.model.document import Reading
-from kept.model.frontier import Entry, Fetched, Listed, Outcome, Unlisted
+from kept.model.frontier import Entry, Fetched, Listed, Outcome, Unlisted, Visit
 from kept.model.generation import Tally
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source
@@ -303,13 +303,26 @@ class Walk:
     async def _visit(self, entry: Entry) -> Visited:
         full = self._job.mode is CrawlMode.FULL
         visit = await self._origin.visit(entry, conditional=is_conditional(entry, self._signature, full=full))
-        read, raw_hash, size = None, "", 0
-        if isinstance(visit, Fetched):
-            raw_hash, size = hashlib.sha256(visit.body).hexdigest(), len(visit.body)
-            if needs_reading(entry, raw_hash, self._signature):
-                read = await self._read(visit.body, visit.content_type, visit.came_from or entry.url)
+        read, raw_hash = await self._look(entry, visit)
+        # A page that has been rendered and is still a shell is no longer Fetched, so this ends.
+        while isinstance(visit, Fetched) and isinstance(read, Reading) and read.is_shell:
+            rendered = await self._origin.render(entry, visit)
+            if rendered is None:
+                break
+            visit = rendered
+            read, raw_hash = await self._look(entry, visit)
+        size = len(visit.body) if isinstance(visit, Fetched) else 0
         decision = decide(entry, visit, read, raw_hash=raw_hash, signature=self._signature, now=self._now())
         return Visited(entry=entry, decision=decision, bytes=size)
+
+    async def _look(self, entry: Entry, visit: Visit) -> tuple[Reading | Unreadable | None, str]:
+        """What the reader makes of what came, and the hash of its bytes. Bytes that are held are not read again."""
+        if not isinstance(visit, Fetched):
+            return None, ""
+        raw_hash = hashlib.sha256(visit.body).hexdigest()
+        if not needs_reading(entry, raw_hash, self._signature):
+            return None, raw_hash
+        return await self._read(visit.body, visit.content_type, visit.came_from or entry.url), raw_hash
 
     def _found(self, visited: list[Visited]) -> list[Found]:
         """The URLs that these visits lead on to, each once."""

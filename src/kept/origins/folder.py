@@ -60,6 +60,9 @@ class FolderOrigin:
     async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
         return await asyncio.to_thread(self._read, file_path(entry.url))
 
+    async def render(self, entry: Entry, fetched: Fetched) -> Visit | None:
+        return None
+
     def _walk(self) -> Iterator[Listed | Unlisted]:
         if not os.path.isdir(self._root):
             try:

@@ -7,7 +7,7 @@ whole cannot be read, which fails the crawl and deletes nothing.
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from kept.model.frontier import Entry, Listed, Unlisted, Visit
+from kept.model.frontier import Entry, Fetched, Listed, Unlisted, Visit
 
 
 class Origin(Protocol):
@@ -28,5 +28,8 @@ class Origin(Protocol):
 
     async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
         """What is at this URL now. Conditional: only if it differs from what is held."""
+
+    async def render(self, entry: Entry, fetched: Fetched) -> Visit | None:
+        """What a page without words becomes when its scripts run. None: here it is what it is."""
 
     async def close(self) -> None: ...

@@ -8,6 +8,7 @@ A visit, step by step:
     4. ask        through the gate, "only if it changed" where we hold something
     5. redirects  permanent: the crawl is told; temporary: followed here, from step 1 on at every hop
     6. meaning    a Visit (``visits``)
+    7. render     where its scripts have to run first (``browser``)
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -18,17 +19,19 @@ from time import monotonic
 
 from kept import __version__
 from kept.errors import SourceUnavailable, WrongCall
-from kept.model.document import Validators
+from kept.model.document import RENDERED, Validators
 from kept.model.frontier import Entry, Fetched, Listed, Redirected, Refused, Unlisted, Unreachable, Visit
-from kept.model.source import SourceSettings
+from kept.model.source import Render, SourceSettings
 from kept.model.url import resolve as resolve_link
+from kept.model.url import with_route
 from kept.origins.web import llms, sitemap
+from kept.origins.web.browser import Browser
 from kept.origins.web.egress import Answer, Egress, NoAnswer, OpenSocket, Patience, Secrets, Trouble
 from kept.origins.web.gate import Closed, Pair, Resolve, resolve_by_system, target_of
 from kept.origins.web.pacing import LONGEST_DELAY, SHARED, Host, Pacing, wait_asked
 from kept.origins.web.robots import Robots, Rules, Unknown, agent_of
 from kept.origins.web.scope import BY_SETTINGS, WebScope, folder_of
-from kept.origins.web.visits import PERMANENT, REDIRECTS, is_wanted, visit_of
+from kept.origins.web.visits import PERMANENT, REDIRECTS, is_html, is_wanted, visit_of
 
 HOPS = 10
 READY = 4  # visits a host's turn may wait for: while some are read, others are fetched
@@ -48,6 +51,7 @@ class WebOrigin:
         user_agent: str,
         pacing: Pacing = SHARED,
         known_sitemaps: frozenset[str] = frozenset(),
+        browser: str = "",
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._at_once = max(1, settings.access.concurrency)
@@ -62,6 +66,14 @@ class WebOrigin:
         self._robots = Robots(egress, user_agent)
         self._obey = None if settings.access.ignore_robots else agent_of(user_agent)
         self._known_sitemaps = known_sitemaps
+        self._browser = Browser(
+            egress,
+            program=browser,
+            seconds=settings.access.whole_seconds,
+            most=self._limit,
+            at_once=self._at_once,
+            follows=lambda url: self._scope.refusal(url) is None,
+        )
         self._sites: dict[str, _Site] = {}
         self._crawling = ExitStack()
         self.admits = self._scope.admits  # asked for every link
@@ -78,6 +90,7 @@ class WebOrigin:
     async def close(self) -> None:
         self._crawling.close()
         self._sites.clear()
+        await self._browser.close()
         await self._egress.close()
 
     def why_not(self, url: str) -> str | None:
@@ -105,14 +118,34 @@ class WebOrigin:
             yield one
 
     async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
-        url = entry.url
-        if reason := self._scope.refusal(url):
+        url, _, route = entry.url.partition("#")
+        if reason := self._scope.refusal(entry.url):
             return Refused(reason=reason, by_settings=reason in BY_SETTINGS)
+        if route and self._access.render is Render.NEVER:
+            return Refused(reason="needs a browser, which the source's settings rule out", by_settings=True)
         headers = entry.held.validators.as_headers() if conditional and entry.held else None
         answer = await self._ask(url, headers=headers, seconds=None)
         if isinstance(answer, Answer):
-            return await self._redirected(answer) if answer.status in REDIRECTS else self._meaning(answer)
-        return self._meaning(answer) if isinstance(answer, NoAnswer) else answer
+            visit = await self._redirected(answer) if answer.status in REDIRECTS else self._meaning(answer)
+        else:
+            visit = self._meaning(answer) if isinstance(answer, NoAnswer) else answer
+        return await self._opened(entry, visit) if route or self._access.render is Render.ALWAYS else visit
+
+    async def render(self, entry: Entry, fetched: Fetched) -> Visit | None:
+        if fetched.content_type == RENDERED:
+            return Unreachable(reason="an empty page: its scripts brought nothing", status=fetched.status, retry=False)
+        if self._access.render is Render.NEVER:
+            reason = "an empty page before its scripts have run, which the source's settings rule out"
+            return Unreachable(reason=reason, status=fetched.status, retry=False)
+        return await self._browser.render(entry.url, fetched)
+
+    async def _opened(self, entry: Entry, visit: Visit) -> Visit:
+        """The visit of a page that is nothing without a browser: a route, or any page of a source that says so."""
+        if isinstance(visit, Redirected) and "#" in entry.url:
+            return replace(visit, to=with_route(visit.to, entry.url))
+        if isinstance(visit, Fetched) and is_html(visit.content_type):
+            return await self._browser.render(entry.url, visit)
+        return visit
 
     async def _redirected(self, answer: Answer) -> Visit:
         """Where a redirect ends. Only a permanent one at the page itself is the page's own move."""
@@ -219,12 +252,14 @@ def web_origin(
     contact: str = "",
     pacing: Pacing = SHARED,
     known_sitemaps: frozenset[str] = frozenset(),
+    browser: str = "",
     resolve: Resolve = resolve_by_system,
     open_socket: OpenSocket | None = None,
 ) -> WebOrigin:
     """The origin of a source, with its own way out.
 
     ``look_up`` finds what ``env:NAME`` and ``secret:NAME`` stand for. ``contact`` is where a site's owner can complain.
+    ``browser`` is the Chromium to start where a page needs one; empty: whichever is installed.
     """
     egress = web_egress(root, settings, look_up=look_up, contact=contact, resolve=resolve, open_socket=open_socket)
     return WebOrigin(
@@ -234,6 +269,7 @@ def web_origin(
         user_agent=settings.access.user_agent or user_agent(contact),
         pacing=pacing,
         known_sitemaps=known_sitemaps,
+        browser=browser,
     )
 
 

@@ -91,7 +91,11 @@ class WebScope:
     def _look_at(self, url: str) -> _Look:
         if url in self._exact:
             return _FINE
-        if not url.startswith(self._starts):
+        if "#" in url:
+            page = self._look(url.partition("#")[0])  # a route belongs to where its page belongs
+            if page.reason:
+                return page
+        elif not url.startswith(self._starts):
             return _OUTSIDE
         path = url.partition("?")[0]
         name = path[path.rfind("/") + 1 :]

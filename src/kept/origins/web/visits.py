@@ -67,6 +67,10 @@ def visit_of(answer: Answer | NoAnswer, *, now: Callable[[], datetime], obey: st
     )
 
 
+def is_html(content_type: str) -> bool:
+    return _media_type(content_type) in ("text/html", "application/xhtml+xml")
+
+
 def describe(status: int) -> str:
     try:
         return f"{status} {HTTPStatus(status).phrase}"
