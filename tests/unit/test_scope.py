@@ -49,6 +49,15 @@ def test_by_default_a_source_is_what_lies_below_the_folder_of_its_root() -> None
         assert manual.why_not(url) == OUTSIDE, url
 
 
+def test_a_route_belongs_to_where_its_page_belongs() -> None:
+    for root in ("https://docs.test/manual/", "https://docs.test/manual", "https://docs.test/manual/index.html"):
+        assert scope(root).admits(f"{root}#/guide/install")
+        assert scope(root).why_not("https://docs.test/#/manual/") == OUTSIDE
+        assert scope(root).why_not(f"{root}#/picture.png") == WRONG_TYPE
+    assert scope(exclude=("#/old/*",)).why_not("https://docs.test/manual/#/old/guide") == LEFT_OUT
+    assert scope(include=("#/new/*",)).admits("https://docs.test/manual/#/new/guide")
+
+
 def test_a_host_or_a_list_of_prefixes_widens_it() -> None:
     assert scope(within=("host",)).admits("https://docs.test/elsewhere")
     assert not scope(within=("host",)).admits("https://api.test/")

@@ -19,12 +19,15 @@ from kept.model.url import (
     LONGEST,
     TRACKING,
     TRACKING_PREFIXES,
+    anchor_of,
     canonical,
+    canonical_route,
     file_path,
     file_url,
     fragment,
     resolve,
     resolve_all,
+    with_anchor,
     with_fragment,
 )
 
@@ -611,6 +614,53 @@ def test_any_anchor_comes_back_from_its_fragment(anchor: str) -> None:
     assert fragment(whole) == anchor
     assert canonical(whole) == "https://e.org/a"
     assert can_ada.parse(whole).href == whole
+
+
+# ── routes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("url", "spelled"),
+    [
+        ("https://e.org/#/guide", "https://e.org/#/guide"),
+        ("HTTPS://E.org:443#!/guide", "https://e.org/#!/guide"),
+        ("https://e.org/#/", "https://e.org/"),
+        ("https://e.org/#!/", "https://e.org/"),
+        ("https://e.org/#guide", "https://e.org/"),
+        ("https://e.org/#/guide?id=install", "https://e.org/#/guide"),  # an anchor, as docsify writes it
+        ("https://e.org/#/guide?tab=a&id=install", "https://e.org/#/guide?tab=a"),
+        ("https://e.org/#/item?id=12", "https://e.org/#/item?id=12"),  # no anchor begins with a digit
+        ("https://e.org/#/guide#install", "https://e.org/#/guide"),
+        ("https://e.org/#/%7egrüße nach", "https://e.org/#/~gr%C3%BC%C3%9Fe%20nach"),
+        (" https://e.org/#/a\tb ", "https://e.org/#/ab"),
+        ("file:///srv/index.html#/guide", "file:///srv/index.html"),
+        ("https://e.org/#/" + LONGEST * "x", "https://e.org/"),
+        ("mailto:a@e.org#/guide", None),
+    ],
+)
+def test_a_route_has_one_spelling(url: str, spelled: str | None) -> None:
+    assert canonical_route(url) == spelled
+    assert canonical(url) == (spelled and spelled.partition("#")[0]), "nobody else keeps it"
+
+
+@given(st.text(), st.text().filter(lambda anchor: not anchor[:1].isdigit()))
+def test_the_spelling_of_a_route_is_its_own_spelling_with_any_anchor(text: str, anchor: str) -> None:
+    route = canonical_route(f"https://e.org/#/{text}")
+    assert route is not None
+    assert canonical_route(route) == route
+    assert route.isascii()
+    if "#" in route:
+        assert canonical_route(with_anchor(route, anchor)) == route
+        assert anchor_of(with_anchor(route, anchor)) == anchor
+
+
+def test_the_links_of_a_page_are_routes_only_where_they_may_be() -> None:
+    hrefs = ["#/a", "#/a?id=b", "/#/c", "d#e", "#f", "mailto:g"]
+    page = "https://e.org/#/x"
+    assert resolve_all(hrefs, page) == ["https://e.org/", "https://e.org/d"]
+    assert resolve_all(hrefs, page, routes=True) == [
+        *("https://e.org/#/a", "https://e.org/#/c", "https://e.org/d", "https://e.org/")
+    ]
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -65,6 +65,7 @@ class Browser:
         self._tabs = asyncio.Semaphore(TABS)
         self._starting = asyncio.Lock()
         self._devtools: DevTools | None = None
+        self._missing: NoBrowser | None = None
 
     async def render(self, url: str, fetched: Fetched) -> Visit:
         """What the page becomes. Nothing of the server's validators: they speak of the page before its scripts."""
@@ -97,8 +98,13 @@ class Browser:
         async with self._starting:
             if self._devtools and not self._devtools.is_alive:
                 await self.close()
-            if self._devtools is None:
-                self._devtools = await DevTools.start(find_browser(self._program))
+            if self._missing:
+                raise self._missing
+            try:
+                self._devtools = self._devtools or await DevTools.start(find_browser(self._program))
+            except NoBrowser as error:
+                self._missing = error  # what cannot be started once is not tried for every page
+                raise
             return self._devtools
 
     async def _open(self, devtools: DevTools, url: str, fetched: Fetched) -> Visit:

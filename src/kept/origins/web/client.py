@@ -123,13 +123,15 @@ class WebOrigin:
             return Refused(reason=reason, by_settings=reason in BY_SETTINGS)
         if route and self._access.render is Render.NEVER:
             return Refused(reason="needs a browser, which the source's settings rule out", by_settings=True)
-        headers = entry.held.validators.as_headers() if conditional and entry.held else None
+        always = bool(route) or self._access.render is Render.ALWAYS
+        # What a server says of a page before its scripts have run tells nothing of what they make of it.
+        headers = entry.held.validators.as_headers() if conditional and entry.held and not always else None
         answer = await self._ask(url, headers=headers, seconds=None)
         if isinstance(answer, Answer):
             visit = await self._redirected(answer) if answer.status in REDIRECTS else self._meaning(answer)
         else:
             visit = self._meaning(answer) if isinstance(answer, NoAnswer) else answer
-        return await self._opened(entry, visit) if route or self._access.render is Render.ALWAYS else visit
+        return await self._opened(entry, visit) if always else visit
 
     async def render(self, entry: Entry, fetched: Fetched) -> Visit | None:
         if fetched.content_type == RENDERED:

@@ -118,11 +118,15 @@ class DevTools:
                 await started.call("Browser.getVersion")
         except (TimeoutError, BrowserLost):
             await started.close()
-            raise NoBrowser(f"{program} does not start; is it a Chromium, and complete?") from None
+            raise NoBrowser(f"{program} does not start; does it by hand?") from None
         except BaseException:
             await started.close()
             raise
         return started
+
+    @property
+    def process_id(self) -> int:
+        return self._process.pid
 
     @property
     def is_alive(self) -> bool:
@@ -155,12 +159,17 @@ class DevTools:
             self._events.pop(session, None)
 
     async def close(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # its own session: all of its processes, and only those
+        if self._process.returncode is None:  # otherwise the number may be somebody else's by now
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)  # a session of its own: its processes, and only those
         await self._process.wait()
         self._listening.cancel()
         await asyncio.gather(self._listening, return_exceptions=True)
-        await asyncio.to_thread(self._profile.cleanup)
+        for _ in range(20):  # its last processes may still be writing
+            await asyncio.to_thread(self._profile.cleanup)
+            if not os.path.exists(self._profile.name):
+                break
+            await asyncio.sleep(0.05)
 
     async def _listen(self) -> None:
         assert self._process.stdout is not None, "it was made with a pipe"

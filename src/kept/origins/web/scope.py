@@ -91,11 +91,8 @@ class WebScope:
     def _look_at(self, url: str) -> _Look:
         if url in self._exact:
             return _FINE
-        if "#" in url:
-            page = self._look(url.partition("#")[0])  # a route belongs to where its page belongs
-            if page.reason:
-                return page
-        elif not url.startswith(self._starts):
+        page = url.partition("#")[0]  # a route belongs to where its page belongs
+        if not page.startswith(self._starts) and page not in self._exact:
             return _OUTSIDE
         path = url.partition("?")[0]
         name = path[path.rfind("/") + 1 :]

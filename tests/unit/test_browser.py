@@ -1,0 +1,98 @@
+"""The conversation with a real Chromium, and what becomes of it when the browser is missing or dies."""
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kept.model.frontier import Fetched, Unreachable
+from kept.origins.web.browser import Browser
+from kept.origins.web.devtools import PROGRAMS, BrowserLost, Declined, DevTools, NoBrowser, find_browser
+from kept.origins.web.egress import Egress
+
+PAGE = Fetched(
+    body=b"<div id=app></div><script>app.textContent = 'written by a script'</script>", content_type="text/html"
+)
+
+
+@pytest.fixture
+def chromium() -> str:
+    if not any(map(shutil.which, PROGRAMS)):
+        pytest.skip("there is no Chromium")
+    return find_browser()
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(test)
+
+
+def a_browser(program: str = "") -> Browser:
+    return Browser(Egress(), program=program, seconds=20, most=1_000_000, at_once=4, follows=lambda url: True)
+
+
+def test_calls_are_answered_refused_and_lost_with_the_browser(chromium: str) -> None:
+    async def test() -> None:
+        devtools = await DevTools.start(chromium)
+        try:
+            assert "Chrom" in (await devtools.call("Browser.getVersion"))["product"]
+            with pytest.raises(Declined, match=r"Browser\.nonsense"):
+                await devtools.call("Browser.nonsense")
+            os.kill(devtools.process_id, signal.SIGSTOP)
+            waiting = asyncio.create_task(devtools.call("Target.createTarget", url="about:blank"))
+            os.kill(devtools.process_id, signal.SIGKILL)
+            with pytest.raises(BrowserLost):
+                await waiting
+            with pytest.raises(BrowserLost):
+                await devtools.call("Browser.getVersion")
+            assert not devtools.is_alive
+        finally:
+            await devtools.close()
+
+    run(test())
+
+
+def test_a_browser_that_died_is_started_again_and_nothing_is_left_of_it(
+    chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    async def test() -> None:
+        browser = a_browser()
+        died = await DevTools.start(chromium)
+        os.kill(died.process_id, signal.SIGSTOP)
+        os.kill(died.process_id, signal.SIGKILL)
+        with pytest.raises(BrowserLost):
+            await died.call("Browser.getVersion")
+        browser._devtools = died
+        try:
+            rendered = await browser.render("https://docs.test/", PAGE)
+            assert isinstance(rendered, Fetched)
+            assert b'<div id="app">written by a script</div>' in rendered.body
+            assert not rendered.validators
+        finally:
+            await browser.close()
+
+    run(test())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("program", ["/nowhere/chromium", "/bin/false"])
+def test_a_browser_that_is_not_there_or_does_not_start_is_a_reason(program: str) -> None:
+    async def test() -> None:
+        visit = await a_browser(program).render("https://docs.test/", PAGE)
+        assert isinstance(visit, Unreachable)
+        assert program in visit.reason
+        assert not visit.retry
+
+    run(test())
+
+
+def test_without_any_browser_the_reason_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(NoBrowser, match="install Chromium"):
+        find_browser()
