@@ -19,6 +19,10 @@ PAGE = Fetched(
     body=b"<div id=app></div><script>app.textContent = 'written by a script'</script>", content_type="text/html"
 )
 
+GREEDY = Fetched(
+    body=b"<script>const all = []; while (true) all.push(new Array(5e6).fill(1.5))</script>", content_type="text/html"
+)
+
 
 @pytest.fixture
 def chromium() -> str:
@@ -56,7 +60,7 @@ def test_calls_are_answered_refused_and_lost_with_the_browser(chromium: str) -> 
     run(test())
 
 
-def test_a_browser_that_died_is_started_again_and_nothing_is_left_of_it(
+def test_a_browser_survives_its_pages_and_is_started_again_when_it_died(
     chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -74,6 +78,10 @@ def test_a_browser_that_died_is_started_again_and_nothing_is_left_of_it(
             assert isinstance(rendered, Fetched)
             assert b'<div id="app">written by a script</div>' in rendered.body
             assert not rendered.validators
+            greedy = await browser.render("https://docs.test/", GREEDY)
+            assert isinstance(greedy, Unreachable)
+            assert greedy.reason == "its scripts take more memory than a page may take"
+            assert isinstance(await browser.render("https://docs.test/", PAGE), Fetched), "it costs that page only"
         finally:
             await browser.close()
 

@@ -110,10 +110,16 @@ def read(body: bytes, *, content_type: str, url: str, rules: SectionRules = DEFA
         return Unreadable(reason=f"it would take more than {SECTIONS_PER_CONTENT:,} sections")
     base = resolve(found.base, url) or url if found.base else url
     rendered = content_type == RENDERED
-    is_shell = found.is_shell and not (rendered and len(found.markdown) > FEW_WORDS)
     hrefs = found.hrefs if rendered else [href for href in found.hrefs if href[0] != "#"]
     links = tuple(resolve_all(hrefs, base, routes=rendered))
-    return Reading(content=content, links=links, is_shell=is_shell)
+    return Reading(content=content, links=links, is_shell=_is_shell(found, rendered))
+
+
+def _is_shell(found: Extracted, rendered: bool) -> bool:
+    """Before its scripts have run, a page is one by its looks; after that, if they brought hardly a word."""
+    if not rendered:
+        return found.is_shell
+    return not found.markdown or (found.is_shell and len(found.markdown) <= FEW_WORDS)
 
 
 def content_type_of(name: str) -> str | None:

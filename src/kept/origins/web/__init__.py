@@ -1,4 +1,4 @@
-"""A web site as an origin: client · egress (the one gate to the network) · robots · sitemap · llms · scope · pacing."""
+"""A web site as an origin: client · egress (the gate to the network) · browser · robots · sitemap · llms · scope."""
 
 from kept.origins.web.client import WebOrigin, web_egress, web_origin
 

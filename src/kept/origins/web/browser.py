@@ -38,9 +38,10 @@ _ANSWERED = ("Script", "XHR", "Fetch")
 _PASSED_ON = ("accept", "origin", "referer")  # of the headers that a page's request has
 _OURS = ("connection", "content-encoding", "content-length", "keep-alive", "set-cookie", "transfer-encoding")
 
+# Run in a world of its own, where the page's scripts cannot have changed what these words mean.
 _TAKE = """(() => {{
-    const html = document.documentElement.outerHTML;
-    return [document.readyState, location.href, html.length, html.length > {most} ? "" : html];
+    const html = String(document.documentElement.outerHTML);
+    return [String(document.readyState), location.href, html.length, html.length > {most} ? "" : html];
 }})()"""
 
 
@@ -115,7 +116,7 @@ class Browser:
             made = await devtools.call("Target.createTarget", url="about:blank", browserContextId=context)
             tab = await _Tab.attach(devtools, made["targetId"], self._supply, url, fetched, self._follows)
             try:
-                return await tab.run(most=self._most, ends=monotonic() + self._seconds / 2)
+                return await tab.run(most=self._most, ends=monotonic() + self._seconds * 2 / 3)
             finally:
                 await tab.leave()
         finally:
@@ -239,14 +240,24 @@ class _Tab:
             now = monotonic()
             if self._sends_to:
                 return "", 0, ""
-            if (self._answering or now - self._busy_at < QUIET) and now < ends:
+            quiet = 0.0 if self._answering else now - self._busy_at
+            if quiet < QUIET - STILL and now < ends:
                 continue
-            taken = await self._call("Runtime.evaluate", expression=_TAKE.format(most=most), returnByValue=True)
-            state, where, size, html = taken["result"].get("value") or ("", "", 0, "")
+            state, where, size, html = await self._take(most)
             if html != before:
                 before, still_since = html, monotonic()
-            if now >= ends or (state == "complete" and monotonic() - still_since >= STILL):
-                return str(where), int(size), str(html)
+            still = monotonic() - still_since
+            if now >= ends or (state == "complete" and quiet >= QUIET and still >= STILL):
+                return where, size, html
+
+    async def _take(self, most: int) -> tuple[str, str, int, str]:
+        """How far the page is, where it says it is, its length, and itself unless that is too long."""
+        made = await self._call("Page.createIsolatedWorld", frameId=self._frame, worldName="kept")
+        world = made["executionContextId"]
+        expression = _TAKE.format(most=most)
+        taken = await self._call("Runtime.evaluate", expression=expression, contextId=world, returnByValue=True)
+        state, where, size, html = taken["result"].get("value") or ("", "", 0, "")
+        return state, where, size, html
 
     def _happened(self, name: str, facts: dict[str, Any]) -> None:
         match name:
@@ -306,13 +317,16 @@ class _Tab:
         await self._give(number, answer.status, kept, answer.body)
 
     async def _give(self, number: str, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        await self._call(
-            "Fetch.fulfillRequest",
-            requestId=number,
-            responseCode=status,
-            responseHeaders=[{"name": name, "value": value} for name, value in headers],
-            body=base64.b64encode(body).decode(),
-        )
+        try:
+            await self._call(
+                "Fetch.fulfillRequest",
+                requestId=number,
+                responseCode=status,
+                responseHeaders=[{"name": name, "value": value} for name, value in headers],
+                body=base64.b64encode(body).decode(),
+            )
+        except Declined:  # a header or status that no browser takes
+            await self._refuse(number, "Failed")
 
     async def _refuse(self, number: str, reason: str) -> None:
         await self._call("Fetch.failRequest", requestId=number, errorReason=reason)

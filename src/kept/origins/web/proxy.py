@@ -1,4 +1,4 @@
-"""The gate for programs that connect by themselves (a browser, git): an HTTP proxy on loopback.
+"""The gate for programs that connect by themselves (git): an HTTP proxy on loopback.
 
     CONNECT host:port              a tunnel, for https
     GET http://host:port/path      a plain request, one a connection
