@@ -35,8 +35,14 @@ def run(test: Coroutine[Any, Any, None]) -> None:
     asyncio.run(test)
 
 
-def a_browser(program: str = "") -> Browser:
-    return Browser(Egress(), program=program, seconds=20, most=1_000_000, at_once=4, follows=lambda url: True)
+RESTLESS = Fetched(
+    body=b"<p id=app></p><script>let n = 0; setInterval(() => app.textContent = n++, 20)</script>",
+    content_type="text/html",
+)
+
+
+def a_browser(program: str = "", seconds: float = 20) -> Browser:
+    return Browser(Egress(), program=program, seconds=seconds, most=1_000_000, at_once=4, follows=lambda url: True)
 
 
 def test_calls_are_answered_refused_and_lost_with_the_browser(chromium: str) -> None:
@@ -82,6 +88,10 @@ def test_a_browser_survives_its_pages_and_is_started_again_when_it_died(
             assert isinstance(greedy, Unreachable)
             assert greedy.reason == "its scripts take more memory than a page may take"
             assert isinstance(await browser.render("https://docs.test/", PAGE), Fetched), "it costs that page only"
+            impatient = a_browser(seconds=6)
+            impatient._devtools = browser._devtools
+            restless = await impatient.render("https://docs.test/", RESTLESS)
+            assert isinstance(restless, Fetched), "a page that never stands still is taken as it is"
         finally:
             await browser.close()
 

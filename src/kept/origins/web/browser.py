@@ -40,7 +40,7 @@ _OURS = ("connection", "content-encoding", "content-length", "keep-alive", "set-
 
 # Run in a world of its own, where the page's scripts cannot have changed what these words mean.
 _TAKE = """(() => {{
-    const html = String(document.documentElement.outerHTML);
+    const html = String(document.documentElement?.outerHTML ?? "");
     return [String(document.readyState), location.href, html.length, html.length > {most} ? "" : html];
 }})()"""
 
@@ -114,7 +114,9 @@ class Browser:
         try:
             await devtools.call("Browser.setDownloadBehavior", behavior="deny", browserContextId=context)
             made = await devtools.call("Target.createTarget", url="about:blank", browserContextId=context)
-            tab = await _Tab.attach(devtools, made["targetId"], self._supply, url, fetched, self._follows)
+            target = made["targetId"]
+            made = await devtools.call("Target.attachToTarget", targetId=target, flatten=True)
+            tab = _Tab(devtools, made["sessionId"], target, self._supply, url, fetched, self._follows)
             try:
                 return await tab.run(most=self._most, ends=monotonic() + self._seconds * 2 / 3)
             finally:
@@ -187,25 +189,11 @@ class _Tab:
         self._answering: set[asyncio.Task[None]] = set()
         self._crashed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    @classmethod
-    async def attach(
-        cls,
-        devtools: DevTools,
-        target: str,
-        supply: _Supply,
-        url: str,
-        fetched: Fetched,
-        follows: Callable[[str], bool],
-    ) -> "_Tab":
-        session = (await devtools.call("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
-        tab = cls(devtools, session, target, supply, url, fetched, follows)
-        devtools.hear(session, tab._happened)
-        for domain in ("Inspector", "Page", "Fetch"):
-            await tab._call(f"{domain}.enable")
-        return tab
-
     async def run(self, *, most: int, ends: float) -> Visit:
         """The page when it has come to rest, or as it is when that takes too long."""
+        self._devtools.hear(self._session, self._happened)
+        for domain in ("Inspector", "Page", "Fetch"):  # from here on no request passes us
+            await self._call(f"{domain}.enable")
         taking = asyncio.create_task(self._settled(most, ends))
         try:
             waiting: set[asyncio.Future[Any]] = {taking, self._crashed}

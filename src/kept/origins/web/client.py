@@ -139,15 +139,20 @@ class WebOrigin:
         if self._access.render is Render.NEVER:
             reason = "an empty page before its scripts have run, which the source's settings rule out"
             return Unreachable(reason=reason, status=fetched.status, retry=False)
-        return await self._browser.render(entry.url, fetched)
+        return await self._run(entry, fetched)
 
     async def _opened(self, entry: Entry, visit: Visit) -> Visit:
         """The visit of a page that is nothing without a browser: a route, or any page of a source that says so."""
         if isinstance(visit, Redirected) and "#" in entry.url:
             return replace(visit, to=with_route(visit.to, entry.url))
         if isinstance(visit, Fetched) and is_html(visit.content_type):
-            return await self._browser.render(entry.url, visit)
+            return await self._run(entry, visit)
         return visit
+
+    async def _run(self, entry: Entry, fetched: Fetched) -> Visit:
+        """The page as its scripts make it, at the address that it came from."""
+        page = fetched.came_from or entry.url.partition("#")[0]
+        return await self._browser.render(with_route(page, entry.url), fetched)
 
     async def _redirected(self, answer: Answer) -> Visit:
         """Where a redirect ends. Only a permanent one at the page itself is the page's own move."""
