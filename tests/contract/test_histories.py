@@ -36,7 +36,6 @@ from hypothesis.stateful import (
 )
 from structlog.testing import capture_logs
 
-from kept import service
 from kept.crawl import activate
 from kept.crawl.engine import Walk
 from kept.crawl.sweep import Rules
@@ -46,6 +45,8 @@ from kept.model.document import Content, Reading
 from kept.model.frontier import Entry, Unlisted, Visit
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Limits, Scope, Source, SourceKind, SourceSettings
+from kept.service import crawls
+from kept.service import sources as kept_sources
 from kept.store import documents, sections, sources
 from kept.store.database import Database, open_database
 from kept.upkeep.gc import Retention, collect
@@ -432,7 +433,7 @@ class Histories(RuleBasedStateMachine):
                 with pytest.raises(NoSuchThing):
                     self.run(activate.discard_held(self.db, side.source.id))
             case "remove":
-                self.run(service.remove_source(self.db, side.source.label))
+                self.run(kept_sources.remove_source(self.db, side.source.label))
                 kind = [SourceKind.WEB, SourceKind.FOLDER][back % 2]
                 self.sides[at] = self.run(self.add(kind, at))
                 self.sides[at].writer.begin(5, chained=False)
@@ -450,7 +451,7 @@ class Histories(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         for side in self.sides:
-            self.run(service.remove_source(self.db, side.source.label))
+            self.run(kept_sources.remove_source(self.db, side.source.label))
         self.run(collect(self.db, Retention()))
         for side in self.sides:
             self.check_that_nothing_is_left(side.source)
@@ -549,7 +550,7 @@ class Histories(RuleBasedStateMachine):
             site.cut_after, site.cut = cut[1], cut_it
         with suppress(asyncio.CancelledError):
             await working
-        return site, await service.get_job(self.db, job)
+        return site, await crawls.get_job(self.db, job)
 
     # What is promised
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from kept import service
 from kept.crawl.sweep import Rules
+from kept.service import generations as past
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl
 
 WORDS = "with enough words behind it that nobody takes it for a tiny page at all"
@@ -24,12 +24,12 @@ def test_what_a_held_generation_would_do_is_shown_before_anybody_decides(databas
             held = await crawl(db, source, Site(pages | lost | changed | moved))
             assert held.held
 
-            review = await service.diff(db, "docs", 1, 2)
+            review = await past.diff(db, "docs", 1, 2)
             assert review.removed == names[:6]
             assert (review.added, review.changed) == ([f"{ROOT}new"], [names[6]])
             assert [(move["from"], move["to"]) for move in review.moved] == [(names[7], f"{ROOT}elsewhere")]
 
-            assert await service.activate_held(db, "docs", Rules()) == 2
-            assert await service.diff(db, "docs", 1, 2) == review
+            assert await past.activate_held(db, "docs", Rules()) == 2
+            assert await past.diff(db, "docs", 1, 2) == review
 
     asyncio.run(story())

@@ -10,7 +10,6 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from kept import service
 from kept.crawl.sweep import Rules
 from kept.errors import NeedsDecision, NoSuchThing, WrongCall
 from kept.extract.sections import SectionData, SectionRules, Unreadable, content_of, tree_of
@@ -20,6 +19,8 @@ from kept.model.ids import new_id
 from kept.model.job import CrawlMode, JobStatus
 from kept.model.source import SourceKind, SourceSettings
 from kept.model.url import file_url
+from kept.service import crawls, finding, reading, sources
+from kept.service import generations as past
 from kept.store.database import Database, open_database
 from kept.upkeep.gc import Retention, collect
 from kept.work import queue
@@ -49,7 +50,7 @@ def says(error: type[Exception], *words: str) -> Iterator[None]:
 
 
 async def add(db: Database, *, root: str = ROOT, name: str = "docs", version: str = "") -> tuple[str, bool]:
-    source, new = await service.add_source(
+    source, new = await sources.add_source(
         db, root=root, kind=SourceKind.WEB, name=name, version=version, settings=SourceSettings()
     )
     return source.id, new
@@ -61,7 +62,7 @@ async def test_adding_the_same_root_twice_is_the_same_source(db: Database) -> No
     assert new
     assert await add(db) == (first, False)
     assert await add(db, name="another-name") == (first, False)
-    assert [view.source.label for view in await service.list_sources(db)] == ["docs"]
+    assert [view.source.label for view in await sources.list_sources(db)] == ["docs"]
 
 
 @story
@@ -70,7 +71,7 @@ async def test_the_same_root_under_another_version_is_another_source(db: Databas
     second, new = await add(db, version="5")
     assert new
     assert first != second
-    assert [view.source.label for view in await service.list_sources(db)] == ["docs@4", "docs@5"]
+    assert [view.source.label for view in await sources.list_sources(db)] == ["docs@4", "docs@5"]
 
 
 @story
@@ -78,7 +79,7 @@ async def test_a_name_that_keeps_another_root_is_refused_and_nothing_changes(db:
     await add(db)
     with says(WrongCall, "'docs'", ROOT, "--name"):
         await add(db, root="https://other.test/")
-    assert [view.source.root for view in await service.list_sources(db)] == [ROOT]
+    assert [view.source.root for view in await sources.list_sources(db)] == [ROOT]
 
 
 @pytest.mark.parametrize("name", ["", " ", "a@b", "a\0b", "a\nb", "\ud800"])
@@ -86,17 +87,17 @@ async def test_a_name_that_keeps_another_root_is_refused_and_nothing_changes(db:
 async def test_a_name_that_nobody_could_type_is_refused(db: Database, name: str) -> None:
     with says(WrongCall, "name"):
         await add(db, name=name)
-    assert await service.list_sources(db) == []
+    assert await sources.list_sources(db) == []
 
 
 @story
 async def test_a_source_that_was_never_crawled_has_nothing_to_show(db: Database) -> None:
     await add(db)
-    view = await service.show_source(db, "docs")
+    view = await sources.show_source(db, "docs")
     assert (view.documents, view.sections, view.generation, view.last_job, view.verified_at) == (0, 0, None, None, None)
     with says(NoSuchThing, "docs", "first crawl"):
-        await service.diff(db, "docs", 1, 2)
-    assert await service.search(db, "anything") == []
+        await past.diff(db, "docs", 1, 2)
+    assert await finding.search(db, "anything") == []
 
 
 @story
@@ -106,7 +107,7 @@ async def test_list_and_show_count_what_the_active_generation_shows(db: Database
     await crawl(db, source, site({"a": "One.", "b": "Two.", "c": "Three."}))
     job = await crawl(db, source, site({"a": "One.", "b": "Two, changed."}, c=Page(gone=True)))
 
-    view = await service.show_source(db, "docs")
+    view = await sources.show_source(db, "docs")
     assert (view.documents, view.sections) == (3, 3)
     assert view.generation is not None
     assert (view.generation.number, view.generation.state) == (2, GenerationState.ACTIVE)
@@ -114,7 +115,7 @@ async def test_list_and_show_count_what_the_active_generation_shows(db: Database
     assert view.last_job == job
     assert view.upcoming is None
     assert view.verified_at == view.generation.created_at
-    assert [(one.source.label, one.documents) for one in await service.list_sources(db)] == [("docs", 3), ("empty", 0)]
+    assert [(one.source.label, one.documents) for one in await sources.list_sources(db)] == [("docs", 3), ("empty", 0)]
 
 
 @story
@@ -122,27 +123,27 @@ async def test_an_unknown_name_is_answered_with_the_one_that_was_perhaps_meant(d
     await add(db, name="django")
     await add(db, name="react", version="18", root="https://react.test/")
     with says(NoSuchThing, "'djano'", "Did you mean 'django'?"):
-        await service.show_source(db, "djano")
+        await sources.show_source(db, "djano")
     with says(NoSuchThing, "Did you mean 'react@18'?"):
-        await service.show_source(db, "react")
+        await sources.show_source(db, "react")
     with says(NoSuchThing, "Did you mean 'react@18'?"):
-        await service.show_source(db, "react@19")
+        await sources.show_source(db, "react@19")
     with says(NoSuchThing, "'kept list'"):
-        await service.show_source(db, "something else entirely")
+        await sources.show_source(db, "something else entirely")
 
 
 @story
 async def test_every_verb_that_takes_a_name_says_so_when_there_is_none(db: Database) -> None:
     verbs = [
-        lambda label: service.show_source(db, label),
-        lambda label: service.remove_source(db, label),
-        lambda label: service.request_crawl(db, label),
-        lambda label: service.list_generations(db, label),
-        lambda label: service.diff(db, label, 1, 2),
-        lambda label: service.roll_back(db, label, 1),
-        lambda label: service.activate_held(db, label, Rules()),
-        lambda label: service.discard_held(db, label),
-        lambda label: service.search(db, "word", labels=[label]),
+        lambda label: sources.show_source(db, label),
+        lambda label: sources.remove_source(db, label),
+        lambda label: crawls.request_crawl(db, label),
+        lambda label: past.list_generations(db, label),
+        lambda label: past.diff(db, label, 1, 2),
+        lambda label: past.roll_back(db, label, 1),
+        lambda label: past.activate_held(db, label, Rules()),
+        lambda label: past.discard_held(db, label),
+        lambda label: finding.search(db, "word", labels=[label]),
     ]
     for verb in verbs:
         for label in ("nobody", "", "@", "a\0b", "\ud800", "x" * 100_000):
@@ -154,18 +155,18 @@ async def test_every_verb_that_takes_a_name_says_so_when_there_is_none(db: Datab
 async def test_a_removed_source_is_hidden_at_once_and_its_name_is_free(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "One."}))
-    page = await service.read(db, ROOT + "a")
-    await service.remove_source(db, "docs")
+    page = await reading.read(db, ROOT + "a")
+    await sources.remove_source(db, "docs")
 
-    assert await service.list_sources(db) == []
-    assert await service.search(db, "connections") == []
+    assert await sources.list_sources(db) == []
+    assert await finding.search(db, "connections") == []
     for gone in (ROOT + "a", page.document):
         with says(NoSuchThing):
-            await service.read(db, gone)
+            await reading.read(db, gone)
         with says(NoSuchThing):
-            await service.history(db, gone)
+            await reading.history(db, gone)
     with says(NoSuchThing):
-        await service.show_source(db, "docs")
+        await sources.show_source(db, "docs")
     again, new = await add(db)
     assert new
     assert again != source.id
@@ -177,7 +178,7 @@ async def test_garbage_collection_takes_every_row_of_a_removed_source(db: Databa
     await crawl(db, source, site({"a": "One.", "b": "Two."}))
     await crawl(db, source, site({"a": "One, changed.", "b": "Two."}))
     await queue.request(db, source.id)
-    await service.remove_source(db, "docs")
+    await sources.remove_source(db, "docs")
     await collect(db, Retention())
     assert {table for table, rows in (await rows_in_tables(db)).items() if rows} == set()
     async with db.snapshot() as snapshot:
@@ -192,9 +193,9 @@ async def test_garbage_collection_leaves_a_content_that_another_source_shares(db
     for name, root in (("docs", ROOT), ("copy", "https://copy.test/")):
         source = await a_source(db, name, root=root)
         await crawl(db, source, site({"a": "One.", name: f"Only in {name}."}, root=root))
-    await service.remove_source(db, "docs")
+    await sources.remove_source(db, "docs")
     await collect(db, Retention())
-    assert sorted(hit.url for hit in await service.search(db, "connections")) == [
+    assert sorted(hit.url for hit in await finding.search(db, "connections")) == [
         "https://copy.test/",
         "https://copy.test/a",
         "https://copy.test/copy",
@@ -206,9 +207,9 @@ async def test_garbage_collection_leaves_a_content_that_another_source_shares(db
 @story
 async def test_removing_a_source_cancels_its_crawl(db: Database) -> None:
     source = await a_source(db)
-    job = await service.request_crawl(db, "docs")
-    await service.remove_source(db, "docs")
-    assert (await service.get_job(db, job.id)).status is JobStatus.CANCELLED
+    job = await crawls.request_crawl(db, "docs")
+    await sources.remove_source(db, "docs")
+    assert (await crawls.get_job(db, job.id)).status is JobStatus.CANCELLED
     assert source.active_generation is None
 
 
@@ -218,18 +219,18 @@ async def test_removing_a_source_cancels_its_crawl(db: Database) -> None:
 @story
 async def test_asking_again_while_a_crawl_waits_joins_it_and_the_wider_mode_wins(db: Database) -> None:
     await a_source(db)
-    first = await service.request_crawl(db, "docs", mode=CrawlMode.REFRESH, priority=5)
-    again = await service.request_crawl(db, "docs", mode=CrawlMode.FULL, priority=1)
+    first = await crawls.request_crawl(db, "docs", mode=CrawlMode.REFRESH, priority=5)
+    again = await crawls.request_crawl(db, "docs", mode=CrawlMode.FULL, priority=1)
     assert again.id == first.id
     assert (again.mode, again.priority) == (CrawlMode.FULL, 5)
-    assert (await service.get_job(db, first.id.upper())).id == first.id
+    assert (await crawls.get_job(db, first.id.upper())).id == first.id
 
 
 @story
 async def test_a_job_that_is_not_there_is_no_such_thing(db: Database) -> None:
     for id in (new_id(), "", "7", "not an id", "a\0b", "\ud800"):
         with says(NoSuchThing, "There is no job"):
-            await service.get_job(db, id)
+            await crawls.get_job(db, id)
 
 
 # Generations ---------------------------------------------------------------------------------------------------
@@ -246,14 +247,14 @@ async def test_diff_tells_added_removed_changed_and_moved(db: Database) -> None:
     )
     await crawl(db, source, after)
 
-    forth = await service.diff(db, "docs", 1, 2)
+    forth = await past.diff(db, "docs", 1, 2)
     assert (forth.added, forth.removed) == ([ROOT + "comes"], [ROOT + "goes"])
     assert forth.changed == [ROOT + "changes"]
     assert forth.moved == [{"from": ROOT + "moves", "to": ROOT + "moved", "document": moved}]
-    back = await service.diff(db, "docs", 2, 1)
+    back = await past.diff(db, "docs", 2, 1)
     assert (back.added, back.removed) == (forth.removed, forth.added)
     assert back.moved == [{"from": ROOT + "moved", "to": ROOT + "moves", "document": moved}]
-    same = await service.diff(db, "docs", 2, 2)
+    same = await past.diff(db, "docs", 2, 2)
     assert (same.added, same.removed, same.changed, same.moved) == ([], [], [], [])
 
 
@@ -263,14 +264,14 @@ async def test_a_generation_that_is_not_there_cannot_be_asked_for(db: Database) 
     await crawl(db, source, site({"a": "One."}))
     for number in (-1, 0, 2, 2**63, 10**30):
         with says(NoSuchThing, "generation"):
-            await service.diff(db, "docs", 1, number)
+            await past.diff(db, "docs", 1, number)
         with says(NoSuchThing, "generation"):
-            await service.search(db, "one", labels=["docs"], generation=number)
+            await finding.search(db, "one", labels=["docs"], generation=number)
         with says(NoSuchThing, "generation"):
-            await service.read(db, ROOT + "a", generation=number)
+            await reading.read(db, ROOT + "a", generation=number)
         with says(NoSuchThing, "generation"):
-            await service.roll_back(db, "docs", number)
-    _, generations = await service.list_generations(db, "docs")
+            await past.roll_back(db, "docs", number)
+    _, generations = await past.list_generations(db, "docs")
     assert [one.number for one in generations] == [1]
 
 
@@ -282,17 +283,17 @@ async def test_a_rollback_shows_exactly_what_was_shown_and_can_itself_be_undone(
     await crawl(db, source, site({"a": "One, changed.", "b": "Two.", "e": "Five.", "f": "Four."}, c=Page(gone=True)))
     after = await shown(db, source)
 
-    assert await service.roll_back(db, "docs", 1) == 3
+    assert await past.roll_back(db, "docs", 1) == 3
     assert await shown(db, source) == before
-    assert (await service.read(db, ROOT + "a")).markdown.startswith("One. ")
-    assert (await service.read(db, ROOT + "c")).lifecycle is Lifecycle.ACTIVE
+    assert (await reading.read(db, ROOT + "a")).markdown.startswith("One. ")
+    assert (await reading.read(db, ROOT + "c")).lifecycle is Lifecycle.ACTIVE
     with says(NoSuchThing):
-        await service.read(db, ROOT + "e", generation=3)
+        await reading.read(db, ROOT + "e", generation=3)
 
-    assert await service.roll_back(db, "docs", 2) == 4
+    assert await past.roll_back(db, "docs", 2) == 4
     assert await shown(db, source) == after
     assert await shown(db, source, 3) == before
-    found, generations = await service.list_generations(db, "docs")
+    found, generations = await past.list_generations(db, "docs")
     assert found.active_generation == 4
     assert [(one.number, one.state) for one in generations] == [
         (1, GenerationState.RETIRED),
@@ -302,7 +303,7 @@ async def test_a_rollback_shows_exactly_what_was_shown_and_can_itself_be_undone(
     ]
     assert [one.documents for one in generations] == [len(before), len(after), len(before), len(after)]
     for a, b in ((1, 3), (2, 4)):
-        same = await service.diff(db, "docs", a, b)
+        same = await past.diff(db, "docs", a, b)
         assert (same.added, same.removed, same.changed, same.moved) == ([], [], [], [])
 
 
@@ -313,7 +314,7 @@ async def test_a_crawl_after_a_rollback_finds_what_is_there_now(db: Database) ->
     now = site({"a": "One, changed.", "c": "Three."}, b=Page(gone=True))
     await crawl(db, source, now)
     expected = await shown(db, source)
-    await service.roll_back(db, "docs", 1)
+    await past.roll_back(db, "docs", 1)
     await crawl(db, source, now)
     assert await shown(db, source) == expected
 
@@ -322,25 +323,25 @@ async def test_a_crawl_after_a_rollback_finds_what_is_there_now(db: Database) ->
 async def test_a_rollback_is_refused_while_a_crawl_is_live(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "One."}))
-    job = await service.request_crawl(db, "docs")
+    job = await crawls.request_crawl(db, "docs")
     with says(NeedsDecision, job.id):
-        await service.roll_back(db, "docs", 1)
+        await past.roll_back(db, "docs", 1)
     await queue.cancel(db, job.id)
-    assert await service.roll_back(db, "docs", 1) == 2
+    assert await past.roll_back(db, "docs", 1) == 2
 
 
 @story
 async def test_a_rollback_pauses_the_schedule_until_somebody_asks_for_a_crawl(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "One."}))
-    await service.roll_back(db, "docs", 1)
+    await past.roll_back(db, "docs", 1)
 
     async def paused() -> bool:
         async with db.snapshot() as snapshot:
             return (await raw(snapshot, "SELECT schedule_paused_at IS NOT NULL FROM sources"))[0][0]
 
     assert await paused()
-    await service.request_crawl(db, "docs")
+    await crawls.request_crawl(db, "docs")
     assert not await paused()
 
 
@@ -355,7 +356,7 @@ async def hold(db: Database) -> None:
     lost = {f"p{n}": Page(gone=True) for n in range(4, 10)}
     job = await crawl(db, source, site(HALF, **lost), rules=Rules(brake_documents=3))
     assert job.held
-    view = await service.show_source(db, "docs")
+    view = await sources.show_source(db, "docs")
     assert view.upcoming is not None
     assert (view.upcoming.state, view.upcoming.reason) == (GenerationState.HELD, "4 of 11 documents would be lost")
 
@@ -363,46 +364,46 @@ async def hold(db: Database) -> None:
 @story
 async def test_a_held_generation_is_seen_by_nobody_until_a_person_activates_it(db: Database) -> None:
     await hold(db)
-    assert (await service.show_source(db, "docs")).documents == 11
-    assert (await service.read(db, ROOT + "p4")).generation == 1
+    assert (await sources.show_source(db, "docs")).documents == 11
+    assert (await reading.read(db, ROOT + "p4")).generation == 1
     with says(NoSuchThing, "no generation 2 to show"):
-        await service.read(db, ROOT + "p4", generation=2)
-    held = (await service.show_source(db, "docs")).upcoming
+        await reading.read(db, ROOT + "p4", generation=2)
+    held = (await sources.show_source(db, "docs")).upcoming
     assert held is not None
 
-    assert await service.activate_held(db, "docs", Rules()) == 2
-    view = await service.show_source(db, "docs")
+    assert await past.activate_held(db, "docs", Rules()) == 2
+    view = await sources.show_source(db, "docs")
     assert view.upcoming is None
     assert view.generation is not None
     assert view.documents == held.documents == 7
     assert view.generation.tally == held.tally == Tally(unchanged=5, moved=2, gone=4)
-    assert {move["to"] for move in (await service.diff(db, "docs", 1, 2)).moved} == {ROOT + "q8", ROOT + "q9"}
+    assert {move["to"] for move in (await past.diff(db, "docs", 1, 2)).moved} == {ROOT + "q8", ROOT + "q9"}
     with says(NoSuchThing, "nothing to decide"):
-        await service.activate_held(db, "docs", Rules())
+        await past.activate_held(db, "docs", Rules())
 
 
 @story
 async def test_a_held_generation_that_is_discarded_leaves_no_trace(db: Database) -> None:
     await hold(db)
-    before = (await service.show_source(db, "docs")).generation
-    assert await service.discard_held(db, "docs") == 2
-    view = await service.show_source(db, "docs")
+    before = (await sources.show_source(db, "docs")).generation
+    assert await past.discard_held(db, "docs") == 2
+    view = await sources.show_source(db, "docs")
     assert (view.generation, view.upcoming, view.documents) == (before, None, 11)
     rows = await rows_in_tables(db)
     assert (rows["documents"], rows["versions"]) == (11, 11)
     with says(NoSuchThing, "nothing to decide"):
-        await service.discard_held(db, "docs")
+        await past.discard_held(db, "docs")
     with says(NoSuchThing):
-        await service.roll_back(db, "docs", 2)
+        await past.roll_back(db, "docs", 2)
 
 
 @story
 async def test_a_rollback_gives_up_what_is_held(db: Database) -> None:
     await hold(db)
-    assert await service.roll_back(db, "docs", 1) == 3
+    assert await past.roll_back(db, "docs", 1) == 3
     with says(NoSuchThing, "nothing to decide"):
-        await service.activate_held(db, "docs", Rules())
-    assert (await service.show_source(db, "docs")).documents == 11
+        await past.activate_held(db, "docs", Rules())
+    assert (await sources.show_source(db, "docs")).documents == 11
 
 
 @story
@@ -410,8 +411,8 @@ async def test_a_rollback_to_nowhere_gives_up_nothing(db: Database) -> None:
     await hold(db)
     for number in (2, 7):
         with says(NoSuchThing, f"no generation {number}"):
-            await service.roll_back(db, "docs", number)
-    assert await service.activate_held(db, "docs", Rules()) == 2
+            await past.roll_back(db, "docs", number)
+    assert await past.activate_held(db, "docs", Rules()) == 2
 
 
 # Reading -------------------------------------------------------------------------------------------------------
@@ -443,7 +444,7 @@ async def test_a_document_is_read_by_url_by_id_by_path_and_by_section(
     source = await a_source(db, root=file_url(tmp_path), kind=SourceKind.FOLDER)
     await crawl(db, source, Site({url: Page(text=MANUAL)}, lists_everything=True))
 
-    page = await service.read(db, url)
+    page = await reading.read(db, url)
     assert (page.url, page.title, page.markdown, page.source, page.generation) == (url, "Manual", MANUAL, "docs", 1)
     for name in (
         page.document,
@@ -452,12 +453,12 @@ async def test_a_document_is_read_by_url_by_id_by_path_and_by_section(
         "the manual.md",
         "./x/../the manual.md",
     ):
-        assert await service.read(db, name) == page
-    assert (await service.read(db, url, section="linux")).markdown == "## Linux\nWith apt."
-    for whole in (await service.read(db, url, section="install"), await service.read(db, url + "#install")):
+        assert await reading.read(db, name) == page
+    assert (await reading.read(db, url, section="linux")).markdown == "## Linux\nWith apt."
+    for whole in (await reading.read(db, url, section="install"), await reading.read(db, url + "#install")):
         assert whole.markdown == "# Install\nBy hand.\n\n## Linux\nWith apt.\n\n## Windows\nWith luck."
     with says(NoSuchThing, "no section 'macos'", "install, linux, windows, use"):
-        await service.read(db, url, section="macos")
+        await reading.read(db, url, section="macos")
 
 
 UNKNOWN = [
@@ -472,9 +473,9 @@ async def test_what_is_not_kept_cannot_be_read(db: Database) -> None:
     await crawl(db, source, site({"a": "One."}))
     for name in UNKNOWN:
         with says(NoSuchThing, "There is no document"):
-            await service.read(db, name)
+            await reading.read(db, name)
         with says(NoSuchThing, "There is no document"):
-            await service.history(db, name)
+            await reading.history(db, name)
 
 
 @story
@@ -482,25 +483,25 @@ async def test_an_older_generation_is_read_by_its_number(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "One.", "b": "Two."}))
     await crawl(db, source, site({"a": "One, changed."}, b=Page(gone=True)))
-    assert (await service.read(db, ROOT + "a")).markdown.startswith("One, changed.")
-    assert (await service.read(db, ROOT + "a", generation=1)).markdown.startswith("One. ")
-    assert (await service.read(db, ROOT + "b", generation=1)).markdown.startswith("Two. ")
+    assert (await reading.read(db, ROOT + "a")).markdown.startswith("One, changed.")
+    assert (await reading.read(db, ROOT + "a", generation=1)).markdown.startswith("One. ")
+    assert (await reading.read(db, ROOT + "b", generation=1)).markdown.startswith("Two. ")
     with says(NoSuchThing, "Generation 2", "kept history"):
-        await service.read(db, ROOT + "b")
+        await reading.read(db, ROOT + "b")
 
 
 @story
 async def test_an_older_generation_is_read_by_the_url_a_page_had_then(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "One."}))
-    first = await service.read(db, ROOT + "a")
+    first = await reading.read(db, ROOT + "a")
     await crawl(db, source, site({"b": "One."}, a=Page(redirect=ROOT + "b")))
     await crawl(db, source, site({"b": "One.", "a": "Another page lives here now."}))
-    assert (await service.read(db, ROOT + "b")).document == first.document
-    assert (await service.read(db, ROOT + "a")).document != first.document
-    then = await service.read(db, ROOT + "a", generation=1)
+    assert (await reading.read(db, ROOT + "b")).document == first.document
+    assert (await reading.read(db, ROOT + "a")).document != first.document
+    then = await reading.read(db, ROOT + "a", generation=1)
     assert (then.document, then.markdown) == (first.document, first.markdown)
-    assert (await service.read(db, ROOT + "b", generation=1)).url == ROOT + "a"
+    assert (await reading.read(db, ROOT + "b", generation=1)).url == ROOT + "a"
 
 
 @story
@@ -510,7 +511,7 @@ async def test_history_tells_versions_and_moves_oldest_first(db: Database) -> No
     await crawl(db, source, site({"a": "One, changed."}))
     await crawl(db, source, site({"b": "One, changed."}, a=Page(redirect=ROOT + "b")))
     await crawl(db, source, site({"b": "One, changed."}, a=Page(redirect=ROOT + "b")))
-    story = await service.history(db, ROOT + "b")
+    story = await reading.history(db, ROOT + "b")
     assert [(one["generation"], one["until"], one["url"]) for one in story.versions] == [
         (1, 2, ROOT + "a"),
         (2, 3, ROOT + "a"),
@@ -519,7 +520,7 @@ async def test_history_tells_versions_and_moves_oldest_first(db: Database) -> No
     assert story.lifecycle is Lifecycle.ACTIVE
     assert story.versions[1]["content_hash"] == story.versions[2]["content_hash"] != story.versions[0]["content_hash"]
     assert all(one["activated_at"] for one in story.versions)
-    assert (await service.history(db, ROOT + "a")).document == (await service.history(db, story.document)).document
+    assert (await reading.history(db, ROOT + "a")).document == (await reading.history(db, story.document)).document
 
 
 @story
@@ -527,7 +528,7 @@ async def test_a_deleted_document_is_still_told_by_its_history(db: Database) -> 
     source = await a_source(db)
     await crawl(db, source, site({"a": "One.", "b": "Two."}))
     await crawl(db, source, site({"a": "One."}, b=Page(gone=True)))
-    story = await service.history(db, ROOT + "b")
+    story = await reading.history(db, ROOT + "b")
     assert story.lifecycle is Lifecycle.DELETED
     assert [(one["generation"], one["until"]) for one in story.versions] == [(1, 2)]
 
@@ -540,21 +541,21 @@ async def test_a_search_looks_in_every_source_or_in_those_that_are_named(db: Dat
     for name in ("one", "two", "three"):
         source = await a_source(db, name, root=f"https://{name}.test/")
         await crawl(db, source, site({"a": f"The pelican of {name}."}, root=source.root))
-    assert {hit.source for hit in await service.search(db, "pelican")} == {"one", "two", "three"}
-    assert {hit.source for hit in await service.search(db, "pelican", labels=["one", "three"])} == {"one", "three"}
-    assert len(await service.search(db, "pelican", limit=2)) == 2
+    assert {hit.source for hit in await finding.search(db, "pelican")} == {"one", "two", "three"}
+    assert {hit.source for hit in await finding.search(db, "pelican", labels=["one", "three"])} == {"one", "three"}
+    assert len(await finding.search(db, "pelican", limit=2)) == 2
     with says(WrongCall, "--limit"):
-        await service.search(db, "pelican", limit=0)
+        await finding.search(db, "pelican", limit=0)
     with says(NoSuchThing, "Did you mean 'three'?"):
-        await service.search(db, "pelican", labels=["one", "thre"])
+        await finding.search(db, "pelican", labels=["one", "thre"])
 
 
 @story
 async def test_a_hit_says_what_it_stands_on(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "The pelican."}))
-    [hit] = await service.search(db, "pelican")
-    page = await service.read(db, hit.document)
+    [hit] = await finding.search(db, "pelican")
+    page = await reading.read(db, hit.document)
     assert (hit.source, hit.version, hit.generation, hit.url) == ("docs", "", 1, ROOT + "a")
     assert (hit.title, hit.partial, hit.text) == ("a", False, page.markdown)
     assert (hit.fetched_at, hit.verified_at) == (page.fetched_at, page.verified_at)
@@ -568,13 +569,13 @@ async def test_an_older_generation_is_searched_by_its_number(db: Database) -> No
     await a_source(db, "other", root="https://other.test/")
     await crawl(db, source, site({"a": "The pelican."}))
     await crawl(db, source, site({"a": "The heron."}))
-    assert await service.search(db, "pelican") == []
-    [hit] = await service.search(db, "pelican", labels=["docs"], generation=1)
+    assert await finding.search(db, "pelican") == []
+    [hit] = await finding.search(db, "pelican", labels=["docs"], generation=1)
     assert (hit.generation, hit.url) == (1, ROOT + "a")
-    assert await service.search(db, "heron", labels=["docs"], generation=1) == []
+    assert await finding.search(db, "heron", labels=["docs"], generation=1) == []
     for labels in ([], ["docs", "other"]):
         with says(WrongCall, "--source"):
-            await service.search(db, "pelican", labels=labels, generation=1)
+            await finding.search(db, "pelican", labels=labels, generation=1)
 
 
 @story
@@ -584,7 +585,7 @@ async def test_words_must_all_be_there_phrases_stay_together_and_unwanted_words_
     await crawl(db, source, site(pages))
 
     async def found(query: str) -> list[str]:
-        return [hit.url.removeprefix(ROOT) for hit in await service.search(db, query)]
+        return [hit.url.removeprefix(ROOT) for hit in await finding.search(db, query)]
 
     assert set((await found("grey pelican"))[:2]) == {"a", "b"}
     assert await found('"grey pelican"') == ["a"]
@@ -612,7 +613,7 @@ def test_no_query_raises_anything_but_wrong_call(database_url: str) -> None:
 
         async def ask(text: str) -> None:
             with suppress(WrongCall):
-                await service.search(db, text)
+                await finding.search(db, text)
 
         db = runner.run(open_with_pages())
         try:
@@ -629,7 +630,7 @@ def test_a_reader_of_another_process_sees_what_was_added(database_url: str) -> N
         async with a_database(database_url) as here, a_database(database_url) as there:
             source = await a_source(here)
             await crawl(here, source, site({"a": "The pelican."}))
-            assert [hit.url for hit in await service.search(there, "pelican")] == [ROOT + "a"]
+            assert [hit.url for hit in await finding.search(there, "pelican")] == [ROOT + "a"]
 
     asyncio.run(tell())
 
@@ -642,9 +643,9 @@ async def test_garbage_collection_keeps_what_a_retained_generation_shows(db: Dat
     async with db.transaction() as tx:  # time passes
         await raw(tx, "UPDATE generations SET activated_at = '2020-01-01T00:00:00.000000+00:00'")
     await collect(db, Retention(generations=2, younger_than=timedelta(days=1)))
-    _, generations = await service.list_generations(db, "docs")
+    _, generations = await past.list_generations(db, "docs")
     assert [one.number for one in generations] == [3, 4]
-    assert [hit.url for hit in await service.search(db, "stork", labels=["docs"], generation=3)] == [ROOT + "a"]
+    assert [hit.url for hit in await finding.search(db, "stork", labels=["docs"], generation=3)] == [ROOT + "a"]
     with says(NoSuchThing):
-        await service.search(db, "heron", labels=["docs"], generation=2)
+        await finding.search(db, "heron", labels=["docs"], generation=2)
     assert (await rows_in_tables(db))["contents"] == 3

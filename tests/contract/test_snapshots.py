@@ -22,12 +22,14 @@ from itertools import cycle
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
-from kept import service
 from kept.crawl.sweep import Rules
 from kept.errors import NoSuchThing
 from kept.extract.sections import Unreadable
 from kept.model.generation import GenerationState
 from kept.model.source import Source
+from kept.service import finding, reading
+from kept.service import generations as past
+from kept.service import sources as kept_sources
 from kept.store import documents, sections, sources
 from kept.store.database import Connection, Database
 from kept.upkeep.gc import Retention, collect
@@ -139,7 +141,7 @@ class Reader:
         return "list", number, [(row["url"], row["content_hash"]) for row in rows]
 
     async def _count(self) -> Told:
-        view = await service.show_source(self.db, "docs")
+        view = await kept_sources.show_source(self.db, "docs")
         assert view.generation is not None
         assert view.generation.number == view.source.active_generation
         assert view.generation.state is GenerationState.ACTIVE
@@ -147,7 +149,7 @@ class Reader:
 
     async def _search(self, generation: int | None = None) -> Told:
         word = self.chance.choice([*(f"group{group}" for group in range(GROUPS)), "page5"])
-        hits = await service.search(self.db, word, labels=["docs"], limit=PAGES + 2, generation=generation)
+        hits = await finding.search(self.db, word, labels=["docs"], limit=PAGES + 2, generation=generation)
         numbers = {hit.generation for hit in hits}
         assert len(numbers) == 1, "an answer stands on one generation"
         return f"search {word}", numbers.pop(), [(hit.url, hit.text) for hit in hits]
@@ -162,7 +164,7 @@ class Reader:
 
     async def _read(self) -> Told:
         where = url(self.chance.choice(ALWAYS))
-        page = await service.read(self.db, where)
+        page = await reading.read(self.db, where)
         return f"read {where}", page.generation, [(page.url, page.markdown)]
 
     async def _sections(self) -> Told:
@@ -280,17 +282,17 @@ class Writer:
         job = await self._crawl(lost, Rules())
         assert job.held
         if self.chance.random() < 0.7:
-            assert await service.activate_held(self.db, "docs", Rules()) == job.generation
+            assert await past.activate_held(self.db, "docs", Rules()) == job.generation
             self.activated["held"] += 1
         else:
-            await service.discard_held(self.db, "docs")
+            await past.discard_held(self.db, "docs")
             del self.shows[job.generation or 0]
 
     async def roll_back(self) -> None:
-        _, generations = await service.list_generations(self.db, "docs")
-        past = [one.number for one in generations if one.state is GenerationState.RETIRED]
-        target = self.chance.choice(past)
-        number = await service.roll_back(self.db, "docs", target)
+        _, generations = await past.list_generations(self.db, "docs")
+        before = [one.number for one in generations if one.state is GenerationState.RETIRED]
+        target = self.chance.choice(before)
+        number = await past.roll_back(self.db, "docs", target)
         self.shows[number] = self.shows[target]
         self.activated["rollback"] += 1
 

@@ -331,21 +331,22 @@ def _let_others_trace() -> None:
 
 async def crawl(url: str, folder: str, last_job: str | None = None, heartbeat: float = 0.1) -> None:
     """What `kept add` does: the crawl that was cut short goes on; if none was asked for, one is."""
-    from kept import service, settings
+    from kept import settings
     from kept.model.job import JobStatus
     from kept.model.source import SourceKind, SourceSettings
     from kept.model.url import file_url
     from kept.runtime import open_runtime
+    from kept.service import crawls, sources
 
     beating = {"KEPT_WORK__HEARTBEAT_SECONDS": str(heartbeat)}
     made = settings.load(environment=beating, folder=Path(folder), database=url)
     async with open_runtime(made) as runtime:
-        source, _ = await service.add_source(
+        source, _ = await sources.add_source(
             runtime.db, root=file_url(folder), kind=SourceKind.FOLDER, name="docs", settings=SourceSettings()
         )
-        job = (await service.show_source(runtime.db, source.label)).last_job
+        job = (await sources.show_source(runtime.db, source.label)).last_job
         if job is None or job.id == last_job:
-            job = await service.request_crawl(runtime.db, source.label)
+            job = await crawls.request_crawl(runtime.db, source.label)
         done = await runtime.run_job(job)
         if done.status is not JobStatus.COMPLETED:
             raise RuntimeError(f"the job is {done.status}: {done.error}")

@@ -29,7 +29,7 @@ from uuid import uuid4
 
 import psycopg
 
-from kept import service
+from kept.service import finding
 from kept.store.database import open_database
 from kept.work import queue
 from tests.crash import files
@@ -297,7 +297,7 @@ def watch(url: str, scenario: Scenario, counts: Counts) -> Iterator[None]:
         db = await open_database(f"{url}{name}", create=False)
         try:
             while not ended.is_set():
-                found = {hit.url.partition("#")[0] for hit in await service.search(db, "everywhere", limit=500)}
+                found = {hit.url.partition("#")[0] for hit in await finding.search(db, "everywhere", limit=500)}
                 counts.answers += 1
                 await asyncio.sleep(0.01)  # it shall not take all the time that the crawl needs
                 if found not in (old, new):
@@ -330,7 +330,7 @@ def random_moments(chance: random.Random, seconds: float) -> Iterator[float]:
 async def _search_everywhere(url: str) -> set[str]:
     db = await open_database(url, create=False)
     try:
-        return {hit.url.partition("#")[0] for hit in await service.search(db, "everywhere", limit=500)}
+        return {hit.url.partition("#")[0] for hit in await finding.search(db, "everywhere", limit=500)}
     finally:
         await db.close()
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kept import service
+from kept.service import crawls
 from kept.work.worker import process_started
 from tests.crash import files
 from tests.crash.crawler import Crawlers, Order, Point, kept
@@ -109,7 +109,7 @@ def test_a_job_whose_workers_all_die_at_once_is_given_up_and_what_was_asked_mean
 
 async def ask_again(url: str) -> None:
     async with a_database(url) as db:
-        job = await service.request_crawl(db, "docs")
+        job = await crawls.request_crawl(db, "docs")
         assert job.again, "it is not known yet that its worker is dead"
 
 

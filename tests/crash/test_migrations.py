@@ -11,10 +11,11 @@ import apsw
 import psycopg
 import pytest
 
-from kept import service
 from kept.crawl.sweep import Rules
 from kept.errors import StoreDamaged, StoreTooNew
 from kept.model.generation import GenerationState
+from kept.service import finding, sources
+from kept.service import generations as past
 from kept.store import postgres, sqlite
 from kept.store.database import open_database
 from kept.store.migrations import migrations
@@ -185,7 +186,7 @@ async def make_generations(url: str) -> dict[int, Any]:
         source = await a_source(db)
         for site in (pages, changed, few):
             await crawl(db, source, Site(site, lists_everything=True))
-        await service.discard_held(db, source.label)
+        await past.discard_held(db, source.label)
         await crawl(db, source, Site(few, lists_everything=True))
     return await generations_of(url)
 
@@ -194,10 +195,10 @@ async def generations_of(url: str) -> dict[int, Any]:
     """What every generation shows, and what a search in it finds."""
     said: dict[int, Any] = {}
     async with a_database(url) as db:
-        source, known = await service.list_generations(db, "docs")
+        source, known = await past.list_generations(db, "docs")
         for generation in known:
             if generation.state in (GenerationState.ACTIVE, GenerationState.RETIRED):
-                hits = await service.search(db, "page", labels=["docs"], limit=100, generation=generation.number)
+                hits = await finding.search(db, "page", labels=["docs"], limit=100, generation=generation.number)
                 found = sorted((hit.url, hit.text, hit.document) for hit in hits)
                 said[generation.number] = generation.state, await shown(db, source, generation.number), found
             else:
@@ -209,14 +210,14 @@ async def generations_of(url: str) -> dict[int, Any]:
 async def decide_and_go_on(url: str) -> None:
     """What was held is activated, and the next crawl brings the next generation."""
     async with a_database(url) as db:
-        number = await service.activate_held(db, "docs", Rules())
-        view = await service.show_source(db, "docs")
+        number = await past.activate_held(db, "docs", Rules())
+        view = await sources.show_source(db, "docs")
         assert view.documents == 7
         pages = {"https://docs.test/again": Page(text="a page for today")}
         pages |= {address: Page(text="as it was") for address in await shown(db, view.source)}
         job = await crawl(db, view.source, Site(pages, lists_everything=True))
         assert job.status == "completed"
-        assert (await service.show_source(db, "docs")).source.active_generation == number + 1
+        assert (await sources.show_source(db, "docs")).source.active_generation == number + 1
 
 
 def copy_rows(url: str, older_url: str, backend: str) -> None:

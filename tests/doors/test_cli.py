@@ -519,7 +519,12 @@ def test_a_reader_that_goes_away_is_no_trouble(kept_docs: Kept) -> None:
 
 
 def test_a_bug_says_that_it_is_one_and_shows_where_only_if_asked(kept_docs: Kept) -> None:
-    broken = "import kept.service as s; s.list_sources = lambda db: 1 / 0; from kept.cli.main import main; main()"
+    broken = (
+        "from kept.cli.main import main\n"
+        "from kept.service import sources\n"
+        "sources.list_sources = lambda db: 1 / 0\n"
+        "main()"
+    )
     quiet, verbose = (
         subprocess.run(
             [sys.executable, "-c", broken, "list", *more],

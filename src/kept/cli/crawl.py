@@ -4,7 +4,6 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from kept import service
 from kept.cli import shapes
 from kept.cli.command import DONE, FAILED, UNDECIDED, Call
 from kept.cli.progress import Watch
@@ -12,6 +11,8 @@ from kept.cli.words import counts, duration
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source
+from kept.service import crawls, sources
+from kept.service import generations as past
 
 if TYPE_CHECKING:
     from kept.runtime import Runtime
@@ -31,7 +32,7 @@ async def crawl(
     """Has the source crawled and answers how that ended. The exit code for it."""
     began = time.monotonic()
     await runtime.reap()  # a crawl that was killed goes on; it must not be taken for one that still runs
-    job = await service.request_crawl(runtime.db, source.label, mode=mode, priority=priority)
+    job = await crawls.request_crawl(runtime.db, source.label, mode=mode, priority=priority)
     if wait:
         job = await _walk(call, runtime, source, job)
     generation = await _made(runtime, source, job)
@@ -55,7 +56,7 @@ async def _walk(call: Call, runtime: "Runtime", source: Source, job: CrawlJob) -
         with Watch(call.err, source.label, source.root, live=not call.verbose) as watch:
             job = await runtime.run_job(job, watch)
             if follow:
-                last = (await service.show_source(runtime.db, source.label)).last_job
+                last = (await sources.show_source(runtime.db, source.label)).last_job
                 if last and last.id != job.id:
                     job = await runtime.run_job(last, watch)
     except asyncio.CancelledError:
@@ -68,7 +69,7 @@ async def _made(runtime: "Runtime", source: Source, job: CrawlJob) -> Generation
     """The generation that a finished job made."""
     if job.status is not JobStatus.COMPLETED:
         return None
-    _, found = await service.list_generations(runtime.db, source.label)
+    _, found = await past.list_generations(runtime.db, source.label)
     return next((one for one in found if one.number == job.generation), None)
 
 

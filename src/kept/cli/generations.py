@@ -2,16 +2,16 @@
 
 import typer
 
-from kept import service
 from kept.cli import options, shapes, show
 from kept.cli.command import Call
+from kept.service import generations as past
 
 
 async def generations(context: typer.Context, name: options.Name) -> None:
     """List a source's generations."""
     call: Call = context.obj
     async with call.open() as runtime:
-        source, found = await service.list_generations(runtime.db, name)
+        source, found = await past.list_generations(runtime.db, name)
     if call.as_json:
         call.answer(shapes.generations(source, found))
     else:
@@ -26,7 +26,7 @@ async def diff(context: typer.Context, name: options.Name, a: options.FromGenera
     """
     call: Call = context.obj
     async with call.open() as runtime:
-        difference = await service.diff(runtime.db, name, a, b, runtime.rules)
+        difference = await past.diff(runtime.db, name, a, b, runtime.rules)
     if call.as_json:
         call.answer(shapes.diff(difference))
     else:
@@ -43,7 +43,7 @@ async def rollback(context: typer.Context, name: options.Name, number: options.G
     """
     call: Call = context.obj
     async with call.open() as runtime:
-        made = await service.roll_back(runtime.db, name, number)
+        made = await past.roll_back(runtime.db, name, number)
     if call.as_json:
         call.answer({"source": name, "generation": made, "rolled_back_to": number})
     else:
@@ -54,7 +54,7 @@ async def activate(context: typer.Context, name: options.Name) -> None:
     """Make a held generation live: its losses are right."""
     call: Call = context.obj
     async with call.open() as runtime:
-        number = await service.activate_held(runtime.db, name, runtime.rules)
+        number = await past.activate_held(runtime.db, name, runtime.rules)
     if call.as_json:
         call.answer({"source": name, "generation": number, "state": "active"})
     else:
@@ -65,7 +65,7 @@ async def discard(context: typer.Context, name: options.Name) -> None:
     """Give a held generation up: what was live stays live."""
     call: Call = context.obj
     async with call.open() as runtime:
-        number = await service.discard_held(runtime.db, name)
+        number = await past.discard_held(runtime.db, name)
     if call.as_json:
         call.answer({"source": name, "generation": number, "state": "abandoned"})
     else:

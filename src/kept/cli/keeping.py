@@ -6,7 +6,6 @@ from typing import Any
 
 import typer
 
-from kept import service
 from kept.cli import options
 from kept.cli.command import Call
 from kept.cli.crawl import crawl
@@ -16,6 +15,7 @@ from kept.model.job import CrawlMode
 from kept.model.root import derive_name, parse_root
 from kept.model.source import Access, SourceKind, SourceSettings, host_and_port
 from kept.model.url import file_path
+from kept.service import sources
 
 
 async def add(
@@ -59,7 +59,7 @@ async def add(
     else:
         _look_at(file_path(url))
     async with call.open(create=True) as runtime:
-        source, is_new = await service.add_source(
+        source, is_new = await sources.add_source(
             runtime.db,
             root=url,
             kind=kind,
@@ -69,7 +69,7 @@ async def add(
             numbered=name is None,
         )
         if not is_new and given:
-            source = await service.set_source(runtime.db, source.label, given.over)
+            source = await sources.set_source(runtime.db, source.label, given.over)
         if not is_new and name and name != source.name:
             call.err.line(f"{source.root} is kept already, as '{source.label}'.")
         return await crawl(call, runtime, source, priority=priority, wait=not no_wait)
@@ -94,7 +94,7 @@ async def refresh(
         raise WrongCall("--full and --failed-only exclude each other: say which of them you want.")
     mode = CrawlMode.FULL if full else CrawlMode.FAILED if failed_only else CrawlMode.REFRESH
     async with call.open() as runtime:
-        source = (await service.show_source(runtime.db, name)).source
+        source = (await sources.show_source(runtime.db, name)).source
         return await crawl(call, runtime, source, mode=mode, priority=priority, wait=not no_wait)
 
 

@@ -7,7 +7,9 @@ from typing import Any
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob
 from kept.model.source import Source
-from kept.service import Difference, History, Page, SourceView
+from kept.service.generations import Difference
+from kept.service.reading import History, Page
+from kept.service.sources import SourceView
 
 
 def source(view: SourceView) -> dict[str, Any]:

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from kept.model.generation import Generation
     from kept.model.job import CrawlJob
     from kept.model.source import Source, SourceSettings
-    from kept.service import Difference, History, Hit, Page, SourceView
+    from kept.service.finding import Hit
+    from kept.service.generations import Difference
+    from kept.service.reading import History, Page
+    from kept.service.sources import SourceView
 
 
 # Search and reading --------------------------------------------------------------------------------------------

@@ -2,10 +2,10 @@
 
 import typer
 
-from kept import service
 from kept.cli import options, shapes
 from kept.cli import show as showing
 from kept.cli.command import Call
+from kept.service import sources as service
 
 
 async def list_(context: typer.Context) -> None:

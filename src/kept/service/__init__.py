@@ -1,0 +1,11 @@
+"""The product's verbs, by noun. Every door (command line, API, web pages, MCP) parses, calls one, shows the answer.
+
+    sources       what is kept: add, set, list, show, remove
+    crawls        ask for a crawl; how one stands
+    generations   a source's past, and what waits for a person
+    finding       search
+    reading       a document as a generation shows it, and its history
+    naming        what people call things: labels, URLs, paths, ids
+
+A door imports the nouns it needs: a search has to answer at once.
+"""

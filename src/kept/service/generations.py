@@ -1,0 +1,100 @@
+"""A source's past: its generations, what differs between them, going back. And what waits for a person."""
+
+from dataclasses import dataclass, field
+
+from kept.crawl import activate
+from kept.crawl.plan import plan
+from kept.crawl.sweep import Rules
+from kept.model.generation import Generation, GenerationState
+from kept.model.source import Source
+from kept.service.naming import named, readable, source_of
+from kept.store import documents, generations, jobs
+from kept.store.database import Connection, Database, moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What one generation shows and another does not."""
+
+    source: str
+    a: int
+    b: int
+    added: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    moved: list[dict[str, str]] = field(default_factory=list)  # from, to, document
+
+
+async def list_generations(db: Database, label: str) -> tuple[Source, list[Generation]]:
+    async with db.snapshot() as snapshot:
+        source = await source_of(snapshot, label)
+        return source, await generations.all(snapshot, source.id)
+
+
+async def diff(db: Database, label: str, a: int, b: int, rules: Rules | None = None) -> Difference:
+    """What was added, removed, changed and moved from generation ``a`` to ``b``.
+
+    From its base to a held generation: what activating it would do.
+    """
+    async with db.snapshot() as snapshot:
+        source = await source_of(snapshot, label)
+        upcoming = await generations.upcoming(snapshot, source.id)
+        if upcoming and upcoming.state is GenerationState.HELD and (a, b) == (upcoming.base, upcoming.number):
+            return await _review(snapshot, source, upcoming, rules)
+        for number in (a, b):
+            await readable(snapshot, source, number)
+        rows = await documents.differing(snapshot, source.id, a, b)
+    before = {row["document_id"]: row for row in rows if row["side"] == "a"}
+    after = {row["document_id"]: row for row in rows if row["side"] == "b"}
+    both = before.keys() & after.keys()
+    moved = [id for id in both if before[id]["url"] != after[id]["url"]]
+    return Difference(
+        source=source.label,
+        a=a,
+        b=b,
+        added=sorted(after[id]["url"] for id in after.keys() - both),
+        removed=sorted(before[id]["url"] for id in before.keys() - both),
+        changed=sorted(after[id]["url"] for id in both if before[id]["content_hash"] != after[id]["content_hash"]),
+        moved=sorted(
+            ({"from": before[id]["url"], "to": after[id]["url"], "document": id} for id in moved),
+            key=lambda move: move["to"],
+        ),
+    )
+
+
+async def _review(db: Connection, source: Source, held: Generation, rules: Rules | None) -> Difference:
+    """A held generation as its base, plus its own versions, minus its losses."""
+    base, job = await generations.get(db, source.id, held.base or 0), await jobs.get(db, held.job_id or "")
+    assert base is not None, "only a generation with a base is held"
+    assert job is not None, "a held generation was made by a job"
+    made = await plan(db, held, base, job, rules or Rules(), await moment(db))
+    ended = {id: await documents.in_generation(db, id, base.number) for id in made.ended}
+    moved = [
+        {"from": adoption.from_url, "to": adoption.arrival.url, "document": adoption.document}
+        for adoption in made.adoptions
+        if await documents.in_generation(db, adoption.document, base.number)
+    ]
+    born = await documents.born_in(db, source.id, held.number)
+    at_home = {move["to"] for move in moved}
+    return Difference(
+        source=source.label,
+        a=base.number,
+        b=held.number,
+        added=sorted(row["url"] for row in born if not row["pending"] and row["url"] not in at_home),
+        removed=sorted(row["url"] for row in ended.values() if row),
+        changed=sorted(row["url"] for row in born if row["pending"] and row["document_id"] not in ended),
+        moved=sorted(moved, key=lambda move: move["to"]),
+    )
+
+
+async def roll_back(db: Database, label: str, number: int) -> int:
+    """A new generation that shows what an earlier one showed. Its number."""
+    return await activate.roll_back(db, (await named(db, label)).id, number)
+
+
+async def activate_held(db: Database, label: str, rules: Rules) -> int:
+    return await activate.activate_held(db, (await named(db, label)).id, rules)
+
+
+async def discard_held(db: Database, label: str) -> int:
+    return await activate.discard_held(db, (await named(db, label)).id)

@@ -1,0 +1,79 @@
+"""What people call things: a source by its label, a document by its id, URL or path."""
+
+import difflib
+import os
+import uuid
+
+from kept.errors import NoSuchThing
+from kept.model.generation import Generation, GenerationState
+from kept.model.source import Source, parse_label
+from kept.model.url import anchor_of, canonical, canonical_route, file_url
+from kept.store import documents, generations, sources
+from kept.store.database import Connection, Database
+
+
+async def named(db: Database, label: str) -> Source:
+    async with db.snapshot() as snapshot:
+        return await source_of(snapshot, label)
+
+
+async def source_of(db: Connection, label: str) -> Source:
+    """The source of this name, or an error that says which one was perhaps meant."""
+    source = await sources.by_label(db, *parse_label(label)) if label.isprintable() else None
+    if source:
+        return source
+    labels = [other.label for other in await sources.all(db)]
+    versions = [other for other in labels if parse_label(other)[0] == label]
+    close = versions or difflib.get_close_matches(label, labels, n=1)
+    hint = f"Did you mean '{close[0]}'?" if close else "'kept list' shows what there is."
+    raise NoSuchThing(f"There is no source named '{label}'. {hint}")
+
+
+async def readable(db: Connection, source: Source, number: int) -> Generation:
+    """A generation that was once active and is still retained."""
+
+    generation = await generations.get(db, source.id, number)
+    if generation and generation.state in (GenerationState.ACTIVE, GenerationState.RETIRED):
+        return generation
+    if source.active_generation is None:
+        raise NoSuchThing(f"{source.label} has no generation to show yet: its first crawl is not finished.")
+    raise NoSuchThing(
+        f"{source.label} has no generation {number} to show. 'kept generations {source.label}' lists them."
+    )
+
+
+async def document_of(db: Connection, what: str, generation: int | None = None) -> tuple[str, str | None]:
+    """The id of a document by its id, URL or path, and the fragment of the URL.
+
+    What the generation shows at the URL comes first, then what is shown there now, then what was.
+    """
+    if is_id(what):
+        return what.lower(), None
+    url, _, fragment = what.partition("#")
+    at = spelled(url)
+    if fragment and (route := canonical_route(what)) != at and route and await documents.once_at(db, route):
+        at, fragment = route, anchor_of(what) or ""
+    rows = [*await documents.shown_at(db, at), *await documents.once_at(db, at)] if at else []
+    if generation is not None:
+        for id in dict.fromkeys(row["document_id"] for row in rows):
+            for one in await documents.versions_of(db, id):
+                if one["url"] == at and one["born"] <= generation < (one["died"] or generation + 1):
+                    return id, fragment or None
+    if rows:
+        return rows[0]["document_id"], fragment or None
+    raise NoSuchThing(f"There is no document {what}. 'kept search' finds what is kept.")
+
+
+def spelled(text: str) -> str | None:
+    """The canonical URL behind a URL or a path; None if it can be neither."""
+    try:
+        return canonical(text) if "://" in text else file_url(os.path.abspath(text))
+    except ValueError:
+        return None
+
+
+def is_id(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False

@@ -1,0 +1,118 @@
+"""What is kept: sources, their settings, and how they are."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain, count
+
+from kept.crawl import activate
+from kept.errors import WrongCall
+from kept.model.generation import Generation, GenerationState
+from kept.model.ids import new_id
+from kept.model.job import CrawlJob, JobStatus
+from kept.model.root import check_label
+from kept.model.source import Source, SourceKind, SourceSettings
+from kept.service.naming import source_of
+from kept.store import generations, jobs, sections, sources
+from kept.store.database import Connection, Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceView:
+    """A source, and how it is."""
+
+    source: Source
+    documents: int
+    sections: int
+    generation: Generation | None
+    upcoming: Generation | None
+    last_job: CrawlJob | None
+    verified_at: datetime | None
+
+    @property
+    def state(self) -> str:
+        """How it is, in one word: what happens to it now, else what waits for a person, else what it has to show."""
+        job = self.last_job
+        if job and job.status in (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED):
+            return job.status
+        if self.upcoming and self.upcoming.state is GenerationState.HELD:
+            return "held"
+        if job and job.status is JobStatus.FAILED:
+            return "failed"
+        return "ready" if self.generation else "empty"
+
+
+async def add_source(
+    db: Database,
+    *,
+    root: str,
+    kind: SourceKind,
+    name: str,
+    version: str = "",
+    settings: SourceSettings,
+    numbered: bool = False,
+) -> tuple[Source, bool]:
+    """The source for this root and version, and whether it is new. The same root again is the same source.
+
+    ``numbered``: where the name is taken it becomes name-2, name-3 …
+    """
+    check_label(name, version)
+    async with db.transaction(durable=True) as tx:
+        for free in chain([name], (f"{name}-{number}" for number in count(2)) if numbered else []):
+            if there := await sources.by_root(tx, root, version):
+                return there, False
+            if await sources.insert(
+                tx, id=new_id(), name=free, version=version, kind=kind, root=root, settings=settings
+            ):
+                made = await sources.by_label(tx, free, version)
+                assert made is not None, "it was made a moment ago"
+                return made, True
+        other = await sources.by_label(tx, name, version)
+        kept = f" It keeps {other.root}." if other else ""
+        raise WrongCall(f"There is already a source named '{name}'.{kept} Choose another name with --name.")
+
+
+async def set_source(db: Database, label: str, change: Callable[[SourceSettings], SourceSettings]) -> Source:
+    """The source with its settings changed; they hold from its next crawl on."""
+    async with db.transaction(durable=True) as tx:
+        source = await source_of(tx, label)
+        source = await sources.lock(tx, source.id) or source
+        changed = replace(source, settings=change(source.settings))
+        await sources.set_settings(tx, source.id, changed.settings)
+        return changed
+
+
+async def list_sources(db: Database) -> list[SourceView]:
+    async with db.snapshot() as snapshot:
+        return [await _view(snapshot, source) for source in await sources.all(snapshot)]
+
+
+async def show_source(db: Database, label: str) -> SourceView:
+    async with db.snapshot() as snapshot:
+        return await _view(snapshot, await source_of(snapshot, label))
+
+
+async def remove_source(db: Database, label: str) -> Source:
+    """Hides the source at once and frees its name; garbage collection takes its rows."""
+    async with db.transaction(durable=True) as tx:
+        source = await source_of(tx, label)
+        await sources.lock(tx, source.id)
+        if live := await jobs.live(tx, source.id):
+            await jobs.cancel(tx, live.id)
+        await activate.abandon(tx, source, "the source was removed")
+        await sources.hide(tx, source.id)
+        return source
+
+
+async def _view(db: Connection, source: Source) -> SourceView:
+    active = source.active_generation
+    generation = await generations.get(db, source.id, active) if active else None
+    return SourceView(
+        source=source,
+        documents=generation.documents if generation else 0,
+        sections=await sections.count(db, source.id),
+        generation=generation,
+        upcoming=await generations.upcoming(db, source.id),
+        last_job=await jobs.last(db, source.id),
+        verified_at=await generations.last_verified(db, source.id),
+    )
