@@ -5,6 +5,8 @@
     ├── NoSuchThing           what was named is not there
     ├── NeedsDecision         a person has to decide first (held, paused, live job)
     ├── SourceUnavailable     the origin as a whole cannot be read: the crawl fails, nothing is deleted
+    │   ├── SourceMissing     there is nothing at its root
+    │   └── SecretUnavailable a value that its site has to be told cannot be had
     ├── LeaseLost             this worker was replaced; whatever it was about to write is refused
     └── StoreError            the database cannot do what was asked
         ├── StoreUnreachable  not there, or not answering
@@ -35,6 +37,14 @@ class NeedsDecision(KeptError):
 
 class SourceUnavailable(KeptError):
     """The origin as a whole cannot be read. The crawl fails; nothing is deleted."""
+
+
+class SourceMissing(SourceUnavailable):
+    """There is nothing at the root."""
+
+
+class SecretUnavailable(SourceUnavailable):
+    """A value that the site has to be told cannot be had."""
 
 
 class LeaseLost(KeptError):

@@ -4,20 +4,26 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from kept.model.source import Source, SourceKind
+from kept.model.source import Source, SourceKind, SourceSettings, parse_reference
 from kept.settings import Settings
 from kept.store.database import Database, open_database
 
 if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.crawl.engine import Walk
     from kept.crawl.sweep import Rules
+    from kept.crawl.trying import Look as Look  # the doors show it
+    from kept.crawl.trying import Read
+    from kept.crawl.trying import Survey as Survey
     from kept.extract.pool import ReaderPool
     from kept.model.job import CrawlJob
-    from kept.origins.origin import Origin
+    from kept.origins.folder import FolderOrigin
+    from kept.origins.web import WebOrigin
+    from kept.secrets import Secrets
     from kept.store.jobs import Place
 
 OnProgress = Callable[["CrawlJob"], None]
@@ -42,6 +48,14 @@ class Runtime:
             brake_share=crawl.brake_percent / 100,
             brake_documents=crawl.brake_documents,
         )
+
+    @cached_property
+    def secrets(self) -> "Secrets":
+        return _secrets(self.settings)
+
+    def why_not(self, source: Source, url: str) -> str | None:
+        """Why a URL is none of a source, by its settings; None: it could be."""
+        return make_origin(source.kind, source.root, _without_secrets(source.settings)).why_not(url)
 
     async def run_job(self, job: "CrawlJob", on_progress: OnProgress = lambda job: None) -> "CrawlJob":
         """The job at its end: walked here if it is free, followed if somebody else walks it."""
@@ -73,13 +87,16 @@ class Runtime:
         from kept.extract.reader import signature
 
         self._pool = self._pool or ReaderPool(processes=max(1, min(4, os.cpu_count() or 1)))
+        region = source.settings.region
         return Walk(
             self.db,
             place,
             source,
-            _origin(source, browser=self.settings.crawl.browser),
-            read=self._pool.read,
-            signature=signature(),
+            make_origin(
+                source.kind, source.root, source.settings, self.secrets.look_up, browser=self.settings.crawl.browser
+            ),
+            read=partial(self._pool.read, region=region),
+            signature=signature(region=region),
             rules=self.rules,
             on_progress=on_progress,
         )
@@ -90,17 +107,89 @@ class Runtime:
         await self.db.close()
 
 
-def _origin(source: Source, *, browser: str = "") -> "Origin":
-    """Where the source lives."""
-    if source.kind is SourceKind.WEB:
+# Origins -------------------------------------------------------------------------------------------------------
+
+
+def make_origin(
+    kind: SourceKind,
+    root: str,
+    settings: SourceSettings,
+    look_up: Callable[[str], str] | None = None,
+    browser: str = "",
+) -> "WebOrigin | FolderOrigin":
+    """Where a source lives. WrongCall where its settings make no sense, SecretUnavailable where a value is missing."""
+    if kind is SourceKind.WEB:
         from kept.origins.web import web_origin
 
-        return web_origin(source.root, source.settings, browser=browser)
+        return web_origin(next(iter(settings.scope.pages), root), settings, look_up=look_up, browser=browser)
     from kept.extract.reader import content_type_of
     from kept.origins.folder import FolderOrigin
 
-    settings = source.settings
-    return FolderOrigin(source.root, scope=settings.scope, limits=settings.limits, type_of=content_type_of)
+    return FolderOrigin(root, scope=settings.scope, limits=settings.limits, type_of=content_type_of)
+
+
+def check(kind: SourceKind, root: str, settings: SourceSettings) -> None:
+    """WrongCall unless the settings of a source make sense, as far as that can be seen from here."""
+    from kept.extract.html import check_region
+
+    check_region(settings.region)
+    said = settings.access if not parse_reference(settings.access.proxy) else replace(settings.access, proxy="")
+    make_origin(kind, root, replace(settings, access=replace(said, headers=())))
+
+
+def _without_secrets(settings: SourceSettings) -> SourceSettings:
+    return replace(settings, access=replace(settings.access, headers=(), proxy="", ca_file=""))
+
+
+def _secrets(settings: Settings) -> "Secrets":
+    from kept.secrets import Secrets
+
+    return Secrets(settings.secrets_file, settings.environment)
+
+
+# Looking, before anything is kept ------------------------------------------------------------------------------
+
+
+async def look_at_root(settings: Settings, kind: SourceKind, root: str, asked: SourceSettings) -> None:
+    """Raises where there is nobody at the root of a source, or nothing: a slip should not become a source."""
+    async with _looking(settings, kind, root, asked) as (origin, _):
+        await origin.open()
+        if kind is SourceKind.WEB:
+            await cast("WebOrigin", origin).knock()
+
+
+async def try_page(settings: Settings, kind: SourceKind, url: str, asked: SourceSettings) -> "Look":
+    """One page as a source of its own would keep it. Nothing is kept."""
+    from kept.crawl.trying import look
+
+    async with _looking(settings, kind, url, asked) as (origin, read):
+        return await look(origin, read, url)
+
+
+async def survey(settings: Settings, kind: SourceKind, root: str, asked: SourceSettings) -> "Survey":
+    """What a source would begin with. Nothing is kept."""
+    from kept.crawl import trying
+
+    async with _looking(settings, kind, root, asked) as (origin, read):
+        return await trying.survey(origin, read, root if kind is SourceKind.WEB and not asked.scope.pages else None)
+
+
+@asynccontextmanager
+async def _looking(
+    settings: Settings, kind: SourceKind, root: str, asked: SourceSettings
+) -> AsyncIterator[tuple["WebOrigin | FolderOrigin", "Read"]]:
+    from kept.extract.pool import ReaderPool
+
+    origin = make_origin(kind, root, asked, _secrets(settings).look_up)
+    pool = ReaderPool(processes=1)
+    try:
+        yield origin, partial(pool.read, region=asked.region)
+    finally:
+        await pool.close()
+        await origin.close()
+
+
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @asynccontextmanager

@@ -46,6 +46,8 @@ class Settings:
     crawl: CrawlSettings
     work: WorkSettings
     history: HistorySettings
+    secrets_file: Path  # of this user; no setting: it lies in the user's data folder
+    environment: Mapping[str, str] = field(repr=False)  # where "env:NAME" is looked up
     came_from: Mapping[str, str] = field(default_factory=dict)  # the name of a setting -> where its value came from
 
     def effective(self) -> dict[str, Any]:
@@ -73,14 +75,24 @@ def load(*, environment: Mapping[str, str], folder: Path, database: str | None =
         section: kind(**{one.name: values[f"{section}.{one.name}"] for one in fields(kind)})
         for section, kind in _SECTIONS.items()
     }
-    return Settings(database=values["database"], came_from=came_from, **made)
+    return Settings(
+        database=values["database"],
+        secrets_file=_data_folder() / "secrets.json",
+        environment=environment,
+        came_from=came_from,
+        **made,
+    )
+
+
+def _data_folder() -> Path:
+    from platformdirs import user_data_path
+
+    return user_data_path("kept", appauthor=False)
 
 
 def _defaults() -> dict[str, Any]:
-    from platformdirs import user_data_path
-
     sections = {f"{name}.{one.name}": one.default for name, kind in _SECTIONS.items() for one in fields(kind)}
-    return {"database": f"sqlite:///{user_data_path('kept', appauthor=False) / 'kept.db'}"} | sections
+    return {"database": f"sqlite:///{_data_folder() / 'kept.db'}"} | sections
 
 
 def _from_file(folder: Path) -> Iterator[tuple[str, str, Any]]:

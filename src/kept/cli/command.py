@@ -22,7 +22,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from kept.cli.screen import Screen
-from kept.errors import KeptError, NeedsDecision, NoSuchThing, WrongCall
+from kept.errors import KeptError, NeedsDecision, NoSuchThing, SourceMissing, WrongCall
 
 if TYPE_CHECKING:  # heavy: loaded when a command runs
     from kept.runtime import Runtime
@@ -145,7 +145,7 @@ def _translated(error: Exception) -> tuple[str, int]:
     match error:
         case WrongCall():
             return str(error), WRONG
-        case NoSuchThing():
+        case NoSuchThing() | SourceMissing():
             return str(error), MISSING
         case NeedsDecision():
             return str(error), UNDECIDED

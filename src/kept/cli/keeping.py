@@ -1,46 +1,40 @@
-"""Keeping: ``add`` and ``refresh``."""
+"""Keeping: ``add``, ``set`` and ``refresh``."""
 
-import os
 from dataclasses import replace
-from typing import Any
 
 import typer
 
-from kept.cli import options
+from kept.cli import options, show
 from kept.cli.command import Call
 from kept.cli.crawl import crawl
-from kept.cli.words import parse_duration
-from kept.errors import NoSuchThing, SourceUnavailable, WrongCall
+from kept.cli.setting import Given, takes_settings
+from kept.errors import NoSuchThing, WrongCall
 from kept.model.job import CrawlMode
-from kept.model.root import derive_name, parse_root
-from kept.model.source import Access, SourceKind, SourceSettings, host_and_port
-from kept.model.url import file_path
+from kept.model.root import derive_name, parse_root, split_login
+from kept.model.source import Access, Scope, SourceKind, SourceSettings, host_and_port
+from kept.model.url import canonical, file_path
+from kept.runtime import check, look_at_root, survey
 from kept.service import sources
 
 
+@takes_settings
 async def add(
     context: typer.Context,
     root: options.Root,
     name: options.Called = None,
     version: options.Label = "",
-    max_pages: options.MaxPages = None,
-    max_depth: options.MaxDepth = None,
-    max_time: options.MaxTime = None,
-    scope: options.Within = None,
-    include: options.Include = None,
-    exclude: options.Exclude = None,
-    user_agent: options.UserAgent = None,
-    ignore_robots: options.IgnoreRobots = False,
-    concurrency: options.Concurrency = None,
-    delay: options.Delay = None,
     priority: options.Priority = 0,
+    dry_run: options.DryRun = False,
     no_wait: options.NoWait = False,
-) -> int:
+    *,
+    given: Given,
+) -> int | None:
     """Keep a web site, a folder or a file of documentation.
 
     \b
     kept add https://docs.example.com/guide/
-    kept add docs
+    kept add https://wiki.example.com/ --header 'Authorization: Bearer env:TOKEN'
+    kept add @urls.txt --name clippings
     kept add ~/src/django/docs --name django --version 5.2
     kept add notes --include '*.md' --exclude 'drafts/*'
 
@@ -48,16 +42,21 @@ async def add(
     """
     call: Call = context.obj
     kind, url = parse_root(root)
-    given = _Given(
-        limits=_said(max_pages=max_pages, max_depth=max_depth, max_seconds=max_time and parse_duration(max_time)),
-        scope=_said(include=_listed(include), exclude=_listed(exclude), within=_listed(scope)),
-        access=_said(user_agent=user_agent, ignore_robots=ignore_robots or None, concurrency=concurrency, delay=delay),
-    )
-    settings = SourceSettings()
-    if kind is SourceKind.WEB:  # whoever names a root here has allowed exactly that host and port, public or not
-        settings = SourceSettings(access=Access(allowed=(host_and_port(url),)))
-    else:
-        _look_at(file_path(url))
+    begin = first_settings(root, kind, url)
+    asked = given.over(begin)
+    _check_headers(asked)
+    check(kind, url, asked)
+    if dry_run:
+        found = await survey(call.settings, kind, url, asked)
+        if call.as_json:
+            from kept.cli import shapes
+
+            call.answer(shapes.survey(url, found))
+        else:
+            show.survey(call.out, url, found)
+        return None
+    if not no_wait or kind is SourceKind.FOLDER:
+        await look_at_root(call.settings, kind, url, asked)
     async with call.open(create=True) as runtime:
         source, is_new = await sources.add_source(
             runtime.db,
@@ -65,14 +64,44 @@ async def add(
             kind=kind,
             name=name or derive_name(url),
             version=version,
-            settings=given.over(settings),
+            settings=asked,
+            secrets=runtime.secrets,
             numbered=name is None,
         )
-        if not is_new and given:
-            source = await sources.set_source(runtime.db, source.label, given.over)
+        if not is_new and (given or begin.access.headers or begin.scope.pages):
+            source = await sources.set_source(
+                runtime.db, source.label, lambda old: given.over(_again(old, begin)), runtime.secrets
+            )
         if not is_new and name and name != source.name:
             call.err.line(f"{source.root} is kept already, as '{source.label}'.")
         return await crawl(call, runtime, source, priority=priority, wait=not no_wait)
+
+
+@takes_settings
+async def set_(context: typer.Context, name: options.Name, *, given: Given) -> None:
+    """Change settings of a source, from its next crawl on.
+
+    An empty text clears a setting: --include '', --header 'Authorization:'.
+
+    \b
+    kept set django@5.2 --exclude 'releases/*'
+    kept set wiki --header 'Authorization: Bearer env:TOKEN'
+    """
+    call: Call = context.obj
+    if not given:
+        raise WrongCall("Say what to change. See 'kept set --help'.")
+    async with call.open() as runtime:
+        before = (await sources.show_source(runtime.db, name)).source
+        _check_headers(given.over(before.settings))
+        check(before.kind, before.root, given.over(before.settings))
+        await sources.set_source(runtime.db, name, given.over, runtime.secrets)
+        view = await sources.show_source(runtime.db, name)
+    if call.as_json:
+        from kept.cli import shapes
+
+        call.answer(shapes.source(view))
+    else:
+        call.out.line(f"{view.source.label} is set; it holds from the next crawl on.")
 
 
 async def refresh(
@@ -98,40 +127,52 @@ async def refresh(
         return await crawl(call, runtime, source, mode=mode, priority=priority, wait=not no_wait)
 
 
-class _Given:
-    """The settings that a call gives. Those it does not mention stay as they are."""
+def first_settings(root: str, kind: SourceKind, url: str) -> SourceSettings:
+    """What the root itself says: who may be asked, as whom, for which pages.
 
-    def __init__(self, *, limits: dict[str, Any], scope: dict[str, Any], access: dict[str, Any]) -> None:
-        self._limits, self._scope, self._access = limits, scope, access
-
-    def __bool__(self) -> bool:
-        return bool(self._limits or self._scope or self._access)
-
-    def over(self, settings: SourceSettings) -> SourceSettings:
-        return replace(
-            settings,
-            limits=replace(settings.limits, **self._limits),
-            scope=replace(settings.scope, **self._scope),
-            access=replace(settings.access, **self._access),
-        )
+    Whoever names a root here has allowed exactly that host and port, public or not.
+    """
+    if kind is not SourceKind.WEB:
+        return SourceSettings()
+    pages = _pages(file_path(url)) if url.startswith("file:") else ()
+    allowed = tuple(dict.fromkeys(host_and_port(page) for page in pages or (url,)))
+    _, login = split_login(root)
+    return SourceSettings(scope=Scope(pages=pages), access=Access(allowed=allowed, headers=(login,) if login else ()))
 
 
-def _said(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+def _again(settings: SourceSettings, begin: SourceSettings) -> SourceSettings:
+    """The settings of a source whose root is named once more."""
+    kept = {header.name.lower(): header for header in (*settings.access.headers, *begin.access.headers)}
+    return replace(
+        settings,
+        scope=replace(settings.scope, pages=begin.scope.pages),
+        access=replace(settings.access, allowed=begin.access.allowed, headers=tuple(kept.values())),
+    )
 
 
-def _listed(values: list[str] | None) -> tuple[str, ...] | None:
-    return tuple(values) if values else None
+def _check_headers(settings: SourceSettings) -> None:
+    """A header goes to one site, so a list of pages of several cannot have any."""
+    if settings.access.headers and len({host_and_port(page) for page in settings.scope.pages}) > 1:
+        raise WrongCall("A header or cookie is for one site only, and these pages are of several: make a list of each.")
 
 
-def _look_at(path: str) -> None:
-    """A slip of the finger should not become a source."""
+def _pages(file: str) -> tuple[str, ...]:
+    """The URLs in a file, one a line. Empty lines, and those that begin with #, do not count."""
     try:
-        if os.path.isdir(path):
-            os.scandir(path).close()
-        else:
-            os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        raise NoSuchThing(f"There is no file or folder {path}.") from None
-    except OSError as error:
-        raise SourceUnavailable(f"{path} cannot be read: {error.strerror}.") from None
+        with open(file, encoding="utf-8", errors="replace") as lines:
+            texts = [(number, line.strip()) for number, line in enumerate(lines, 1)]
+    except FileNotFoundError:
+        raise NoSuchThing(f"There is no file {file}.") from None
+    found: dict[str, None] = {}
+    for number, text in texts:
+        if not text or text.startswith("#"):
+            continue
+        bare, login = split_login(text)
+        url = canonical(bare)
+        if url is None or not url.startswith("http") or login:
+            what = "has a password in it" if login else "is not the URL of a web page"
+            raise WrongCall(f"Line {number} of {file} {what}. It takes one URL a line.")
+        found[url] = None
+    if not found:
+        raise WrongCall(f"{file} has no URL in it. It takes one URL a line.")
+    return tuple(found)

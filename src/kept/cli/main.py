@@ -17,6 +17,8 @@ from kept.cli.screen import make_streams_lenient
 class Kept(Group):
     modules: ClassVar = {
         "add": "keeping",
+        "set": "keeping",
+        "try": "trying",
         "refresh": "keeping",
         "list": "sources",
         "show": "sources",
@@ -24,6 +26,7 @@ class Kept(Group):
         "search": "finding",
         "read": "reading",
         "history": "reading",
+        "why": "explaining",
         "generations": "generations",
         "diff": "generations",
         "rollback": "generations",

@@ -6,7 +6,10 @@ import typer
 
 # Arguments
 
-Root = Annotated[str, typer.Argument(metavar="ROOT", help="A web site, a folder or a file.", show_default=False)]
+Root = Annotated[
+    str,
+    typer.Argument(metavar="ROOT", help="A web site, a folder, a file, or @urls.txt: a list.", show_default=False),
+]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A source: its name, or name@version.", show_default=False)]
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="Words to find.", show_default=False)]
 What = Annotated[
@@ -15,6 +18,9 @@ What = Annotated[
 Generation = Annotated[int, typer.Argument(metavar="N", min=1, help="A generation's number.", show_default=False)]
 FromGeneration = Annotated[int, typer.Argument(metavar="A", min=1, help="An earlier generation.", show_default=False)]
 ToGeneration = Annotated[int, typer.Argument(metavar="B", min=1, help="A later generation.", show_default=False)]
+
+Page = Annotated[str, typer.Argument(metavar="URL|PATH", help="A page or a file.", show_default=False)]
+Unkept = Annotated[str, typer.Argument(metavar="URL|PATH|NAME", help="A page, or a whole source.", show_default=False)]
 
 # Options of every command
 
@@ -34,7 +40,24 @@ Within = Annotated[
     list[str] | None,
     typer.Option("--scope", metavar="folder|host|PREFIX", help="On a site: what belongs to it. May be repeated."),
 ]
-IgnoreRobots = Annotated[bool, typer.Option("--ignore-robots", help="The site is yours: robots.txt does not count.")]
+IgnoreRobots = Annotated[
+    bool | None,
+    typer.Option(
+        "--ignore-robots/--obey-robots", help="The site is yours: robots.txt does not count.", show_default=False
+    ),
+]
+Headers = Annotated[
+    list[str] | None,
+    typer.Option("--header", metavar="'K: V'", help="Told to the site; better 'K: env:NAME'. May be repeated."),
+]
+Cookie = Annotated[str | None, typer.Option(metavar="A=B", help="Told to the site as a cookie; better 'A=env:NAME'.")]
+Proxy = Annotated[str | None, typer.Option(metavar="URL", help="Ask the site through this; env:NAME hides it.")]
+CaFile = Annotated[str | None, typer.Option(metavar="FILE", help="Certificates to trust besides the system's.")]
+Select = Annotated[str | None, typer.Option(metavar="CSS", help="Read only this part of each HTML page.")]
+Drop = Annotated[list[str] | None, typer.Option(metavar="CSS", help="Leave this part out. May be repeated.")]
+Render = Annotated[str | None, typer.Option(metavar="auto|never|always", help="Open pages in a browser first.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="A word of yours. May be repeated.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be included.")]
 Concurrency = Annotated[int | None, typer.Option(metavar="N", min=1, max=64, help="Requests to the site at once.")]
 Delay = Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Between requests to the site.")]
 UserAgent = Annotated[str | None, typer.Option(metavar="TEXT", help="What to tell the site instead of Kept's name.")]
@@ -52,4 +75,5 @@ NoWait = Annotated[bool, typer.Option("--no-wait", help="Only ask for the crawl;
 Sources = Annotated[list[str] | None, typer.Option("--source", metavar="NAME", help="Only here. May be repeated.")]
 Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many hits at most.")]
 AsOf = Annotated[int | None, typer.Option("--generation", metavar="N", min=1, help="As of this generation.")]
+Examples = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="How many URLs of each kind.")]
 Section = Annotated[str | None, typer.Option(metavar="ANCHOR", help="Only this section.")]

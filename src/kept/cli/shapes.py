@@ -2,14 +2,18 @@
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob
 from kept.model.source import Source
 from kept.service.generations import Difference
+from kept.service.ledger import Account, Ledger
 from kept.service.reading import History, Page
 from kept.service.sources import SourceView
+
+if TYPE_CHECKING:
+    from kept.runtime import Look, Survey
 
 
 def source(view: SourceView) -> dict[str, Any]:
@@ -27,6 +31,7 @@ def source(view: SourceView) -> dict[str, Any]:
         "partial": bool(generation and generation.partial),
         "verified_at": _iso(view.verified_at),
         "created_at": _iso(view.source.created_at),
+        "tags": view.source.settings.tags,
         "settings": view.source.settings.as_json(),
         "upcoming": {"generation": upcoming.number, "state": upcoming.state, "reason": upcoming.reason}
         if upcoming
@@ -97,6 +102,48 @@ def page(page: Page) -> dict[str, Any]:
 
 def history(history: History) -> dict[str, Any]:
     return asdict(history) | {"first_seen": _iso(history.first_seen)}
+
+
+def why(accounts: list[Account]) -> dict[str, Any]:
+    """The latest account; where other sources know the URL too, theirs behind it."""
+    first, *others = [asdict(account) | {"visited_at": _iso(account.visited_at)} for account in accounts]
+    return first | {"others": others}
+
+
+def not_kept(ledger: Ledger) -> dict[str, Any]:
+    return {
+        "source": ledger.source,
+        "job": ledger.job,
+        "crawled_at": _iso(ledger.crawled_at),
+        "not_kept": sum(reason.count for reason in ledger.reasons),
+        "reasons": [asdict(reason) for reason in ledger.reasons],
+    }
+
+
+def look(look: "Look") -> dict[str, Any]:
+    content = look.reading.content
+    return {
+        "url": look.url,
+        "http_status": look.status,
+        "content_type": look.content_type,
+        "title": content.title,
+        "markdown": content.markdown,
+        "sections": [
+            {"level": section.level, "heading": section.heading, "anchor": section.anchor}
+            for section in content.sections
+        ],
+        "links": [{"url": url, "in_scope": why is None, "reason": why} for url, why in look.links.items()],
+    }
+
+
+def survey(root: str, survey: "Survey") -> dict[str, Any]:
+    return {
+        "root": root,
+        "included": survey.included,
+        "left_out": [{"url": url, "reason": why} for url, why in survey.left_out.items()],
+        "unread": [{"url": url, "reason": why} for url, why in survey.unread.items()],
+        "more": survey.more,
+    }
 
 
 def _iso(moment: datetime | None) -> str | None:

@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from kept.model.generation import Generation
     from kept.model.job import CrawlJob
     from kept.model.source import Source, SourceSettings
+    from kept.runtime import Look, Survey
     from kept.service.finding import Hit
     from kept.service.generations import Difference
+    from kept.service.ledger import Account, Ledger
     from kept.service.reading import History, Page
     from kept.service.sources import SourceView
 
@@ -80,6 +82,95 @@ def _events(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Iterato
         yield f"read again by a newer reader, {size}" if now["read_again"] else f"changed: “{now['title']}”, {size}"
 
 
+# Looking and explaining ---------------------------------------------------------------------------------------------
+
+_SHOWN = 20  # URLs of each kind
+
+
+def look(screen: Screen, look: "Look") -> None:
+    """One page as it would be kept."""
+    content = look.reading.content
+    screen.line((content.title or look.url, "bold"))
+    status = f"{look.status}, " if look.status else ""
+    screen.line((f"{look.url} ({status}{look.content_type})", "dim"))
+    screen.line()
+    screen.line(("Sections", "bold"))
+    for section in content.sections:
+        anchor = f"  #{section.anchor}" if section.anchor else ""
+        screen.line(section.heading or "(before the first heading)", (anchor, "dim"), indent=2 * max(1, section.level))
+    inside = [url for url, why in look.links.items() if why is None]
+    screen.line()
+    screen.line((f"Links: {len(inside):,} in scope, {len(look.links) - len(inside):,} not", "bold"))
+    for url in inside[:_SHOWN]:
+        screen.line(url, indent=2)
+    _rest(screen, len(inside))
+    _grouped(screen, {url: why for url, why in look.links.items() if why is not None})
+    screen.line()
+    screen.line(("Markdown", "bold"))
+    screen.text(content.markdown)
+
+
+def survey(screen: Screen, root: str, survey: "Survey") -> None:
+    """What a source would begin with."""
+    more = ", of those that were looked at" if survey.more else ""
+    screen.line((f"{root}: {plural(len(survey.included), 'page')} to begin with{more}", "bold"))
+    for url in survey.included[:_SHOWN]:
+        screen.line(("+ ", "green"), url)
+    _rest(screen, len(survey.included))
+    _grouped(screen, survey.left_out)
+    for url, why in survey.unread.items():
+        screen.line(("? ", "yellow"), f"{url}: {why}")
+    screen.line(("Nothing is kept yet. The pages it begins with lead to others.", "dim"))
+
+
+def _grouped(screen: Screen, left_out: Mapping[str, str]) -> None:
+    """URLs that are not taken, by reason."""
+    for reason in dict.fromkeys(left_out.values()):
+        urls = [url for url, why in left_out.items() if why == reason]
+        screen.line((f"{reason}: {plural(len(urls), 'URL')}", "yellow"), indent=2)
+        for url in urls[:_SHOWN]:
+            screen.line(("- ", "red"), url, indent=2)
+        _rest(screen, len(urls))
+
+
+def _rest(screen: Screen, number: int) -> None:
+    if number > _SHOWN:
+        screen.line((f"… and {number - _SHOWN:,} more (--json has them)", "dim"), indent=2)
+
+
+def why(screen: Screen, accounts: Sequence["Account"]) -> None:
+    """What the last crawls made of a URL."""
+    screen.line((accounts[0].url, "bold"))
+    for one in accounts:
+        told = f"{one.outcome}{f': {one.reason}' if one.reason else ''}" if one.outcome else _open(one)
+        screen.line(f"{one.source}: {told}", indent=2)
+        facts = [
+            f"visited {ago(one.visited_at)}" if one.visited_at else "never visited",
+            f"answered {one.http_status}" if one.http_status else "",
+            f"tried {one.attempts} times" if one.attempts > 1 else "",
+            f"found on {one.discovered_from}" if one.discovered_from else "known from the root or a list",
+            f"{plural(one.depth, 'link')} deep" if one.depth else "",
+        ]
+        screen.line(("; ".join(fact for fact in facts if fact), "dim"), indent=4)
+
+
+def _open(account: "Account") -> str:
+    return f"to be tried again: {account.reason}" if account.reason else "not visited yet: a crawl is under way"
+
+
+def not_kept(screen: Screen, ledger: "Ledger") -> None:
+    """Every page that was not kept, by reason."""
+    total = sum(reason.count for reason in ledger.reasons)
+    told = f"{plural(total, 'URL')} not kept" if total else "every URL was kept"
+    screen.line((f"{ledger.source}: {told} by the crawl of {moment(ledger.crawled_at)}", "bold"))
+    for reason in ledger.reasons:
+        screen.line((f"{reason.count:,} {reason.outcome}", "yellow"), f": {reason.reason}", indent=2)
+        for url in reason.examples:
+            screen.line(url, indent=6)
+        if reason.count > len(reason.examples):
+            screen.line((f"… and {reason.count - len(reason.examples):,} more (--limit)", "dim"), indent=6)
+
+
 # Sources -------------------------------------------------------------------------------------------------------
 
 
@@ -87,7 +178,7 @@ def sources(screen: Screen, views: Sequence["SourceView"]) -> None:
     if not views:
         screen.line("Nothing is kept yet. 'kept add FOLDER' keeps a folder of documentation.")
         return
-    head = ["NAME", "STATE", "GENERATION", "DOCUMENTS", "SECTIONS", "CHECKED", "ROOT"]
+    head = ["NAME", "STATE", "GENERATION", "DOCUMENTS", "SECTIONS", "CHECKED", "ROOT", ""]
     rows: list[list[Part]] = [[(title, "dim") for title in head]]
     for view in views:
         rows.append(
@@ -99,6 +190,7 @@ def sources(screen: Screen, views: Sequence["SourceView"]) -> None:
                 f"{view.sections:,}",
                 ago(view.verified_at) if view.verified_at else "never",
                 view.source.root,
+                (" ".join(f"#{tag}" for tag in view.source.settings.tags), "dim"),
             ]
         )
     screen.table(rows, right=[2, 3, 4])
@@ -115,6 +207,8 @@ def source(screen: Screen, view: "SourceView") -> None:
         facts.append(("generation", f"{generation.number}: {what}"))
     if view.verified_at:
         facts.append(("checked", f"{ago(view.verified_at)} ({moment(view.verified_at)})"))
+    if tags := view.source.settings.tags:
+        facts.append(("tags", ", ".join(tags)))
     if settings := _settings(view.source.settings):
         facts.append(("settings", settings))
     if job:
@@ -126,13 +220,22 @@ def source(screen: Screen, view: "SourceView") -> None:
 
 
 def _settings(settings: "SourceSettings") -> str:
-    limits, scope = settings.limits, settings.scope
+    limits, scope, access, region = settings.limits, settings.scope, settings.access, settings.region
     said = [
         f"at most {plural(limits.max_pages, 'page')}" if limits.max_pages is not None else "",
         f"at most {limits.max_depth:,} deep" if limits.max_depth is not None else "",
         f"new pages for at most {duration(limits.max_seconds)}" if limits.max_seconds is not None else "",
         f"only {', '.join(scope.include)}" if scope.include else "",
         f"without {', '.join(scope.exclude)}" if scope.exclude else "",
+        f"exactly {plural(len(scope.pages), 'page')}" if scope.pages else "",
+        f"within {', '.join(scope.within)}" if scope.within else "",
+        f"asked with {', '.join(f'{one.name} ({one.value})' for one in access.headers)}" if access.headers else "",
+        f"through a proxy ({access.proxy})" if access.proxy else "",
+        f"trusting {access.ca_file}" if access.ca_file else "",
+        "robots.txt ignored" if access.ignore_robots else "",
+        f"rendered {access.render}" if access.render != "auto" else "",
+        f"reading {region.select}" if region.select else "",
+        f"dropping {', '.join(region.drop)}" if region.drop else "",
     ]
     return "; ".join(part for part in said if part)
 

@@ -34,7 +34,7 @@ async def remove(context: typer.Context, name: options.Name) -> None:
     """Remove a source. The files it was made from stay."""
     call: Call = context.obj
     async with call.open() as runtime:
-        source = await service.remove_source(runtime.db, name)
+        source = await service.remove_source(runtime.db, name, runtime.secrets)
     if call.as_json:
         call.answer({"source": source.label, "removed": True})
     else:

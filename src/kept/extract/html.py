@@ -1,21 +1,24 @@
 """HTML: the content of a page without what surrounds it, as Markdown, with the anchors that the page itself has.
 
 1. parse     the whole page: its links, its title, what its head says
-2. region    the part that is the page, by what the generators of documentation call it
+2. region    the part that is the page: what a person selected, else by what the generators of documentation call it
 3. write     the region, tag by tag, as Markdown and sections (html_writer)
 """
 
 import re
+from collections.abc import Iterator
 from importlib.metadata import version
 from itertools import accumulate
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from kept.errors import WrongCall
 from kept.extract.html_rules import ITS_OWN, RAW, REGIONS
 from kept.extract.html_writer import Part, Writer
 from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable, tree_of
 from kept.extract.shell import SHORT, is_shell
 from kept.extract.text import decode
+from kept.model.source import AS_READ, Region
 
 READER_VERSION = f"2 selectolax {version('selectolax')}"
 
@@ -26,7 +29,7 @@ DEEPEST = 10_000
 """Elements within elements. Parsing takes time in proportion to the square of it: at 200,000, minutes."""
 
 
-def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:
+def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extracted | Unreadable:
     """What a page says. Its links are those of the whole page, navigation included."""
     nuls = body.count(b"\0")
     if nuls and nuls * 100 < len(body):  # a few by mistake, as browsers allow; text of two bytes a letter has many
@@ -41,8 +44,11 @@ def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:
     if root is None:
         return Unreadable(reason="an empty page")
     hrefs, base, title = _hrefs(page), _base(page), _title(page)
-    region = _region(page, text) or root
-    parts = Writer().write(_content(region, text))
+    for selector in region.drop:
+        for node in _outermost(root.css(selector)):
+            node.decompose()
+    selected = _outermost(root.css(region.select)) if region.select else []
+    parts = Writer().write("".join(_content(node, text) for node in selected or [_region(page, text) or root]))
     markdown = "\n\n".join([part.text for part in parts if part.text])
     nodes = [SectionData(heading=p.heading, level=p.level, anchor=p.anchor, content=p.text) for p in parts[1:]]
     return Extracted(
@@ -121,6 +127,30 @@ def _best_title(title: str, parts: list[Part]) -> str:
 
 
 # 2. The region
+
+
+def check_region(region: Region) -> None:
+    """WrongCall unless its selectors are CSS."""
+    for selector in filter(None, (region.select, *region.drop)):
+        try:
+            LexborHTMLParser("<p>").css(selector)
+        except SelectolaxError:
+            raise WrongCall(
+                f"'{selector}' is not a CSS selector. Say it like 'main', '.content' or 'div#body'."
+            ) from None
+
+
+def _outermost(found: list[LexborNode]) -> list[LexborNode]:
+    """Those that are in none of the others: these may be written, or dropped, one by one."""
+    ids = {node.mem_id for node in found}
+    return [node for node in found if not any(above in ids for above in _above(node))]
+
+
+def _above(node: LexborNode) -> Iterator[int]:
+    above = node.parent
+    while above is not None:
+        yield above.mem_id
+        above = above.parent
 
 
 def _region(page: LexborHTMLParser, text: str) -> LexborNode | None:

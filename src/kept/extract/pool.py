@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from kept.extract.sections import Unreadable
 from kept.model.document import Reading
+from kept.model.source import AS_READ, Region
 
 AHEAD = 3  # pages in a process's pipe, the one it reads included
 SECONDS = 2.0  # of processor time
@@ -36,7 +37,7 @@ serve(int(sys.argv[1]), float(sys.argv[2]))
 _READY = b"ready"
 _LENGTH = struct.Struct("!I")
 
-Page: TypeAlias = tuple[bytes, str, str]  # body, content type, URL
+Page: TypeAlias = tuple[bytes, str, str, Region]  # body, content type, URL, which part of it
 
 
 @dataclass(slots=True)
@@ -59,11 +60,11 @@ class ReaderPool:
         self._readers: list[_Reader] = []
         self._starting = asyncio.Lock()
 
-    async def read(self, body: bytes, content_type: str, url: str) -> Reading | Unreadable:
+    async def read(self, body: bytes, content_type: str, url: str, *, region: Region = AS_READ) -> Reading | Unreadable:
         """What the reader for this type makes of it, or why it could not."""
         async with self._room:
             answer: asyncio.Future[Reading | Unreadable] = asyncio.get_running_loop().create_future()
-            await self._give((body, content_type, url), answer)
+            await self._give((body, content_type, url, region), answer)
             return await answer
 
     async def close(self) -> None:
@@ -180,14 +181,15 @@ def serve(memory: int, seconds: float) -> None:
     sink.write(_READY)
     sink.flush()
     while size := source.read(_LENGTH.size):
-        body, content_type, url = pickle.loads(source.read(_LENGTH.unpack(size)[0]))
-        signal.setitimer(signal.ITIMER_PROF, max(_allowed(seconds, body), 0.001))  # its signal ends the process
-        _write(sink, _read(read, body, content_type, url))
+        page: Page = pickle.loads(source.read(_LENGTH.unpack(size)[0]))
+        signal.setitimer(signal.ITIMER_PROF, max(_allowed(seconds, page[0]), 0.001))  # its signal ends the process
+        _write(sink, _read(read, page))
 
 
-def _read(read: Any, body: bytes, content_type: str, url: str) -> Reading | Unreadable:
+def _read(read: Any, page: Page) -> Reading | Unreadable:
+    body, content_type, url, region = page
     try:
-        answer: Reading | Unreadable = read(body, content_type=content_type, url=url)
+        answer: Reading | Unreadable = read(body, content_type=content_type, url=url, region=region)
         return answer
     except MemoryError:
         return Unreadable(reason="reading it takes more memory than a page may take")

@@ -5,7 +5,7 @@
     signature          what the readers are today: when it changes, pages are read again
 
 A reader is a module with `extract(body, charset) -> Extracted | Unreadable` and a READER_VERSION, which is raised when
-it would make something else of the same bytes.
+it would make something else of the same bytes. The one for HTML is told which region of the page to read, too.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from kept.extract.sections import DEFAULT_RULES, Extracted, SectionRules, Unreadable, content_of
 from kept.extract.shell import FEW_WORDS
 from kept.model.document import RENDERED, SECTIONS_PER_CONTENT, Reading
+from kept.model.source import AS_READ, Region
 from kept.model.url import resolve, resolve_all
 
 __all__ = ["SectionRules", "Unreadable", "content_type_of", "read", "signature"]
@@ -26,7 +27,7 @@ __all__ = ["SectionRules", "Unreadable", "content_type_of", "read", "signature"]
 class Reader(Protocol):
     READER_VERSION: str | int
 
-    def extract(self, body: bytes, charset: str | None) -> Extracted | Unreadable: ...
+    def extract(self, body: bytes, charset: str | None, **told: Region) -> Extracted | Unreadable: ...
 
 
 _OPEN_XML = "application/vnd.openxmlformats-officedocument"
@@ -96,13 +97,15 @@ _NAMES = {
 }
 
 
-def read(body: bytes, *, content_type: str, url: str, rules: SectionRules = DEFAULT_RULES) -> Reading | Unreadable:
+def read(
+    body: bytes, *, content_type: str, url: str, rules: SectionRules = DEFAULT_RULES, region: Region = AS_READ
+) -> Reading | Unreadable:
     """What the page says and where it leads, or why it cannot be read. `content_type` is as the origin gave it."""
     declared, charset = _parse_content_type(content_type)
     kind = _kind_of(declared, url)
     if kind not in _READERS:
         return Unreadable(reason=f"there is no reader for {declared or 'a page of unknown type'}")
-    found = _reader(kind).extract(body, charset)
+    found = _reader(kind).extract(body, charset, **({"region": region} if kind == "text/html" else {}))
     if isinstance(found, Unreadable):
         return found
     content = content_of(found.title, found.markdown, found.tree, rules)
@@ -129,10 +132,11 @@ def content_type_of(name: str) -> str | None:
     return _NAMES.get(name) or (_ENDINGS.get(ending) if dot and stem else None)
 
 
-def signature(rules: SectionRules = DEFAULT_RULES) -> str:
+def signature(rules: SectionRules = DEFAULT_RULES, region: Region = AS_READ) -> str:
     """A short name for everything that decides what content is made of given bytes, except the bytes."""
     readers = [f"{kind} {_reader(kind).READER_VERSION}" for kind in sorted(_READERS)]
-    return hashlib.sha256("\n".join([*readers, str(rules)]).encode()).hexdigest()[:16]
+    settings = [str(rules), *([str(region)] if region != AS_READ else [])]
+    return hashlib.sha256("\n".join([*readers, *settings]).encode()).hexdigest()[:16]
 
 
 def _reader(kind: str) -> Reader:

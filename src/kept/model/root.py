@@ -1,24 +1,27 @@
 """The root of a source: from what a person types to the URL that Kept knows it by, and to a name for it.
 
     parse_root     what was typed         -> the kind of source, and its root as a URL
+    split_login    what was typed         -> the same without user:password@, and the header that says it to the site
     derive_name    a root as a URL        -> what the source is called when nobody says
     check_label    a name and a version   -> WrongCall unless ``name@version`` can be typed, and parsed again
 
 A new kind of source begins here: parse_root is the only place that knows how roots are spelled.
 """
 
+import base64
 import os
 import re
 import unicodedata
 from urllib.parse import unquote
 
 from kept.errors import WrongCall
-from kept.model.source import SourceKind
+from kept.model.source import Header, SourceKind
 from kept.model.url import canonical, file_path, file_url
 
-# What is not a path: a URL, 'github:owner/repo' and the like, 'git@host:repo', '@list-of-urls.txt'. A folder with
-# such a name is still found as './github:…'.
-_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*://|(?:github|gitlab|git|npm|pypi):|[\w.-]+@[\w.-]+:|@", re.IGNORECASE)
+# What is not a path: a URL, 'github:owner/repo' and the like, 'git@host:repo'. A folder with such a name is still
+# found as './github:…'.
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*://|(?:github|gitlab|git|npm|pypi):|[\w.-]+@[\w.-]+:", re.IGNORECASE)
+_LOGIN = re.compile(r"([a-z][a-z0-9+.-]*:/*)([^/?#\\]*)@", re.IGNORECASE)
 
 _SUFFIX = re.compile(r"(?<=.)\.(?:md|markdown|x?html?|txt|rst|pdf|ipynb)$", re.IGNORECASE)
 _NAME = re.compile(r"\w[\w.+-]*")
@@ -27,9 +30,15 @@ LONGEST_NAME = 60
 
 
 def parse_root(root: str) -> tuple[SourceKind, str]:
-    """The kind of source behind a root as it was typed, and its URL. WrongCall for what cannot be kept (yet)."""
-    if not root.strip():
+    """The kind of source behind a root as it was typed, and its URL. WrongCall for what cannot be kept (yet).
+
+    '@urls.txt' is a list of web pages: its root is the file.
+    """
+    root, _ = split_login(root)
+    if not root.strip(" @"):
         raise WrongCall("The root is empty. Say which folder or file to keep, as in: kept add docs")
+    if root.startswith("@"):
+        return SourceKind.WEB, _folder(root[1:])
     if root[:7].lower() == "file://":
         spelled = canonical(root)
         if spelled is None:
@@ -43,6 +52,16 @@ def parse_root(root: str) -> tuple[SourceKind, str]:
     if _ELSEWHERE.match(root):
         raise WrongCall(f"{root} cannot be kept: so far only web sites, and folders and files of this machine can.")
     return SourceKind.FOLDER, _folder(root)
+
+
+def split_login(root: str) -> tuple[str, Header | None]:
+    """A root without the user and password in front of its host, and the header by which the site is told them."""
+    found = _LOGIN.match(root)
+    if not found:
+        return root, None
+    login = unquote(found[2]) if ":" in found[2] else f"{unquote(found[2])}:"
+    value = f"Basic {base64.b64encode(login.encode()).decode()}"
+    return found[1] + root[found.end() :], Header(name="Authorization", value=value)
 
 
 def derive_name(root: str) -> str:

@@ -1,5 +1,6 @@
 """A source: one thing that is kept, and how far its crawls may go."""
 
+import re
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -19,6 +20,7 @@ class Scope:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     within: tuple[str, ...] = ()  # on the web: "folder" (the root's, as when empty), "host", beginnings of URLs
+    pages: tuple[str, ...] = ()  # on the web: exactly these and no link beyond them; the root is the file they came in
 
 
 class Render(StrEnum):
@@ -37,6 +39,10 @@ class Region:
     drop: tuple[str, ...] = ()
 
 
+AS_READ = Region()
+"""Nobody knows better."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Where a crawl stops admitting new documents. Known ones are always visited. None: no limit."""
@@ -52,11 +58,16 @@ class Header:
     """A header that the site of the root gets, and no other. Its value is never shown."""
 
     name: str
-    value: str = field(repr=False)  # as it is sent; or where to find it: "env:NAME", "secret:NAME"
+    value: str = field(repr=False)  # as it is sent; or where to find it: "env:NAME", "Bearer env:NAME", "secret:NAME"
 
-    @property
-    def is_reference(self) -> bool:
-        return self.value.startswith(("env:", "secret:"))
+
+_REFERENCE = re.compile(r"((?:[A-Za-z][\w-]*[ =])?)(env|secret):([A-Za-z_][\w.-]*)")
+
+
+def parse_reference(value: str) -> tuple[str, str, str] | None:
+    """Where a value is to be found: what stands before it ("Bearer "), env or secret, the name. None: it is said."""
+    found = _REFERENCE.fullmatch(value)
+    return (found[1], found[2], found[3]) if found else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +96,7 @@ class SourceSettings:
     limits: Limits = field(default_factory=Limits)
     access: Access = field(default_factory=Access)
     region: Region = field(default_factory=Region)
+    tags: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -105,6 +117,7 @@ class SourceSettings:
             limits=Limits(**stored.get("limits", {})),
             access=Access(**access | known),
             region=Region(select=region.get("select", ""), drop=tuple(region.get("drop", ()))),
+            tags=tuple(stored.get("tags", ())),
         )
 
 

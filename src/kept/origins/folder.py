@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from fnmatch import translate
 from itertools import islice
 
-from kept.errors import SourceUnavailable
+from kept.errors import SourceMissing, SourceUnavailable
 from kept.model.document import Validators
 from kept.model.frontier import Entry, Fetched, Gone, Listed, Refused, Unlisted, Unreachable, Visit
 from kept.model.source import Limits, Scope
@@ -40,8 +40,10 @@ class FolderOrigin:
             if stat.S_ISDIR((await asyncio.to_thread(os.stat, self._root)).st_mode):
                 with await asyncio.to_thread(os.scandir, self._root):
                     pass
+        except (FileNotFoundError, NotADirectoryError):
+            raise SourceMissing(f"There is no file or folder {self._root}.") from None
         except OSError as error:
-            raise SourceUnavailable(f"{self._root} cannot be read: {error.strerror}. Nothing was changed.") from None
+            raise SourceUnavailable(f"{self._root} cannot be read: {error.strerror}.") from None
 
     async def close(self) -> None:
         pass
@@ -50,6 +52,17 @@ class FolderOrigin:
         """Whether the source's own settings have it in."""
         path = file_path(url)
         return path == self._root or self._wants(os.path.relpath(path, self._root))
+
+    def why_not(self, url: str) -> str | None:
+        """Why a file is none of this source; None: it would be."""
+        path = file_path(url)
+        if not f"{path}/".startswith(f"{self._root.rstrip('/')}/"):
+            return "outside the source's folder"
+        if any(part.startswith(".") for part in os.path.relpath(path, self._root).split(os.sep) if part != "."):
+            return "hidden, or in a hidden folder"
+        if self._type_of(path) is None:
+            return "not a kind of file that can be read"
+        return None if self.admits(url) else "left out by the source's patterns"
 
     async def list(self) -> AsyncIterator[Listed | Unlisted]:
         walk = self._walk()

@@ -5,6 +5,7 @@
     generations   a source's past, and what waits for a person
     finding       search
     reading       a document as a generation shows it, and its history
+    ledger        what the last crawl made of a URL, and why
     naming        what people call things: labels, URLs, paths, ids
 
 A door imports the nouns it needs: a search has to answer at once.

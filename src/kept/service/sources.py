@@ -11,7 +11,8 @@ from kept.model.generation import Generation, GenerationState
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.root import check_label
-from kept.model.source import Source, SourceKind, SourceSettings
+from kept.model.source import Source, SourceKind, SourceSettings, parse_reference
+from kept.secrets import Secrets
 from kept.service.naming import source_of
 from kept.store import generations, jobs, sections, sources
 from kept.store.database import Connection, Database
@@ -50,13 +51,28 @@ async def add_source(
     name: str,
     version: str = "",
     settings: SourceSettings,
+    secrets: Secrets | None = None,
     numbered: bool = False,
 ) -> tuple[Source, bool]:
     """The source for this root and version, and whether it is new. The same root again is the same source.
 
+    ``secrets``: where values go that only the site may see; without one, there must be none in the settings.
     ``numbered``: where the name is taken it becomes name-2, name-3 …
     """
     check_label(name, version)
+    sealed = _sealed(settings, secrets)
+    source, is_new = None, False
+    try:
+        source, is_new = await _insert(db, root, kind, name, version, sealed, numbered)
+    finally:
+        if secrets and not is_new:
+            secrets.forget(sealed)
+    return source, is_new
+
+
+async def _insert(
+    db: Database, root: str, kind: SourceKind, name: str, version: str, settings: SourceSettings, numbered: bool
+) -> tuple[Source, bool]:
     async with db.transaction(durable=True) as tx:
         for free in chain([name], (f"{name}-{number}" for number in count(2)) if numbered else []):
             if there := await sources.by_root(tx, root, version):
@@ -72,14 +88,18 @@ async def add_source(
         raise WrongCall(f"There is already a source named '{name}'.{kept} Choose another name with --name.")
 
 
-async def set_source(db: Database, label: str, change: Callable[[SourceSettings], SourceSettings]) -> Source:
+async def set_source(
+    db: Database, label: str, change: Callable[[SourceSettings], SourceSettings], secrets: Secrets | None = None
+) -> Source:
     """The source with its settings changed; they hold from its next crawl on."""
     async with db.transaction(durable=True) as tx:
         source = await source_of(tx, label)
         source = await sources.lock(tx, source.id) or source
-        changed = replace(source, settings=change(source.settings))
+        changed = replace(source, settings=_sealed(change(source.settings), secrets))
         await sources.set_settings(tx, source.id, changed.settings)
-        return changed
+    if secrets:
+        secrets.forget(source.settings, but=changed.settings)
+    return changed
 
 
 async def list_sources(db: Database) -> list[SourceView]:
@@ -92,8 +112,8 @@ async def show_source(db: Database, label: str) -> SourceView:
         return await _view(snapshot, await source_of(snapshot, label))
 
 
-async def remove_source(db: Database, label: str) -> Source:
-    """Hides the source at once and frees its name; garbage collection takes its rows."""
+async def remove_source(db: Database, label: str, secrets: Secrets | None = None) -> Source:
+    """Hides the source at once, frees its name and forgets its secrets; garbage collection takes its rows."""
     async with db.transaction(durable=True) as tx:
         source = await source_of(tx, label)
         await sources.lock(tx, source.id)
@@ -101,7 +121,18 @@ async def remove_source(db: Database, label: str) -> Source:
             await jobs.cancel(tx, live.id)
         await activate.abandon(tx, source, "the source was removed")
         await sources.hide(tx, source.id)
-        return source
+    if secrets:
+        secrets.forget(source.settings)
+    return source
+
+
+def _sealed(settings: SourceSettings, secrets: Secrets | None) -> SourceSettings:
+    """No value that only the site may see gets into the database."""
+    if secrets:
+        return secrets.seal(settings)
+    values = [*(header.value for header in settings.access.headers), settings.access.proxy]
+    assert all(parse_reference(value) for value in values if value), "secrets need a place"
+    return settings
 
 
 async def _view(db: Connection, source: Source) -> SourceView:

@@ -267,6 +267,14 @@ async def ledger(db: Connection, url: str) -> list[Row]:
     return await db.all("ledger", url=url)
 
 
+async def ledger_job(db: Connection, source: str) -> Row | None:
+    return await db.one("ledger_job", source=source)
+
+
+async def not_kept(db: Connection, job: str, *, limit: int) -> list[Row]:
+    return await db.all("not_kept", job=job, limit=limit)
+
+
 async def finished(db: Connection, source: str) -> list[str]:
     """Jobs whose frontier is no longer the ledger of their source."""
     return [row["id"] for row in await db.all("finished_frontiers", source=source)]

@@ -12,7 +12,7 @@ import structlog
 
 from kept.crawl import activate
 from kept.crawl.engine import Walk
-from kept.errors import LeaseLost, SourceUnavailable, StoreError
+from kept.errors import LeaseLost, SourceUnavailable, StoreError, WrongCall
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob
 from kept.model.source import Source
@@ -47,13 +47,13 @@ async def work_on(db: Database, job_id: str | None, make_walk: MakeWalk, *, hear
         source = await sources.get(tx, job.source_id)
     if source is None:
         return await _leave(db, place)
-    walk = make_walk(place, source)
     try:
+        walk = make_walk(place, source)
         async with _beating(db, place, walk, heartbeat):
             result = await walk.run()
         log.info("walk ended", source=source.label, job=job.id, result=result)
-    except SourceUnavailable as error:
-        await activate.fail(db, place, str(error))
+    except (SourceUnavailable, WrongCall) as error:  # its settings may be wrong too: on this machine, by now
+        await activate.fail(db, place, f"{error} Nothing was changed.")
     except LeaseLost as lost:
         log.warning("place lost", source=source.label, job=job.id, reason=str(lost))
     except StoreError:

@@ -11,17 +11,20 @@ A visit, step by step:
     7. render     where its scripts have to run first (``browser``)
 """
 
+import errno
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from socket import gaierror
 from time import monotonic
 
 from kept import __version__
 from kept.errors import SourceUnavailable, WrongCall
 from kept.model.document import RENDERED, Validators
 from kept.model.frontier import Entry, Fetched, Listed, Redirected, Refused, Unlisted, Unreachable, Visit
-from kept.model.source import Render, SourceSettings
+from kept.model.source import Render, SourceSettings, parse_reference
 from kept.model.url import resolve as resolve_link
 from kept.model.url import with_route
 from kept.origins.web import llms, sitemap
@@ -34,6 +37,8 @@ from kept.origins.web.scope import BY_SETTINGS, WebScope, folder_of
 from kept.origins.web.visits import PERMANENT, REDIRECTS, is_html, is_wanted, visit_of
 
 HOPS = 10
+KNOCKING = 2.0  # seconds
+FORBIDDEN = "robots.txt forbids it"
 READY = 4  # visits a host's turn may wait for: while some are read, others are fetched
 
 
@@ -62,6 +67,7 @@ class WebOrigin:
         self._egress = egress
         self._pacing = pacing
         self._now = now
+        self._pages = settings.scope.pages
         self._scope = WebScope(root, settings.scope, this_year=now().year)
         self._robots = Robots(egress, user_agent)
         self._obey = None if settings.access.ignore_robots else agent_of(user_agent)
@@ -87,6 +93,17 @@ class WebOrigin:
                 "An address that is not public has to be allowed by the owner of the source."
             ) from None
 
+    async def knock(self) -> None:
+        """SourceUnavailable if nobody is there at all. Before a first crawl that is a mistake, not a bad moment."""
+        try:
+            await self._egress.knock(self._root, KNOCKING)
+        except OSError as error:
+            unknown, refused = "its host name cannot be resolved", os.strerror(error.errno or errno.ECONNREFUSED)
+            what = unknown if isinstance(error, gaierror) else refused
+            raise SourceUnavailable(
+                f"{self._root} cannot be reached: {what}. Check the address, and that the site is up."
+            ) from None
+
     async def close(self) -> None:
         self._crawling.close()
         self._sites.clear()
@@ -97,7 +114,22 @@ class WebOrigin:
         """Why a link to this URL would not be followed; None: it would."""
         return self._scope.why_not(url)
 
-    async def list(self) -> AsyncIterator[Listed | Unlisted]:
+    async def forbidden(self, url: str) -> str | None:
+        """What robots.txt says against a visit; None: nothing."""
+        if self._obey is None:
+            return None
+        rules = await self._robots.rules(_origin(url))
+        if isinstance(rules, Unknown):
+            return f"robots.txt unreachable ({rules.reason})"
+        return None if rules.allows(url) else FORBIDDEN
+
+    async def list(self, admits: Callable[[str], bool] | None = None) -> AsyncIterator[Listed | Unlisted]:
+        """``admits``: asked about every page that the seed lists name, instead of the scope."""
+        admits = admits or self.admits
+        if self._pages:
+            for url in self._pages:
+                yield Listed(url=url)
+            return
         yield Listed(url=self._root)
         origin = _origin(self._root)
         rules = await self._robots.rules(origin)
@@ -111,10 +143,10 @@ class WebOrigin:
         guessed = [url for url in (f"{folder}sitemap.xml" for folder in folders) if allows(url)]
         named = [url for url in (resolve_link(text, f"{origin}/") for text in rules.sitemaps) if url]
         named += sorted(self._known_sitemaps)
-        async for one in sitemap.listed(self._egress, named=named, guessed=guessed, admits=self.admits):
+        async for one in sitemap.listed(self._egress, named=named, guessed=guessed, admits=admits):
             yield one
         readable = [folder for folder in folders if all(allows(folder + name) for name in llms.NAMES)]
-        async for one in llms.listed(self._egress, readable, self.admits):
+        async for one in llms.listed(self._egress, readable, admits):
             yield one
 
     async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
@@ -164,7 +196,7 @@ class WebOrigin:
             shown = self._egress.redact(to)
             if to in seen:
                 return Unreachable(reason=f"redirects in a circle, by {shown}", status=status, retry=False)
-            if self._scope.refusal(to):
+            if self._scope.refusal(to) or self._egress.redact_page(to.encode()) != to.encode():
                 return Refused(reason=f"redirects out of the source to {shown}", status=status)
             if first.status in PERMANENT:
                 return Redirected(to=to, status=status)
@@ -195,7 +227,7 @@ class WebOrigin:
                 return found
             site = found
         if self._obey is not None and not site.rules.allows(url):
-            return Refused(reason="robots.txt forbids it")
+            return Refused(reason=FORBIDDEN)
         if pause := await site.host.turn():
             return Unreachable(reason="the server asked for a longer pause", retry_after=pause)
         began = monotonic()
@@ -214,6 +246,8 @@ class WebOrigin:
         return answer
 
     def _meaning(self, answer: Answer | NoAnswer) -> Visit:
+        if isinstance(answer, Answer) and self._access.headers:
+            answer = answer._replace(body=self._egress.redact_page(answer.body))
         return visit_of(answer, now=self._now, obey=self._obey)
 
     async def _site(self, origin: str) -> "_Site | Unreachable":
@@ -320,6 +354,6 @@ def pair_of(text: str) -> Pair:
 
 
 def _no_secrets(value: str) -> str:
-    if value.startswith(("env:", "secret:")):
+    if parse_reference(value):
         raise WrongCall(f"There is no value for {value}.")
     return value

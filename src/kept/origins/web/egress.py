@@ -67,6 +67,9 @@ class Patience:
     whole: float = 120.0
 
 
+_COOKIE = re.compile(r"=([^;\s]+)")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Secrets:
     """Headers for one origin only (scheme, host and port). Their values are never shown."""
@@ -75,11 +78,18 @@ class Secrets:
     headers: tuple[tuple[str, str], ...] = ()
 
     def redact(self, text: str) -> str:
-        for _, value in self.headers:
-            for part in (value, *value.split()):
-                if len(part) >= 6:
-                    text = text.replace(part, "***")
+        for part in self._parts(6):
+            text = text.replace(part, "***")
         return text
+
+    def in_pages(self) -> list[bytes]:
+        """What no page may be kept with: some say what they were asked with. What could be any word is left in."""
+        return [part.encode() for part in self._parts(16)]
+
+    def _parts(self, shortest: int) -> list[str]:
+        """The values, and what they are made of: the last word of "Bearer …", the values of cookies."""
+        parts = [part for _, value in self.headers for part in (value, value.split()[-1], *_COOKIE.findall(value))]
+        return [part for part in dict.fromkeys(parts) if len(part) >= shortest]
 
     def __repr__(self) -> str:
         return f"Secrets({', '.join(name for name, _ in self.headers)})"
@@ -148,8 +158,9 @@ class Egress:
         self.patience = patience or Patience()
         self._secrets = secrets or Secrets()
         self._secret_headers = CIMultiDict(self._secrets.headers)
+        self._in_pages = self._secrets.in_pages()
         self._user_agent = user_agent
-        self._proxy = URL(proxy) if proxy else None
+        self._proxy = _proxy_of(proxy) if proxy else None
         self._tls = _trusting(ca_file) if ca_file else True
         # Behind a proxy the only thing we dial is the proxy, which the owner named.
         self._dialled = _gate_to(self._proxy, resolve) if self._proxy else self.gate
@@ -263,6 +274,20 @@ class Egress:
         """The text without any secret of this source."""
         return self._secrets.redact(text)
 
+    def redact_page(self, page: bytes) -> bytes:
+        """The body of a page, or its URL, without any secret of this source."""
+        for part in self._in_pages:
+            page = page.replace(part, b"***")
+        return page
+
+    async def knock(self, url: str, seconds: float) -> None:
+        """OSError if there is nobody to connect to: refused, or a name nobody has. A slow host passes."""
+        if target := target_of(url):
+            with suppress(TimeoutError, Closed):
+                async with asyncio.timeout(seconds):
+                    _, writer = await self.connect(target.host, target.port)
+                    writer.close()
+
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
@@ -326,6 +351,14 @@ def _trusting(ca_file: str) -> ssl.SSLContext:
             f"Expected a file of certificates, found that {ca_file} cannot be read as one: {error}"
         ) from None
     return context
+
+
+def _proxy_of(text: str) -> URL:
+    with suppress(ValueError):
+        url = URL(text)
+        if url.scheme in ("http", "https") and url.raw_host and url.port:
+            return url
+    raise WrongCall("The proxy should be a URL such as http://proxy.example:3128.")  # without what it is: a secret
 
 
 def _pair(url: URL) -> Pair:

@@ -6,6 +6,7 @@
     4. traps      paths that repeat themselves, session ids, calendars and query variants without end
 
 A root ``https://host/docs`` that does not look like a file is a folder: its source is what lies below ``/docs/``.
+A source of listed pages has exactly these.
 Sites move to https, and answer to their name with and without www: such twins of a prefix count as the same.
 """
 
@@ -67,9 +68,13 @@ class WebScope:
     def __init__(self, root: str, scope: Scope, *, this_year: int) -> None:
         self._this_year = this_year
         self._folder = folder_of(root)
-        prefixes = list(dict.fromkeys(twin for prefix in _prefixes(root, scope) for twin in _twins(prefix)))
+        wanted = () if scope.pages else _prefixes(root, scope)
+        prefixes = list(dict.fromkeys(twin for prefix in wanted for twin in _twins(prefix)))
         self._starts = tuple(prefix for prefix in prefixes if prefix.endswith("/"))
-        self._exact = frozenset(prefix.rstrip("/") for prefix in self._starts) | frozenset(_twins(root))
+        named = [*scope.pages, *(f"{page}/" for page in scope.pages)] or [root]  # a site may add the slash itself
+        self._exact = frozenset(prefix.rstrip("/") for prefix in self._starts) | frozenset(
+            twin for page in named for twin in _twins(page)
+        )
         self._include = _compiled(scope.include)
         self._exclude = _compiled(scope.exclude)
         self._look = lru_cache(maxsize=_REMEMBERED)(self._look_at)

@@ -109,6 +109,36 @@ SELECT f.*, j.source_id, j.mode, j.status, s.name AS source_name, s.version AS s
  WHERE f.url = :url
  ORDER BY j.created_at DESC;
 
+-- name: ledger_job
+-- The crawl that says why pages of a source are not there: the last that was finished, if one was.
+SELECT j.* FROM crawl_jobs j
+ WHERE j.source_id = :source AND j.mode <> 'failed' AND EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id)
+ ORDER BY CASE WHEN j.status = 'completed' THEN 0 ELSE 1 END, j.created_at DESC
+ LIMIT 1;
+
+-- name: not_kept
+-- The URLs that a crawl did not keep, and no later one did: by outcome and reason, how many, and the first :limit of each.
+-- Reasons that name another URL count as one.
+WITH told AS (
+  SELECT f.url, f.outcome,
+         CASE WHEN f.redirect_to IS NOT NULL THEN 'redirects to another page'
+              WHEN f.reason LIKE 'redirects out of the source to %' THEN 'redirects out of the source'
+              WHEN f.reason LIKE 'redirects in a circle%' THEN 'redirects in a circle'
+              ELSE COALESCE(f.reason, '') END AS reason
+    FROM frontier f
+    JOIN crawl_jobs j ON j.id = f.job_id
+   WHERE f.job_id = :job AND f.outcome IN ('moved', 'gone', 'failed', 'skipped') AND f.outcome <> 'moved'
+     AND NOT EXISTS (SELECT 1 FROM crawl_jobs later
+                       JOIN frontier again ON again.job_id = later.id AND again.url = f.url
+                      WHERE later.source_id = j.source_id AND later.created_at > j.created_at
+                        AND again.outcome IN ('new', 'changed', 'unchanged', 'moved'))
+), numbered AS (
+  SELECT url, outcome, reason, count(*) OVER (PARTITION BY outcome, reason) AS urls,
+         row_number() OVER (PARTITION BY outcome, reason ORDER BY url) AS place
+    FROM told
+)
+SELECT url, outcome, reason, urls FROM numbered WHERE place <= :limit ORDER BY urls DESC, outcome, reason, place;
+
 -- name: finished_frontiers
 -- Jobs whose frontier is no longer the ledger of their source: a later full crawl has taken its place.
 SELECT j.id FROM crawl_jobs j

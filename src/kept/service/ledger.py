@@ -1,0 +1,132 @@
+"""The ledger: what the last crawl made of a URL, and why a page is not here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+from urllib.parse import urlsplit
+
+from kept.errors import NoSuchThing
+from kept.model.source import Source
+from kept.service.naming import source_of, spelled
+from kept.store import frontier, jobs, sources
+from kept.store.database import Connection, Database, Row, when, when_if
+
+WhyNot = Callable[[Source, str], str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What a crawl made of one URL."""
+
+    source: str
+    url: str
+    outcome: str | None  # None: it has not been visited yet
+    reason: str | None
+    http_status: int | None
+    attempts: int
+    depth: int
+    discovered_from: str | None
+    visited_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why some URLs were not kept."""
+
+    outcome: str
+    reason: str
+    count: int
+    examples: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """The URLs that the last crawl of a source did not keep."""
+
+    source: str
+    job: str
+    crawled_at: datetime
+    reasons: list[Reason]
+
+
+async def why(db: Database, what: str, why_not: WhyNot) -> list[Account]:
+    """What the last crawls made of a URL: one account for each source that knows it, the latest first.
+
+    ``why_not`` says why a URL is none of a source. NoSuchThing, with the reason, where no crawl has met it.
+    """
+    url = spelled(what.partition("#")[0])
+    if url is None:
+        raise NoSuchThing(f"{what} is neither a source nor the URL of a page.")
+    async with db.snapshot() as snapshot:
+        rows = await frontier.ledger(snapshot, url)
+        accounts: dict[str, Account] = {}
+        for row in sorted(rows, key=lambda row: row["outcome"] is None):  # what is under way comes last
+            accounts.setdefault(row["source_id"], _account(row))
+        if not accounts:
+            raise NoSuchThing(await _absence(snapshot, url, why_not))
+    return list(accounts.values())
+
+
+async def not_kept(db: Database, label: str, *, examples: int) -> Ledger:
+    """Every URL that the last crawl of a source did not keep, by reason, with some examples of each."""
+    async with db.snapshot() as snapshot:
+        source = await source_of(snapshot, label)
+        job = await frontier.ledger_job(snapshot, source.id)
+        if job is None:
+            raise NoSuchThing(f"{source.label} has not been crawled yet. 'kept refresh {source.label}' does it.")
+        rows = await frontier.not_kept(snapshot, job["id"], limit=examples)
+    groups = groupby(rows, key=lambda row: (row["outcome"], row["reason"], row["urls"]))
+    reasons = [
+        Reason(outcome=outcome, reason=reason, count=urls, examples=[row["url"] for row in group])
+        for (outcome, reason, urls), group in groups
+    ]
+    return Ledger(source=source.label, job=job["id"], crawled_at=when(job["created_at"]), reasons=reasons)
+
+
+async def is_source(db: Database, what: str) -> bool:
+    """Whether this is the label of a source."""
+    async with db.snapshot() as snapshot:
+        return any(source.label == what for source in await sources.all(snapshot))
+
+
+def _account(row: Row) -> Account:
+    version = row["source_version"]
+    return Account(
+        source=f"{row['source_name']}@{version}" if version else row["source_name"],
+        url=row["url"],
+        outcome=row["outcome"],
+        reason=row["reason"],
+        http_status=row["http_status"],
+        attempts=row["attempts"] + (row["visited_at"] is not None),
+        depth=row["depth"],
+        discovered_from=row["parent_url"],
+        visited_at=when_if(row["visited_at"]),
+    )
+
+
+async def _absence(db: Connection, url: str, why_not: WhyNot) -> str:
+    """Why no crawl has met a URL."""
+    told = []
+    for source in await sources.all(db):
+        reason = why_not(source, url)
+        if reason is None:
+            told.append(await _not_met(db, source, url))
+        elif _is_near(source, url):
+            told.append(f"{source.label} does not have {url}: {reason}.")
+    return " ".join(told) or f"{url} belongs to no source. 'kept add' keeps one, 'kept list' shows those there are."
+
+
+async def _not_met(db: Connection, source: Source, url: str) -> str:
+    job = await jobs.last(db, source.id)
+    if source.active_generation is None:
+        return f"{source.label} would have {url}, but its first crawl is not finished."
+    limit = " A limit of the source was reached before." if job and job.limited else ""
+    return f"{source.label} would have {url}, but nothing that its last crawl read leads there.{limit}"
+
+
+def _is_near(source: Source, url: str) -> bool:
+    """Whether somebody could expect the URL there: it is on the same host, or below the same folder."""
+    if url.startswith("file:"):
+        return url.startswith(source.root)
+    return urlsplit(url).hostname in {urlsplit(page).hostname for page in (source.root, *source.settings.scope.pages)}
