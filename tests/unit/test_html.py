@@ -15,10 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kept.extract.html import extract
+from kept.errors import WrongCall
+from kept.extract.html import check_region, extract
 from kept.extract.reader import read
 from kept.extract.sections import Extracted, SectionData, Unreadable
 from kept.model.document import Reading
+from kept.model.source import Region
 
 GOLDEN = Path(__file__).parent / "golden"
 GENERATORS = sorted(page.stem for page in GOLDEN.glob("*.html"))
@@ -28,6 +30,40 @@ def read_page(html: str | bytes) -> Extracted:
     found = extract(html.encode() if isinstance(html, str) else html, None)
     assert isinstance(found, Extracted), found
     return found
+
+
+PARTS = (
+    '<title>T</title><nav><a href="n.html">NAV</a></nav><main><h1>Main</h1><p>text</p>'
+    '<div class="box"><p>first</p><div class="box"><p>inner</p></div></div><div class="box"><p>second</p></div></main>'
+)
+
+
+@pytest.mark.parametrize(
+    ("region", "markdown"),
+    [
+        (Region(), "# Main\n\ntext\n\nfirst\n\ninner\n\nsecond"),
+        (Region(select=".box"), "first\n\ninner\n\nsecond"),
+        (Region(select=".nothing"), "# Main\n\ntext\n\nfirst\n\ninner\n\nsecond"),
+        (Region(drop=(".box", "h1")), "text"),
+        (Region(select="main", drop=(".box .box",)), "# Main\n\ntext\n\nfirst\n\nsecond"),
+        (Region(drop=("main",)), ""),
+        (Region(drop=("*",)), ""),
+        (Region(drop=("body", "html"), select="body"), "# Main\n\ntext\n\nfirst\n\ninner\n\nsecond"),
+    ],
+)
+def test_a_person_may_say_which_part_of_a_page_is_read(region: Region, markdown: str) -> None:
+    found = extract(PARTS.encode(), None, region)
+    assert isinstance(found, Extracted)
+    assert found.markdown == markdown
+    assert found.hrefs == ["n.html"], "links are those of the whole page"
+
+
+@pytest.mark.parametrize("selector", ["[[", "main >", "p..", ":nonsense", "123"])
+def test_what_is_no_selector_is_a_wrong_call(selector: str) -> None:
+    with pytest.raises(WrongCall, match="is not a CSS selector"):
+        check_region(Region(select=selector))
+    with pytest.raises(WrongCall, match="is not a CSS selector"):
+        check_region(Region(drop=("main", selector)))
 
 
 def markdown(html: str) -> str:

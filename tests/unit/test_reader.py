@@ -9,6 +9,7 @@ import pytest
 from kept.extract import markdown, reader
 from kept.extract.reader import SectionRules, Unreadable, content_type_of, read, signature
 from kept.model.document import Reading
+from kept.model.source import Region
 
 PAGE = b"# Title\n\nSee [the other](other.md#part) and [home](/).\n"
 URL = "https://docs.example.org/guide/page.md"
@@ -138,3 +139,17 @@ def test_knowing_the_readers_does_not_import_what_they_read_with() -> None:
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
                             env={"PYTHONPATH": ":".join(sys.path)})  # fmt: skip
     assert answer.stdout.strip() == "False"
+
+
+def test_another_region_is_another_signature_and_none_is_the_one_there_was() -> None:
+    regions = [Region(), Region(select="main"), Region(drop=("main",)), Region(drop=("main", "nav"))]
+    assert len({signature(region=region) for region in regions}) == len(regions)
+    assert signature(region=Region()) == signature()
+
+
+def test_only_html_has_regions() -> None:
+    answers = [
+        read(b"<main><p>one</p></main><p>two</p>", content_type=kind, url=URL, region=Region(select="main"))
+        for kind in ("text/html", "text/markdown")
+    ]
+    assert [isinstance(answer, Reading) and "two" in answer.content.markdown for answer in answers] == [False, True]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kept.errors import WrongCall
-from kept.model.root import LONGEST_NAME, check_label, derive_name, parse_root
+from kept.model.root import LONGEST_NAME, check_label, derive_name, parse_root, split_login
 from kept.model.source import SourceKind
 from kept.model.url import canonical, file_url
 
@@ -52,7 +52,6 @@ def test_links_in_a_path_are_left_as_they_are(tmp_path: Path) -> None:
         "github:owner/repo",
         "npm:left-pad",
         "pypi:requests@2",
-        "@urls.txt",
     ],
 )
 def test_what_is_elsewhere_cannot_be_kept_yet(typed: str) -> None:
@@ -64,6 +63,35 @@ def test_what_is_elsewhere_cannot_be_kept_yet(typed: str) -> None:
 def test_what_names_nothing_is_a_wrong_call(typed: str) -> None:
     with pytest.raises(WrongCall):
         parse_root(typed)
+
+
+def test_a_list_of_pages_is_known_by_its_file() -> None:
+    assert parse_root("@lists/urls.txt") == (SourceKind.WEB, file_url(os.path.abspath("lists/urls.txt")))
+
+
+@pytest.mark.parametrize(
+    ("typed", "root", "value"),
+    [
+        ("https://docs.test/", "https://docs.test/", None),
+        ("https://docs.test/@me:x@y/", "https://docs.test/@me:x@y/", None),
+        ("https://me:pa%40ss@docs.test/a", "https://docs.test/a", "Basic bWU6cGFAc3M="),
+        ("HTTPS://me@docs.test", "HTTPS://docs.test", "Basic bWU6"),
+        ("https:me:pw@docs.test/", "https:docs.test/", "Basic bWU6cHc="),
+        ("https://a@b:pw@docs.test/", "https://docs.test/", "Basic YUBiOnB3"),
+    ],
+)
+def test_a_login_in_front_of_a_host_becomes_a_header(typed: str, root: str, value: str | None) -> None:
+    found, header = split_login(typed)
+    assert found == root
+    assert (header.value if header else None) == value
+    assert header is None or value not in repr(header)
+
+
+@pytest.mark.parametrize("typed", ["ftp://me:hunter22@docs.test/", "https://me:hunter22@", "http://me:hunter22@a b/"])
+def test_no_complaint_about_a_root_repeats_its_password(typed: str) -> None:
+    with pytest.raises(WrongCall) as complaint:
+        parse_root(typed)
+    assert "hunter22" not in str(complaint.value)
 
 
 @pytest.mark.parametrize("typed", ["./github:owner", "a:b", "me@home", "docs.example.com"])

@@ -16,6 +16,18 @@ def scope(root: str = "https://docs.test/manual/", **settings: tuple[str, ...]) 
     return WebScope(root, Scope(**settings), this_year=2026)
 
 
+# ── Listed ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_source_of_listed_pages_has_exactly_these_wherever_they_are() -> None:
+    pages = ("http://docs.test/a", "https://other.test/b.html?x=1")
+    listed = scope(pages[0], pages=pages)
+    assert [listed.why_not(page) for page in pages] == [None, None]
+    assert listed.why_not("https://docs.test/a/") is None, "where the site itself sends its reader"
+    for url in ("http://docs.test/", "http://docs.test/a/b", "https://other.test/b.html", "https://other.test/"):
+        assert listed.why_not(url) == OUTSIDE
+
+
 # ── Within ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

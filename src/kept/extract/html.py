@@ -45,7 +45,7 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
         return Unreadable(reason="an empty page")
     hrefs, base, title = _hrefs(page), _base(page), _title(page)
     for selector in region.drop:
-        for node in _outermost(root.css(selector)):
+        for node in _outermost([node for node in root.css(selector) if node.mem_id != root.mem_id]):
             node.decompose()
     selected = _outermost(root.css(region.select)) if region.select else []
     parts = Writer().write("".join(_content(node, text) for node in selected or [_region(page, text) or root]))

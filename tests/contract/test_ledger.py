@@ -1,0 +1,90 @@
+"""The ledger explains every page that was not kept."""
+
+import pytest
+
+from kept.errors import NoSuchThing
+from kept.model.job import CrawlMode
+from kept.model.source import Source
+from kept.service import ledger
+from kept.store.database import Database
+from tests.contract.stories import story
+from tests.given import ROOT, Page, Site, a_source, crawl
+
+PAGES = {
+    ROOT: Page("root", (f"{ROOT}gone", f"{ROOT}big1", f"{ROOT}big2", f"{ROOT}old", f"{ROOT}down", f"{ROOT}page")),
+    f"{ROOT}page": Page("a page"),
+    f"{ROOT}big1": Page(refused="too large"),
+    f"{ROOT}big2": Page(refused="too large"),
+    f"{ROOT}old": Page(redirect=f"{ROOT}page"),
+    f"{ROOT}down": Page(error="500 Internal Server Error"),
+}
+
+
+def nowhere(source: Source, url: str) -> str | None:
+    return "outside the source's scope" if "outside" in url else None
+
+
+@story
+async def test_each_url_has_an_account_of_what_came_of_it(db: Database) -> None:
+    await crawl(db, await a_source(db), Site(PAGES))
+    [kept] = await ledger.why(db, f"{ROOT}page#part", nowhere)
+    assert (kept.source, kept.outcome, kept.reason, kept.http_status) == ("docs", "new", None, 200)
+    assert (kept.depth, kept.discovered_from, kept.attempts) == (1, ROOT, 1)
+    [gone] = await ledger.why(db, f"{ROOT}gone", nowhere)
+    assert (gone.outcome, gone.reason, gone.http_status) == ("gone", "404 Not Found", 404)
+    assert gone.visited_at
+
+
+@story
+async def test_every_url_that_was_not_kept_is_counted_under_its_reason(db: Database) -> None:
+    source = await a_source(db)
+    await crawl(db, source, Site(PAGES))
+    found = await ledger.not_kept(db, "docs", examples=1)
+    told = {(one.outcome, one.reason): (one.count, one.examples) for one in found.reasons}
+    assert told == {
+        ("skipped", "too large"): (2, [f"{ROOT}big1"]),
+        ("gone", "404 Not Found"): (1, [f"{ROOT}gone"]),
+        ("failed", "500 Internal Server Error"): (1, [f"{ROOT}down"]),
+        ("skipped", "redirects to another page"): (1, [f"{ROOT}old"]),
+    }
+    assert found.reasons[0].count == 2, "the commonest first"
+
+    await crawl(db, source, Site(PAGES | {f"{ROOT}down": Page("up again")}), mode=CrawlMode.FAILED)
+    repaired = await ledger.not_kept(db, "docs", examples=5)
+    assert "failed" not in {one.outcome for one in repaired.reasons}
+    assert sum(one.count for one in repaired.reasons) == 4
+    [account] = await ledger.why(db, f"{ROOT}down", nowhere)
+    assert account.outcome == "new"
+
+
+@story
+async def test_all_sources_that_know_a_url_are_asked_the_latest_first(db: Database) -> None:
+    for name in ("one", "two"):
+        await crawl(
+            db,
+            await a_source(db, name, root=f"{ROOT}{name}"),
+            Site(PAGES | {f"{ROOT}{name}": PAGES[ROOT]}, root=f"{ROOT}{name}"),
+        )
+    assert [one.source for one in await ledger.why(db, f"{ROOT}gone", nowhere)] == ["two", "one"]
+
+
+@story
+async def test_a_url_that_no_crawl_has_met_is_explained(db: Database) -> None:
+    with pytest.raises(NoSuchThing, match=r"^https://docs\.test/x belongs to no source\."):
+        await ledger.why(db, f"{ROOT}x", nowhere)
+    source = await a_source(db)
+    with pytest.raises(NoSuchThing, match="its first crawl is not finished"):
+        await ledger.why(db, f"{ROOT}x", nowhere)
+    with pytest.raises(NoSuchThing, match="docs has not been crawled yet"):
+        await ledger.not_kept(db, "docs", examples=1)
+    await crawl(db, source, Site(PAGES))
+    with pytest.raises(NoSuchThing, match="nothing that its last crawl read leads there"):
+        await ledger.why(db, f"{ROOT}x", nowhere)
+    with pytest.raises(
+        NoSuchThing, match=r"^docs does not have https://docs\.test/outside: outside the source's scope\.$"
+    ):
+        await ledger.why(db, f"{ROOT}outside", nowhere)
+    with pytest.raises(NoSuchThing, match="belongs to no source"):
+        await ledger.why(db, "https://elsewhere.test/outside", nowhere)
+    with pytest.raises(NoSuchThing, match="Did you mean 'docs'"):
+        await ledger.not_kept(db, "dosc", examples=1)
