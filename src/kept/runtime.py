@@ -179,7 +179,9 @@ async def _looking(
     settings: Settings, kind: SourceKind, root: str, asked: SourceSettings
 ) -> AsyncIterator[tuple["WebOrigin | FolderOrigin", "Read"]]:
     from kept.extract.pool import ReaderPool
+    from kept.secrets import check_references
 
+    check_references(asked)
     origin = make_origin(kind, root, asked, _secrets(settings).look_up)
     pool = ReaderPool(processes=1)
     try:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from kept.errors import SecretUnavailable
+from kept.errors import SecretUnavailable, WrongCall
 from kept.model.source import SourceSettings, parse_reference
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -48,8 +48,12 @@ class Secrets:
             raise SecretUnavailable(f"The value of {kind}:{name} has line breaks or control characters in it.")
         return before + found.strip()
 
-    def seal(self, settings: SourceSettings) -> SourceSettings:
-        """The settings as they may be stored: each value that was said is in the file, and a reference in its place."""
+    def seal(self, settings: SourceSettings, before: SourceSettings | None = None) -> SourceSettings:
+        """The settings as they may be stored: each value that was said is in the file, and a reference in its place.
+
+        ``before``: the settings they replace.
+        """
+        check_references(settings, before)
         fresh: dict[str, str] = {}
 
         def sealed(what: str, value: str) -> str:
@@ -104,6 +108,12 @@ class Secrets:
                 with suppress(OSError):
                     fresh.unlink()
                 raise
+
+
+def check_references(settings: SourceSettings, before: SourceSettings | None = None) -> None:
+    """WrongCall where settings refer to secrets that those they replace did not have: what is there is others'."""
+    if _names(settings) - (_names(before) if before else set()):
+        raise WrongCall("'secret:NAME' is how Kept itself refers to a secret. Say its value, or 'env:NAME'.")
 
 
 def _with_values(settings: SourceSettings, change: Callable[[str, str], str]) -> SourceSettings:

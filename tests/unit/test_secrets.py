@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kept.errors import SecretUnavailable
+from kept.errors import SecretUnavailable, WrongCall
 from kept.model.source import Access, Header, SourceSettings, parse_reference
 from kept.secrets import Secrets
 
@@ -41,8 +41,16 @@ def test_a_value_that_is_said_goes_into_the_file_and_a_reference_into_the_settin
     assert secrets.look_up(sealed.access.proxy) == "http://me:pw@proxy.test:3128"
     assert sorted(held(secrets).values()) == [f"Bearer {TOKEN}", "http://me:pw@proxy.test:3128"]
     assert secrets._file.stat().st_mode & 0o777 == 0o600
-    assert secrets.seal(sealed) == sealed, "what is a reference already stays"
+    assert secrets.seal(sealed, before=sealed) == sealed, "what is a reference already stays"
     assert TOKEN not in repr(said) + repr(sealed) + repr(secrets)
+
+
+def test_nobody_refers_to_the_secrets_of_others(secrets: Secrets) -> None:
+    theirs = secrets.seal(settings(("A", TOKEN)))
+    with pytest.raises(WrongCall, match="is how Kept itself refers to a secret"):
+        secrets.seal(theirs)
+    with pytest.raises(WrongCall, match="is how Kept itself refers to a secret"):
+        secrets.seal(theirs, before=secrets.seal(settings(("A", "mine"))))
 
 
 def test_a_reference_needs_no_file(secrets: Secrets) -> None:

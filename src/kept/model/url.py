@@ -16,6 +16,7 @@ what the rules on top of it cost.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 from collections.abc import Iterable
@@ -204,6 +205,9 @@ def _follow(href: str, page: str) -> str | None:
 @lru_cache(maxsize=_FOLDERS_REMEMBERED)
 def _parsed(page: str) -> can_ada.URL:
     return can_ada.parse(page)
+
+
+atexit.register(_parsed.cache_clear)  # one that outlives the interpreter is complained about, on standard error
 
 
 class _Folder(dict[str, str | None]):

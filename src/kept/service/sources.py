@@ -95,7 +95,7 @@ async def set_source(
     async with db.transaction(durable=True) as tx:
         source = await source_of(tx, label)
         source = await sources.lock(tx, source.id) or source
-        changed = replace(source, settings=_sealed(change(source.settings), secrets))
+        changed = replace(source, settings=_sealed(change(source.settings), secrets, source.settings))
         await sources.set_settings(tx, source.id, changed.settings)
     if secrets:
         secrets.forget(source.settings, but=changed.settings)
@@ -126,10 +126,10 @@ async def remove_source(db: Database, label: str, secrets: Secrets | None = None
     return source
 
 
-def _sealed(settings: SourceSettings, secrets: Secrets | None) -> SourceSettings:
+def _sealed(settings: SourceSettings, secrets: Secrets | None, before: SourceSettings | None = None) -> SourceSettings:
     """No value that only the site may see gets into the database."""
     if secrets:
-        return secrets.seal(settings)
+        return secrets.seal(settings, before)
     values = [*(header.value for header in settings.access.headers), settings.access.proxy]
     assert all(parse_reference(value) for value in values if value), "secrets need a place"
     return settings

@@ -100,8 +100,9 @@ class WebOrigin:
         except OSError as error:
             unknown, refused = "its host name cannot be resolved", os.strerror(error.errno or errno.ECONNREFUSED)
             what = unknown if isinstance(error, gaierror) else refused
+            by = "the proxy of " if self._access.proxy else ""
             raise SourceUnavailable(
-                f"{self._root} cannot be reached: {what}. Check the address, and that the site is up."
+                f"{by}{self._root} cannot be reached: {what}. Check the address, and that the site is up."
             ) from None
 
     async def close(self) -> None:

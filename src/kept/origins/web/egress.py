@@ -281,11 +281,11 @@ class Egress:
         return page
 
     async def knock(self, url: str, seconds: float) -> None:
-        """OSError if there is nobody to connect to: refused, or a name nobody has. A slow host passes."""
+        """OSError if there is nobody to connect to, or no proxy: refused, or a name nobody has. A slow host passes."""
         if target := target_of(url):
             with suppress(TimeoutError, Closed):
                 async with asyncio.timeout(seconds):
-                    _, writer = await self.connect(target.host, target.port)
+                    _, writer = await self._dial(self._dialled, *(_pair(self._proxy) if self._proxy else target.pair))
                     writer.close()
 
     async def close(self) -> None:
