@@ -56,6 +56,10 @@ async def test_every_url_that_was_not_kept_is_counted_under_its_reason(db: Datab
     [account] = await ledger.why(db, f"{ROOT}down", nowhere)
     assert account.outcome == "new"
 
+    await crawl(db, source, Site({ROOT: Page("alone")}))
+    with pytest.raises(NoSuchThing, match="nothing that its last crawl read leads there"):
+        await ledger.why(db, f"{ROOT}big1", nowhere)
+
 
 @story
 async def test_all_sources_that_know_a_url_are_asked_the_latest_first(db: Database) -> None:

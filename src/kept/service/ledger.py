@@ -10,7 +10,7 @@ from kept.errors import NoSuchThing
 from kept.model.source import Source
 from kept.service.naming import source_of, spelled
 from kept.store import frontier, jobs, sources
-from kept.store.database import Connection, Database, Row, when, when_if
+from kept.store.database import Connection, Database, Row, when_if
 
 WhyNot = Callable[[Source, str], str | None]
 
@@ -72,16 +72,16 @@ async def not_kept(db: Database, label: str, *, examples: int) -> Ledger:
     """Every URL that the last crawl of a source did not keep, by reason, with some examples of each."""
     async with db.snapshot() as snapshot:
         source = await source_of(snapshot, label)
-        job = await frontier.ledger_job(snapshot, source.id)
+        job = await jobs.ledger(snapshot, source.id) or await jobs.last(snapshot, source.id)
         if job is None:
             raise NoSuchThing(f"{source.label} has not been crawled yet. 'kept refresh {source.label}' does it.")
-        rows = await frontier.not_kept(snapshot, job["id"], limit=examples)
+        rows = await frontier.not_kept(snapshot, job.id, limit=examples)
     groups = groupby(rows, key=lambda row: (row["outcome"], row["reason"], row["urls"]))
     reasons = [
         Reason(outcome=outcome, reason=reason, count=urls, examples=[row["url"] for row in group])
         for (outcome, reason, urls), group in groups
     ]
-    return Ledger(source=source.label, job=job["id"], crawled_at=when(job["created_at"]), reasons=reasons)
+    return Ledger(source=source.label, job=job.id, crawled_at=job.created_at, reasons=reasons)
 
 
 async def is_source(db: Database, what: str) -> bool:

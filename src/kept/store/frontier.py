@@ -267,10 +267,6 @@ async def ledger(db: Connection, url: str) -> list[Row]:
     return await db.all("ledger", url=url)
 
 
-async def ledger_job(db: Connection, source: str) -> Row | None:
-    return await db.one("ledger_job", source=source)
-
-
 async def not_kept(db: Connection, job: str, *, limit: int) -> list[Row]:
     return await db.all("not_kept", job=job, limit=limit)
 

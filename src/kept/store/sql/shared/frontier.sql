@@ -101,20 +101,16 @@ SELECT * FROM frontier WHERE job_id = :job AND url = :url;
 UPDATE frontier SET outcome = :outcome, reason = :reason, document_id = :document WHERE job_id = :job AND url = :url;
 
 -- name: ledger
--- What the crawls that are still remembered made of a URL, the latest first.
+-- What the last full crawl of each source, and those after it, made of a URL; the latest first.
 SELECT f.*, j.source_id, j.mode, j.status, s.name AS source_name, s.version AS source_version
   FROM frontier f
   JOIN crawl_jobs j ON j.id = f.job_id
   JOIN sources s ON s.id = j.source_id AND s.removed_at IS NULL
  WHERE f.url = :url
+   AND NOT EXISTS (SELECT 1 FROM crawl_jobs later
+                    WHERE later.source_id = j.source_id AND later.status = 'completed' AND later.mode <> 'failed'
+                      AND later.created_at > j.created_at)
  ORDER BY j.created_at DESC;
-
--- name: ledger_job
--- The crawl that says why pages of a source are not there: the last that was finished, if one was.
-SELECT j.* FROM crawl_jobs j
- WHERE j.source_id = :source AND j.mode <> 'failed' AND EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id)
- ORDER BY CASE WHEN j.status = 'completed' THEN 0 ELSE 1 END, j.created_at DESC
- LIMIT 1;
 
 -- name: not_kept
 -- The URLs that a crawl did not keep, and no later one did: by outcome and reason, how many, and the first :limit of each.
