@@ -208,7 +208,7 @@ def _prepare() -> Callable[[Path], None]:
             assert content_type is not None, "Markdown can be read"
             read_once(path.read_bytes(), content_type=content_type, url=file_url(str(path)))
 
-    async def read_here(self: Any, body: bytes, content_type: str, url: str) -> Any:
+    async def read_here(self: Any, body: bytes, content_type: str, url: str, **region: Any) -> Any:
         return read_once(body, content_type=content_type, url=url)
 
     reader.read = read_once

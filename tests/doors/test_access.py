@@ -3,6 +3,9 @@
 import asyncio
 import base64
 import json
+import shutil
+import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -30,7 +33,11 @@ class Site:
     pages: dict[str, tuple[int, dict[str, str], str]] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     before: Callable[[str], None] = lambda path: None
-    port: int = 0
+    server: ThreadingHTTPServer = field(init=False)
+
+    @property
+    def port(self) -> int:
+        return self.server.server_port
 
     @property
     def root(self) -> str:
@@ -68,9 +75,8 @@ def make_site() -> Iterator[Callable[[], Site]]:
 
             def log_message(self, format: str, *args: object) -> None: ...
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server = site.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
-        site.port = server.server_port
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)
         return site
@@ -290,6 +296,24 @@ def test_a_proxy_is_asked_instead_of_the_site_and_its_password_is_hidden(
     login = base64.b64encode(f"me:{TOKEN}".encode()).decode()
     assert proxy.seen("Proxy-Authorization") == {f"Basic {login}"}
     assert files_with(kept.folder, TOKEN, login) == {".local/share/kept/secrets.json"}
+
+
+def test_a_certificate_of_ones_own_is_trusted_where_it_is_named(kept: Kept, site: Site) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    own, key = kept.folder / "own.pem", kept.folder / "key.pem"
+    subject = ["-subj", "/CN=docs", "-addext", "subjectAltName=IP:127.0.0.1"]
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", key, "-out", own]
+    subprocess.run([*made, *subject], check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(own, key)
+    site.server.socket = tls.wrap_socket(site.server.socket, server_side=True)
+    root = site.root.replace("http:", "https:")
+    assert "certificate is not trusted" in kept("try", root, "--ignore-robots").sentence
+    assert kept.json("try", root, "--ca-file", "own.pem")["title"] == "Home"
+    added = kept.json("add", root, "--name", "wiki", "--ca-file", "own.pem")
+    assert added["counts"]["new"] == 2
+    assert kept.json("show", "wiki")["settings"]["access"]["ca_file"] == str(own)
 
 
 # Settings ------------------------------------------------------------------------------------------------------------

@@ -69,10 +69,6 @@ class Given:
     def __bool__(self) -> bool:
         return any((self._limits, self._scope, self._access, self._region, self._tags, self._headers))
 
-    @property
-    def has_headers(self) -> bool:
-        return bool(self._headers)
-
     def over(self, settings: SourceSettings) -> SourceSettings:
         headers = {header.name.lower(): header for header in (*settings.access.headers, *self._headers)}
         access = replace(settings.access, headers=tuple(one for one in headers.values() if one.value), **self._access)
