@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
-from kept import service
 from kept.model.source import Access, Header, Render, SourceKind, SourceSettings, host_and_port
 from kept.origins.web.devtools import PROGRAMS
 from kept.runtime import open_runtime
+from kept.service import crawls, reading, sources
 from kept.settings import load
 
 HTML, TEXT, SCRIPT, ELSEWHERE = "text/html", "text/markdown", "text/javascript", "redirect"
@@ -109,15 +109,15 @@ def crawled(database: str, site: Site, **access: Any) -> dict[str, tuple[str, st
         settings = SourceSettings(access=Access(allowed=(host_and_port(site.root),), **access))
         async with open_runtime(load(environment={}, folder=Path("/"), database=database)) as runtime:
             db = runtime.db
-            source, _ = await service.add_source(
+            source, _ = await sources.add_source(
                 db, root=site.root, kind=SourceKind.WEB, name="tern", settings=settings
             )
-            job = await runtime.run_job(await service.request_crawl(db, source.label))
+            job = await runtime.run_job(await crawls.request_crawl(db, source.label))
             assert job.status == "completed"
             ledger = {}
             for path, (outcome, reason) in _ledger(database).items():
                 is_kept = outcome in ("new", "changed", "unchanged")
-                page = await service.read(db, site.root + path[1:]) if is_kept else None
+                page = await reading.read(db, site.root + path[1:]) if is_kept else None
                 ledger[path] = (outcome, reason, page.markdown if page else "")
             return ledger
 
