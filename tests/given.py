@@ -32,6 +32,7 @@ from kept.work import queue
 from kept.work.worker import work_on
 
 ROOT = "https://docs.test/"
+CANONICAL = "canonical: "
 
 
 @asynccontextmanager
@@ -71,11 +72,14 @@ class Page:
     error: str | None = None
     gone: bool = False
     refused: str | None = None
+    canonical: str | None = None
+    content_type: str = "text/html"
     tag: str | None = None  # of its validators; None: it has none
 
     @property
     def body(self) -> bytes:
-        return "\n".join([self.text, *self.links]).encode()
+        canonical = (f"{CANONICAL}{self.canonical}",) if self.canonical else ()
+        return "\n".join([self.text, *self.links, *canonical]).encode()
 
 
 @dataclass
@@ -124,7 +128,8 @@ class Site:
         if conditional and page.tag and entry.held and entry.held.validators.etag == page.tag:
             self.not_modified += 1
             return NotModified(status=304)
-        return Fetched(body=page.body, content_type="text/plain", validators=Validators(etag=page.tag), status=200)
+        tag = Validators(etag=page.tag)
+        return Fetched(body=page.body, content_type=page.content_type, validators=tag, status=200)
 
     async def render(self, entry: Entry, fetched: Fetched) -> Visit | None:
         return None
@@ -132,8 +137,9 @@ class Site:
 
 async def read_scripted(body: bytes, content_type: str, url: str) -> Reading | Unreadable:
     text, *links = body.decode().split("\n")
-    tree = SectionData(content=text)
-    return Reading(content=content_of("", text, tree, SectionRules()), links=tuple(link for link in links if link))
+    canonical = links.pop().removeprefix(CANONICAL) if links and links[-1].startswith(CANONICAL) else None
+    content = content_of("", text, SectionData(content=text), SectionRules())
+    return Reading(content=content, links=tuple(link for link in links if link), canonical=canonical)
 
 
 @dataclass

@@ -88,6 +88,7 @@ class Runtime:
 
         self._pool = self._pool or ReaderPool(processes=max(1, min(4, os.cpu_count() or 1)))
         region = source.settings.region
+        heedless = source.settings.access.ignore_robots  # what was read while wishes counted was read otherwise
         return Walk(
             self.db,
             place,
@@ -96,7 +97,7 @@ class Runtime:
                 source.kind, source.root, source.settings, self.secrets.look_up, browser=self.settings.crawl.browser
             ),
             read=partial(self._pool.read, region=region),
-            signature=signature(region=region),
+            signature=signature(region=region) + (" heedless" if heedless else ""),
             rules=self.rules,
             on_progress=on_progress,
         )

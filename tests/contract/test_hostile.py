@@ -16,6 +16,7 @@ from kept.errors import SourceUnavailable
 from kept.model.document import Validators, Version
 from kept.model.frontier import Entry, Fetched, Gone, NotModified, Redirected, Refused, Unreachable, Visit
 from kept.model.source import Access, Header, Limits, SourceSettings
+from kept.model.wishes import Wishes
 from kept.origins.web import WebOrigin, web_origin
 from kept.origins.web.pacing import Pacing
 from tests.sites.hostile import MODIFIED, PAGE, HostileSite, hostile, robots
@@ -119,9 +120,18 @@ def test_what_is_no_page_is_refused_with_the_reason() -> None:
     assert visited("/image") == Refused(reason="not a page but image/png", status=200)
     assert visited("/no-type-binary") == Refused(reason="not a page but bytes of unknown type", status=200)
     assert visited("/twice") == Refused(reason="packed more than once", status=200)
-    assert visited("/noindex") == Refused(reason="the page asks not to be indexed", status=200)
-    assert isinstance(visited("/noindex-for-others"), Fetched)
-    assert isinstance(visited("/noindex", access=replace(PATIENT, ignore_robots=True)), Fetched)
+
+
+def test_what_a_header_asks_of_robots_is_handed_on_unless_nobody_listens() -> None:
+    assert _wishes("/noindex") == Wishes(noindex=True, nofollow=True)
+    assert _wishes("/noindex-for-others") == Wishes()
+    assert _wishes("/noindex", access=replace(PATIENT, ignore_robots=True)) is None
+
+
+def _wishes(path: str, access: Access = PATIENT) -> Wishes | None:
+    found = visited(path, access=access)
+    assert isinstance(found, Fetched)
+    return found.wishes
 
 
 def test_a_type_that_is_not_told_is_looked_for_in_the_bytes() -> None:

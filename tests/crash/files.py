@@ -12,12 +12,19 @@ from pathlib import Path
 FILES = 300
 WORDS = ("alder", "birch", "cedar", "dogwood", "elm", "fir", "ginkgo", "hazel", "ivy", "juniper", "larch", "oak")
 SHARED = 12  # contents that two or more files have
+SAME = "<head><link rel=canonical href=2.html></head><h1>Same</h1><p>This is found everywhere, and known by one name."
 
 
 def plant(folder: Path, files: int = FILES) -> None:
     """The folder as it is first crawled."""
     for number in range(files):
         _write(_path(folder, number), _text(number if number % 10 else f"shared {number % SHARED}", "planted"))
+
+
+def repeat(folder: Path) -> None:
+    """Files that say the same, and which of them is meant."""
+    for number in range(4):
+        _write(folder / "same" / f"{number}.html", SAME)
 
 
 def tend(folder: Path) -> None:

@@ -204,6 +204,7 @@ def prepare(name: ScenarioName, store: Store, crawlers: Crawlers, folder: Path, 
         assert not run.error, run.error
 
     files.plant(folder, size)
+    files.repeat(folder)
     if base:
         crawl()
         last_job = _last_job(base)

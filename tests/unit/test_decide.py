@@ -1,5 +1,6 @@
 """What a crawl makes of one visit: the table of the walk, case by case."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -31,6 +32,7 @@ from kept.model.frontier import (
     Unreachable,
     Visit,
 )
+from kept.model.wishes import Wishes
 from kept.store.frontier import HeldUrl, Renewal
 
 URL = "https://docs.test/page"
@@ -275,3 +277,71 @@ def test_a_listed_file_is_spared_a_visit_when_its_validators_say_so_and_are_old_
         fetched_at=fetched_at,
     )
     assert needs_no_visit(file, known, TODAY) is spared
+
+
+# What a page says about itself
+
+
+def asking(noindex: bool = False, nofollow: bool = False, *, heard: bool = True) -> Fetched:
+    return replace(fetched(), wishes=Wishes(noindex=noindex, nofollow=nofollow) if heard else None)
+
+
+@pytest.mark.parametrize("version", [None, held()], ids=["unknown", "a document"])
+@pytest.mark.parametrize("in_header", [True, False])
+@pytest.mark.parametrize("nofollow", [True, False])
+def test_a_page_that_asks_not_to_be_kept_is_skipped_and_its_links_followed_unless_it_asks_not_to(
+    version: Version | None, in_header: bool, nofollow: bool
+) -> None:
+    wishes = Wishes(noindex=True, nofollow=nofollow)
+    visit = asking(True, nofollow) if in_header else fetched()
+    read = reading("other", ("new link",)) if in_header else replace(reading("other", ("new link",)), wishes=wishes)
+    decision = decided(version, visit, read, "other bytes")
+    assert isinstance(decision, Ended)
+    assert (decision.outcome, decision.reason) == (Outcome.SKIPPED, "the page asks not to be kept")
+    assert decision.links == (() if nofollow else ("new link",))
+
+
+def test_a_page_whose_header_asks_it_is_skipped_even_if_its_bytes_are_held() -> None:
+    decision = decided(held(), asking(noindex=True), None)
+    assert isinstance(decision, Ended)
+    assert decision.links == ("old link",)
+
+
+def test_links_that_are_not_to_be_followed_are_not_remembered_either() -> None:
+    kept = decided(None, asking(nofollow=True), reading("content"))
+    assert isinstance(kept, Keep)
+    assert kept.links == kept.reading.links == ()
+    unchanged = decided(held(), asking(nofollow=True), None)
+    assert isinstance(unchanged, Unchanged)
+    assert unchanged.renewal is not None
+    assert unchanged.links == unchanged.renewal.links == ()
+
+
+def test_where_nobody_listens_no_wish_counts() -> None:
+    read = replace(reading("content"), wishes=Wishes(noindex=True, nofollow=True))
+    decision = decided(None, asking(heard=False), read)
+    assert isinstance(decision, Keep)
+    assert decision.links == ("old link",)
+
+
+@pytest.mark.parametrize(("version", "outcome"), [(held(), Outcome.MOVED), (None, Outcome.SKIPPED)])
+def test_a_page_that_only_sends_its_reader_elsewhere_is_a_redirect(version: Version | None, outcome: Outcome) -> None:
+    to = "https://docs.test/new"
+    decision = decided(version, fetched(), replace(reading("other"), moved_to=to), "other bytes")
+    assert isinstance(decision, Ended)
+    assert (decision.outcome, decision.redirect_to) == (outcome, to)
+    assert decision.reason == f"sends its reader to {to}"
+    assert isinstance(decided(None, fetched(), replace(reading("other"), moved_to=URL)), Keep)
+
+
+def test_a_canonical_url_is_remembered_if_it_is_another() -> None:
+    other = "https://docs.test/known-by"
+    for canonical, remembered in ((other, other), (URL, None)):
+        read = replace(reading("content"), canonical=canonical)
+        kept = decided(None, fetched(), read)
+        assert isinstance(kept, Keep)
+        assert kept.reading.canonical == remembered
+    unchanged = decided(held(), fetched(), replace(reading("content"), canonical=other), "other bytes")
+    assert isinstance(unchanged, Unchanged)
+    assert unchanged.renewal is not None
+    assert unchanged.renewal.canonical == other

@@ -21,6 +21,7 @@ from kept.extract.reader import read
 from kept.extract.sections import Extracted, SectionData, Unreadable
 from kept.model.document import Reading
 from kept.model.source import Region
+from kept.model.wishes import Wishes
 
 GOLDEN = Path(__file__).parent / "golden"
 GENERATORS = sorted(page.stem for page in GOLDEN.glob("*.html"))
@@ -213,6 +214,91 @@ def test_the_charset_is_the_one_the_page_declares(charset: str) -> None:
     assert read_page(page.encode(charset)).markdown == "Привет"
 
 
+# ── What a page says about itself ────────────────────────────────────────────────────────────────────────────────────
+
+HERE = "https://example.org/docs/guide.html"
+
+
+def said(head: str, body: str = "<p>Some words.") -> Reading:
+    found = read(f"<html><head>{head}</head><body>{body}".encode(), content_type="text/html", url=HERE)
+    assert isinstance(found, Reading), found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("head", "wishes"),
+    [
+        ("<meta name=robots content='noindex'>", Wishes(noindex=True)),
+        ("<META NAME='ROBOTS' CONTENT='NOFOLLOW, noarchive'>", Wishes(nofollow=True)),
+        ("<meta name=kept content=none>", Wishes(noindex=True, nofollow=True)),
+        ("<meta name=robots content=nofollow><meta name=kept content=noindex>", Wishes(noindex=True, nofollow=True)),
+        ("<meta name=otherbot content=noindex><meta name=description content=noindex>", Wishes()),
+        ("<meta name=robots>", Wishes()),
+    ],
+)
+def test_a_page_may_ask_not_to_be_kept_or_followed(head: str, wishes: Wishes) -> None:
+    assert said(head).wishes == wishes
+
+
+@pytest.mark.parametrize(
+    ("content", "target"),
+    [
+        ("0; url=new.html", "https://example.org/docs/new.html"),
+        ("5;URL='/new'", "https://example.org/new"),
+        ('0.5 ; Url = "new.html" ', "https://example.org/docs/new.html"),
+        ("0,new.html", "https://example.org/docs/new.html"),
+        (";url=new.html", "https://example.org/docs/new.html"),
+        ("6; url=new.html", None),
+        ("0", None),
+        ("300", None),
+        ("0; url=guide.html#part", None),
+        ("0; url=javascript:alert(1)", None),
+    ],
+)
+def test_a_page_with_next_to_nothing_to_say_may_send_its_reader_on(content: str, target: str | None) -> None:
+    content = content.replace('"', "&quot;")
+    body = f"<p>This page has moved <a href='/{'long' * 200}'>there</a>."
+    assert said(f'<meta http-equiv="Refresh" content="{content}">', body).moved_to == target
+
+
+def test_where_a_page_with_words_of_its_own_sends_its_reader_is_a_link() -> None:
+    reading = said("<meta http-equiv=refresh content='3; url=next.html'>", "<p>" + "Real words. " * 40)
+    assert reading.moved_to is None
+    assert reading.links == ("https://example.org/docs/next.html",)
+    assert said("<noscript><meta http-equiv=refresh content='0; url=/no-script'></noscript>").moved_to is None
+
+
+def test_the_canonical_url_is_a_link_and_counts_if_it_is_another() -> None:
+    reading = said("<link rel='shortcut Canonical' href='/docs/guide/'><link rel=canonical href=/other>")
+    assert reading.canonical == "https://example.org/docs/guide/"
+    assert reading.links == ("https://example.org/docs/guide/",)
+    assert said(f"<link rel=canonical href='{HERE}#top'>").canonical is None
+    assert said("<base href='/base/'><link rel=canonical href=x>").canonical == "https://example.org/base/x"
+    assert said("<link rel=canonical href='mailto:a@b'>").canonical is None
+
+
+def test_the_same_page_as_markdown_is_not_followed() -> None:
+    head = (
+        "<link rel=alternate type='text/markdown; charset=utf-8' href=guide.md><link rel=alternate hreflang=de href=de>"
+    )
+    reading = said(head, "<p><a href='/docs/guide.md'>as Markdown</a> <a href=other.md>other</a>")
+    assert reading.links == ("https://example.org/docs/other.md",)
+
+
+def test_xhtml_may_end_an_element_where_it_begins() -> None:
+    page = (
+        '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><script src="a.js"/><title>T</title>'
+        '</head><body><div class="x"/><h1><a id="top" />T</h1><p>one<br/>two <i/>three</p><hr/><p>four</p></body>'
+    )
+    assert markdown(page) == "# T\n\none\\\ntwo three\n\nfour"
+    assert read_page(page).title == "T"
+
+
+def test_a_frameset_leads_to_its_frames() -> None:
+    page = "<html><frameset cols='20%,*'><frame src=toc.html><frame src='main.html'><noframes>no</noframes></frameset>"
+    assert read_page(page).hrefs == ["toc.html", "main.html"]
+
+
 # ── Pages that mean no good ──────────────────────────────────────────────────────────────────────────────────────────
 
 HOSTILE = {
@@ -229,6 +315,8 @@ HOSTILE = {
     "only a head": "<html><head><title>A</title></head></html>",
     "a frameset": "<frameset><frame src=a></frameset>",
     "a stray NUL": "<p>a\0b" + "c" * 200,
+    "slashes": '<html xmlns="http://www.w3.org/1999/xhtml">' + "<a /" * 100_000 + "<b/>" * 9_000,
+    "many refreshes": "<meta http-equiv=refresh content='0;" + " url = " * 5_000 + "'>" * 200,
     "marks of ours": "<p>\ue000\ue001</p>",
     "unclosed": "<ul><li><table><tr><td><pre><dl><dt>a",
 }

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from kept.crawl.identity import TINY, Arrival, Former, Moving, Tier, adopt, end_of_redirects
+from kept.crawl.identity import TINY, Arrival, Former, Moving, Shown, Tier, adopt, duplicates, end_of_redirects
 
 LONG = TINY
 
@@ -166,3 +166,53 @@ def test_of_several_that_lived_at_a_url_the_last_one_comes_back() -> None:
 def test_everything_else_is_new() -> None:
     assert owners([arrival("/new")], [], []) == {}
     assert owners([arrival("/new")], [moving("one", "/elsewhere")], [lost("other", content=2)]) == {}
+
+
+# Duplicates
+
+
+def page(url: str, content: int = 1, *, html: bool = True) -> Shown:
+    return Shown(url=url, content_id=content, is_html=html)
+
+
+def dropped(named: dict[str, str], *pages: Shown) -> dict[str, str]:
+    shown = {one.url: one for one in pages}
+    return duplicates([(shown[url], canonical) for url, canonical in named.items()], shown)
+
+
+def test_a_page_repeats_the_one_it_names_if_that_says_the_same() -> None:
+    assert dropped({"/a": "/b"}, page("/a"), page("/b")) == {"/a": "/b"}
+    assert dropped({"/a": "/b"}, page("/a"), page("/b", content=2)) == {}
+    assert dropped({"/a": "/b"}, page("/a")) == {}
+    assert dropped({"/a": "/a"}, page("/a")) == {}
+
+
+def test_of_a_chain_the_end_stays_and_of_a_ring_the_first() -> None:
+    pages = [page(f"/{name}") for name in "abcde"]
+    assert dropped({"/a": "/b", "/b": "/c"}, *pages) == {"/a": "/c", "/b": "/c"}
+    assert dropped({"/b": "/c", "/c": "/d", "/d": "/b", "/a": "/c"}, *pages) == {"/a": "/b", "/c": "/b", "/d": "/b"}
+
+
+def test_a_long_chain_takes_no_time() -> None:
+    pages = [page(f"/{number:06}") for number in range(50_000)]
+    named = {here.url: there.url for here, there in itertools.pairwise(pages)}
+    assert set(dropped(named, *pages).values()) == {pages[-1].url}
+
+
+@pytest.mark.parametrize(
+    ("markdown", "html"),
+    [
+        ("/guide.md", "/guide"),
+        ("/guide.md", "/guide.html"),
+        ("/guide.md", "/guide/"),
+        ("/guide.md", "/guide/index.html"),
+        ("/guide.html.md", "/guide.html"),
+        ("/guide/index.html.md", "/guide/"),
+        ("/guide/index.md", "/guide/"),
+    ],
+)
+def test_markdown_gives_way_to_the_page_it_is_the_source_of(markdown: str, html: str) -> None:
+    stem = markdown.removesuffix(".md")
+    assert dropped({markdown: stem}, page(markdown, html=False), page(html, content=2)) == {markdown: html}
+    assert dropped({markdown: stem}, page(markdown, html=False), page(html, content=2, html=False)) == {}
+    assert dropped({markdown: stem}, page(markdown, html=False), page("/other", content=2)) == {}

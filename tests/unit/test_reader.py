@@ -35,6 +35,17 @@ def test_the_same_page_is_the_same_content_wherever_it_is_found() -> None:
     assert here.links != there.links
 
 
+def test_markdown_at_a_site_may_be_the_source_of_the_page_without_the_ending() -> None:
+    assert reading().canonical == "https://docs.example.org/guide/page"
+    assert (
+        reading(url="https://docs.example.org/guide/page.html.md").canonical
+        == "https://docs.example.org/guide/page.html"
+    )
+    assert reading(url="https://docs.example.org/guide/page").canonical is None
+    assert reading(url="file:///guide/page.md").canonical is None
+    assert "https://docs.example.org/guide/page" not in reading().links
+
+
 def test_rules_make_other_sections_and_another_hash() -> None:
     long = PAGE + b"\n\n" + b"word " * 1_000
     answer = read(long, content_type="text/markdown", url=URL, rules=SectionRules(target_characters=200))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kept.errors import WrongCall
 from kept.model.source import Scope
-from kept.origins.web.scope import LEFT_OUT, NOT_PAGES, OUTSIDE, TOO_MANY, WRONG_TYPE, WebScope, folder_of
+from kept.origins.web.scope import COPY, LEFT_OUT, NOT_PAGES, OUTSIDE, TOO_MANY, WRONG_TYPE, WebScope, folder_of
 from kept.origins.web.traps import MOST_CALENDAR, is_plain, shape_of, why_trap
 
 
@@ -199,6 +199,17 @@ def test_the_look_for_repetitions_agrees_with_a_plain_one(path: str) -> None:
     url = f"https://docs.test/{path}"
     if url.count("/") - 2 <= 30:
         assert (why_trap(url, this_year=2026) is not None) == repeated
+
+
+# ── Copies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_copy_of_everything_is_no_page_unless_it_is_the_root() -> None:
+    copy = "https://docs.test/manual/llms-full.txt"
+    assert scope().why_not(copy) == COPY
+    assert scope().admits("https://docs.test/manual/llms.txt")
+    assert scope().admits("https://docs.test/manual/llms-full.txt.html")
+    assert scope(copy).admits(copy)
 
 
 # ── Speed ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -43,7 +43,9 @@ Within = Annotated[
 IgnoreRobots = Annotated[
     bool | None,
     typer.Option(
-        "--ignore-robots/--obey-robots", help="The site is yours: robots.txt does not count.", show_default=False
+        "--ignore-robots/--obey-robots",
+        help="The site is yours: robots.txt, noindex and nofollow do not count.",
+        show_default=False,
     ),
 ]
 Headers = Annotated[

@@ -70,7 +70,14 @@ async def activate(db: Database, place: Place, rules: Rules, *, now: datetime | 
         if made.hold and base:
             await generations.move(tx, generation, GenerationState.HELD, made.hold)
             difference = await generations.differences(tx, source.id, generation.number)
-            shown = base.documents + difference.brought - difference.replacing - len(made.ended) - made.moved
+            shown = (
+                base.documents
+                + difference.brought
+                - difference.replacing
+                - len(made.ended)
+                - made.moved
+                - len(made.dropped)
+            )
             await generations.describe_held(
                 tx, generation, documents=shown, tally=made.tally, partial=_partial(job, base, made.tally)
             )
@@ -226,6 +233,7 @@ async def _make_true(
     tx: Connection, source: Source, generation: Generation, base: Generation | None, job: CrawlJob, made: Plan
 ) -> None:
     number = generation.number
+    await documents.drop(tx, [(one.version_id, one.document) for one in made.dropped])
     for adoption in made.adoptions:
         await documents.adopt(
             tx,
@@ -253,11 +261,11 @@ async def _make_true(
                 for one in made.fates
             ],
         )
-        for one in made.relabels:
-            await frontier.relabel(tx, job.id, one.url, one.outcome, one.reason, one.document)
         if job.mode is CrawlMode.FAILED:
             await generations.inherit_settings(tx, source.id, number, heir_of=base.number)
         await generations.move(tx, base, GenerationState.RETIRED)
+    for one in made.relabels:
+        await frontier.relabel(tx, job.id, one.url, one.outcome, one.reason, one.document)
     difference = await generations.differences(tx, source.id, number)
     await generations.activate_generation(
         tx,
@@ -272,13 +280,15 @@ async def _make_true(
 
 
 async def _root_failure(tx: Connection, job: CrawlJob, source: Source) -> str | None:
-    """Why a first crawl has nothing to show; None if its root is kept, or is not a page itself."""
+    """Why a first crawl has nothing to show; None if its root is kept, or leads to what is without being kept."""
     redirects = {one.url: one.redirect_to for one in await frontier.exceptions(tx, job.id) if one.redirect_to}
     end = end_of_redirects(source.root, redirects)
     if end is None:
         return f"{source.root} redirects in a circle"
     root = await frontier.entry(tx, job.id, end)
     if root is None or root["outcome"] == Outcome.NEW:
+        return None
+    if root["outcome"] == Outcome.SKIPPED and job.progress.tally.new:
         return None
     return f"{end}: {root['reason'] or root['outcome']}"
 

@@ -4,7 +4,7 @@ Pure: an entry, what its origin answered and what the reader made of it go in, a
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
 
@@ -22,6 +22,7 @@ from kept.model.frontier import (
     Unreachable,
     Visit,
 )
+from kept.model.wishes import Wishes
 from kept.store.frontier import HeldUrl, Renewal
 
 ATTEMPTS = 4
@@ -110,8 +111,7 @@ def decide(
         case Fetched():
             return _decide_about_content(entry, visit, read, raw_hash=raw_hash, signature=signature)
         case Redirected(to=to):
-            outcome = Outcome.SKIPPED if held is None else Outcome.MOVED
-            return Ended(outcome=outcome, reason=f"redirects to {to}", status=visit.status, redirect_to=to)
+            return _redirected(entry, to, f"redirects to {to}", visit.status)
         case Gone(reason=reason):
             return Ended(outcome=Outcome.GONE, reason=reason, status=visit.status)
         case Refused(reason=reason, by_settings=by_settings):
@@ -129,18 +129,38 @@ def decide(
 def _decide_about_content(
     entry: Entry, fetched: Fetched, read: Reading | Unreadable | None, *, raw_hash: str, signature: str
 ) -> Decision:
-    held = entry.held
+    held, status = entry.held, fetched.status
     if isinstance(read, Unreadable):
-        return Ended(outcome=Outcome.SKIPPED, reason=read.reason, status=fetched.status)
+        return Ended(outcome=Outcome.SKIPPED, reason=read.reason, status=status)
+    wishes = Wishes() if fetched.wishes is None else fetched.wishes | (read.wishes if read else Wishes())
+    links, canonical = (read.links, read.canonical) if read else (held.links, held.canonical) if held else ((), None)
+    links, canonical = () if wishes.nofollow else links, None if canonical == entry.url else canonical
+    if wishes.noindex:
+        return Ended(outcome=Outcome.SKIPPED, reason="the page asks not to be kept", status=status, links=links)
+    if read and read.moved_to and read.moved_to != entry.url:
+        return _redirected(entry, read.moved_to, f"sends its reader to {read.moved_to}", status)
     if held is not None and (read is None or read.content.hash == held.content_hash):
-        links = held.links if read is None else read.links
-        known = Renewal(validators=held.validators, raw_hash=held.raw_hash, signature=held.signature, links=held.links)
-        renewal = Renewal(validators=fetched.validators, raw_hash=raw_hash, signature=signature, links=links)
-        return Unchanged(links=links, renewal=None if renewal == known else renewal, status=fetched.status)
+        known = Renewal(
+            validators=held.validators,
+            raw_hash=held.raw_hash,
+            signature=held.signature,
+            links=held.links,
+            canonical=held.canonical,
+        )
+        renewal = Renewal(
+            validators=fetched.validators, raw_hash=raw_hash, signature=signature, links=links, canonical=canonical
+        )
+        return Unchanged(links=links, renewal=None if renewal == known else renewal, status=status)
     assert read is not None, "only bytes that are held need no reading"
+    read = replace(read, links=links, canonical=canonical)
     again = held is not None and held.raw_hash == raw_hash
     outcome = Outcome.NEW if held is None else Outcome.UNCHANGED if again else Outcome.CHANGED
     return Keep(reading=read, fetched=fetched, raw_hash=raw_hash, outcome=outcome, read_again=again)
+
+
+def _redirected(entry: Entry, to: str, reason: str, status: int | None) -> Ended:
+    outcome = Outcome.SKIPPED if entry.held is None else Outcome.MOVED
+    return Ended(outcome=outcome, reason=reason, status=status, redirect_to=to)
 
 
 def back_off(attempts: int) -> timedelta:

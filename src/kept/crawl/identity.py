@@ -7,6 +7,8 @@ For each URL that brought content:
 3. a one-to-one content match among this crawl's lost, then the missing, then the deleted, is that document;
 4. a document that is not shown and last lived at this URL is restored;
 5. else it is a new document.
+
+Before all that, pages that repeat another page are told: they are dropped, and nothing moves to them.
 """
 
 from collections import defaultdict
@@ -77,6 +79,50 @@ def end_of_redirects(url: str, redirects: Mapping[str, str]) -> str | None:
             return None
         seen.add(url)
     return url
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A page that would be shown at a URL, as far as a duplicate is told by it."""
+
+    url: str
+    content_id: int
+    is_html: bool
+
+
+def rendered(stem: str) -> tuple[str, ...]:
+    """Where the page is that a site offers as Markdown at ``stem.md``, the likeliest first."""
+    folder, _, name = stem.rpartition("/")
+    above = (f"{folder}/",) if name in ("index", "index.html") else ()
+    return stem, f"{stem}.html", f"{stem}/", f"{stem}/index.html", *above
+
+
+def duplicates(named: Iterable[tuple[Shown, str]], shown: Mapping[str, Shown]) -> dict[str, str]:
+    """Which pages repeat another, and where the one is that stays. ``named``: with the URL each should be known by.
+
+    A page repeats the one that it names if that has the same content; Markdown repeats the page that it is the source
+    of. Of pages that name each other in a ring the first by URL stays.
+    """
+    repeats: dict[str, str] = {}
+    for page, canonical in named:
+        for url in (canonical,) if page.is_html else rendered(canonical):
+            other = shown.get(url)
+            if other and url != page.url and (other.is_html if not page.is_html else _same(page, other)):
+                repeats[page.url] = url
+                break
+    stays: dict[str, str] = {}
+    for url in repeats:
+        way: dict[str, None] = {}
+        while url in repeats and url not in stays and url not in way:
+            way[url] = None
+            url = repeats[url]
+        end = min(list(way)[list(way).index(url) :]) if url in way else stays.get(url, url)
+        stays |= dict.fromkeys(way, end)
+    return {url: end for url, end in stays.items() if url != end}
+
+
+def _same(page: Shown, other: Shown) -> bool:
+    return page.content_id == other.content_id
 
 
 def adopt(arrivals: Iterable[Arrival], moving: Iterable[Moving], former: Sequence[Former]) -> list[Adoption]:

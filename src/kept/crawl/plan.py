@@ -5,10 +5,22 @@ person who reviews a held generation. Its cost follows the exceptions of the cra
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kept.crawl.identity import Adoption, Arrival, Former, Moving, Tier, adopt, end_of_redirects
+from kept.crawl.identity import (
+    Adoption,
+    Arrival,
+    Former,
+    Moving,
+    Shown,
+    Tier,
+    adopt,
+    duplicates,
+    end_of_redirects,
+    rendered,
+)
 from kept.crawl.sweep import Crawl, Fate, Rules, Seen, brake, fate
 from kept.model.document import Lifecycle
 from kept.model.frontier import Outcome
@@ -30,7 +42,18 @@ class Relabel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """A new page that repeats another: it was never seen, and will not be."""
+
+    url: str
+    version_id: int
+    document: str
+    stays: str  # the URL of the one that it repeats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
+    dropped: list[Dropped] = field(default_factory=list)
     adoptions: list[Adoption] = field(default_factory=list)
     fates: list[Fate] = field(default_factory=list)
     relabels: list[Relabel] = field(default_factory=list)
@@ -48,7 +71,9 @@ async def plan(
 ) -> Plan:
     """What activating this generation would do."""
     if base is None:  # nothing can be lost, moved or restored; a million documents cost nothing here
-        return Plan(tally=job.progress.tally)
+        dropped = await _drop(db, generation, job, _Marks(), frozenset())
+        relabels = [*map(_dropped, dropped)]
+        return Plan(dropped=dropped, relabels=relabels, tally=_tally(job.progress.tally, relabels, {}, [], dropped))
     crawl = Crawl(
         lists_everything=job.lists_everything,
         sweeps=job.mode is not CrawlMode.FAILED and not job.limited and not job.unlisted,
@@ -59,26 +84,35 @@ async def plan(
     )
     marks = await _marks(db, generation, job, crawl)
     fates = {seen.document: one for seen in marks.seen if (one := fate(seen, crawl, rules))}
+    ending = {one.document for one in fates.values() if one.ends} | {move.document for move in marks.moving}
+    dropped = await _drop(db, generation, job, marks, ending)
     sought = _sought(marks, fates)
     arrivals, former = await _arrivals(db, generation, sought, marks.moving)
+    repeating = {one.document for one in dropped}
+    arrivals = [one for one in arrivals if one.document not in repeating]
     adoptions = adopt(arrivals, marks.moving, [*sought, *former])
 
     adopted = {adoption.document for adoption in adoptions}
     for move in marks.moving:
         if move.document not in adopted:  # another document has taken the place it moved to
-            seen = _seen(marks.shown[move.document], Outcome.GONE, f"redirects to {move.end}")
+            here = marks.shown[move.document]
+            redirects = here.outcome is Outcome.MOVED
+            seen = _seen(here, Outcome.GONE, f"{'redirects to' if redirects else 'a duplicate of'} {move.end}")
             merged = fate(seen, crawl, rules)
             assert merged is not None, "what is gone has a fate"
             fates[move.document] = merged
-            marks.relabels.append(_relabel(seen, marks.shown[move.document].url))
+            label = _relabel(seen, here.url)
+            marks.relabels.append(label if redirects else replace(label, outcome=Outcome.SKIPPED))
     for adoption in adoptions:
         fates[adoption.document] = Fate(document=adoption.document, lifecycle=Lifecycle.ACTIVE)
-    relabels = [*marks.relabels, *(one for adoption in adoptions for one in _adopted(adoption, marks.shown))]
+    relabels = [*marks.relabels, *map(_dropped, dropped)]
+    relabels += [one for adoption in adoptions for one in _adopted(adoption, marks.shown)]
     return Plan(
+        dropped=dropped,
         adoptions=adoptions,
         fates=list(fates.values()),
         relabels=relabels,
-        tally=_tally(job.progress.tally, relabels, marks.shown, adoptions),
+        tally=_tally(job.progress.tally, relabels, marks.shown, adoptions, dropped),
         moved=sum(adoption.document in marks.shown for adoption in adoptions),
         hold=brake(fates.values(), shown=base.documents, rules=rules),
     )
@@ -138,6 +172,8 @@ async def _follow(db: Connection, job: CrawlJob, one: Exceptional, end: str | No
     outcome = Outcome(target["outcome"]) if target and target["outcome"] else None
     if end is None:
         seen = _seen(one, Outcome.FAILED, f"{one.reason}, and from there in a circle")
+    elif target is None and job.lists_everything:
+        seen = _seen(one, Outcome.SKIPPED, f"{one.reason}, which is no part of the source")
     elif target is None or outcome is None or target["visited_at"] is None:
         seen = _seen(one, Outcome.FAILED, f"redirects to {end}, which was not visited")
     elif outcome is Outcome.NEW:
@@ -150,6 +186,43 @@ async def _follow(db: Connection, job: CrawlJob, one: Exceptional, end: str | No
         seen = _seen(one, outcome, f"redirects to {end}: {target['reason']}", by_settings=bool(target["by_settings"]))
     marks.seen.append(seen)
     marks.relabels.append(_relabel(seen, one.url))
+
+
+async def _drop(
+    db: Connection, generation: Generation, job: CrawlJob, marks: _Marks, ending: Set[str]
+) -> list[Dropped]:
+    """The new pages that repeat another. A document that does so moves there, as if it redirected."""
+    named = await frontier.with_canonical(db, job.id, source=generation.source_id, generation=generation.number)
+    pages = [
+        (Shown(url=one.url, content_id=row["content_now"], is_html=_is_html(row["content_type"])), row["canonical"])
+        for one, row in named
+    ]
+    urls = sorted({url for page, to in pages for url in ((to,) if page.is_html else rendered(to))})
+    living = await documents.living_at(db, generation.source_id, urls, generation=generation.number)
+    shown = {
+        row["url"]: Shown(url=row["url"], content_id=row["content_id"], is_html=_is_html(row["content_type"]))
+        for row in living
+        if row["document_id"] not in ending
+    }
+    stays = duplicates([(page, to) for page, to in pages], shown)
+    marks.moving[:] = [replace(move, end=stays.get(move.end, move.end)) for move in marks.moving]
+    dropped = []
+    for one, row in named:
+        assert one.document is not None, "a page that was kept is a document"
+        if one.url not in stays:
+            continue
+        if one.outcome is Outcome.NEW:
+            dropped.append(
+                Dropped(url=one.url, version_id=row["version_id"], document=one.document, stays=stays[one.url])
+            )
+        else:
+            marks.shown[one.document] = one
+            marks.moving.append(Moving(document=one.document, url=one.url, depth=one.depth, end=stays[one.url]))
+    return dropped
+
+
+def _is_html(content_type: str) -> bool:
+    return "html" in content_type
 
 
 def _sought(marks: _Marks, fates: dict[str, Fate]) -> list[Former]:
@@ -221,6 +294,10 @@ def _seen(one: Exceptional, outcome: Outcome, reason: str | None, *, by_settings
     )
 
 
+def _dropped(one: Dropped) -> Relabel:
+    return Relabel(url=one.url, outcome=Outcome.SKIPPED, reason=f"a duplicate of {one.stays}", document=None)
+
+
 def _relabel(seen: Seen, url: str) -> Relabel:
     assert seen.outcome is not None, "a relabelled URL was visited"
     return Relabel(url=url, outcome=seen.outcome, reason=seen.reason or "", document=seen.document)
@@ -236,11 +313,17 @@ def _adopted(adoption: Adoption, shown: dict[str, Exceptional]) -> list[Relabel]
     return [here, there] if document in shown else [here]
 
 
-def _tally(tally: Tally, relabels: list[Relabel], shown: dict[str, Exceptional], adoptions: list[Adoption]) -> Tally:
+def _tally(
+    tally: Tally,
+    relabels: list[Relabel],
+    shown: dict[str, Exceptional],
+    adoptions: list[Adoption],
+    dropped: list[Dropped],
+) -> Tally:
     """A URL counts under its last label; a move counts once, not at both of its ends."""
     counts = Counter(tally.as_json())
     before = {one.url: one.outcome for one in shown.values()}
-    before |= {adoption.arrival.url: Outcome.NEW for adoption in adoptions}
+    before |= dict.fromkeys([*(one.arrival.url for one in adoptions), *(one.url for one in dropped)], Outcome.NEW)
     for relabel in relabels:  # in turn: what redirects to nothing may then be found elsewhere by its content
         counts[before[relabel.url]] -= 1
         counts[relabel.outcome] += 1

@@ -86,6 +86,7 @@ async def _keep(
                 signature=signature,
                 depth=entry.depth,
                 links=keep.reading.links,
+                canonical=keep.reading.canonical,
             )
             for entry, keep in keeps
         ],

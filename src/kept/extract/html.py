@@ -1,12 +1,13 @@
 """HTML: the content of a page without what surrounds it, as Markdown, with the anchors that the page itself has.
 
-1. parse     the whole page: its links, its title, what its head says
+1. parse     the whole page: its links, its title, what it says about itself
 2. region    the part that is the page: what a person selected, else by what the generators of documentation call it
 3. write     the region, tag by tag, as Markdown and sections (html_writer)
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import accumulate
 
@@ -19,6 +20,7 @@ from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unrea
 from kept.extract.shell import SHORT, is_shell
 from kept.extract.text import decode
 from kept.model.source import AS_READ, Region
+from kept.model.wishes import wishes_of
 
 READER_VERSION = f"2 selectolax {version('selectolax')}"
 
@@ -29,6 +31,10 @@ DEEPEST = 10_000
 """Elements within elements. Parsing takes time in proportion to the square of it: at 200,000, minutes."""
 
 
+NEXT_TO_NOTHING = 300
+"""Characters of a page that only says where its reader is sent, addresses aside."""
+
+
 def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extracted | Unreadable:
     """What a page says. Its links are those of the whole page, navigation included."""
     nuls = body.count(b"\0")
@@ -37,27 +43,32 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
     text = decode(body, charset or _declared_charset(body))
     if isinstance(text, Unreadable):
         return text
+    text = _with_ends(text)
     if _is_too_deep(text):
         return Unreadable(reason=f"its elements are nested more than {DEEPEST:,} deep")
     page = LexborHTMLParser(text)
     root = page.body or page.root
     if root is None:
         return Unreadable(reason="an empty page")
-    hrefs, base, title = _hrefs(page), _base(page), _title(page)
+    hrefs, base, title, said = _hrefs(page), _base(page), _title(page), _said(page)
     for selector in region.drop:
         for node in _outermost([node for node in root.css(selector) if node.mem_id != root.mem_id]):
             node.decompose()
     selected = _outermost(root.css(region.select)) if region.select else []
     parts = Writer().write("".join(_content(node, text) for node in selected or [_region(page, text) or root]))
-    markdown = "\n\n".join([part.text for part in parts if part.text])
     nodes = [SectionData(heading=p.heading, level=p.level, anchor=p.anchor, content=p.text) for p in parts[1:]]
+    markdown = "\n\n".join([part.text for part in parts if part.text])
     return Extracted(
         title=_best_title(title, parts),
         markdown=markdown,
         tree=tree_of(nodes, before=parts[0].text),
-        hrefs=hrefs,
+        hrefs=[*hrefs, *(href for href in (said.canonical, said.refresh) if href)],
         base=base,
         is_shell=len(markdown) <= SHORT and is_shell(text),
+        copies=said.copies,
+        canonical=said.canonical,
+        moved_to=said.refresh if len(_TARGET.sub("", markdown)) <= NEXT_TO_NOTHING else None,
+        wishes=wishes_of(said.rules),
     )
 
 
@@ -88,6 +99,20 @@ def _declared_charset(body: bytes) -> str | None:
     return (found[1] or found[2]).decode("ascii") if found else None
 
 
+_XHTML = "http://www.w3.org/1999/xhtml"
+_ENDED = re.compile(
+    r"<(?!(?:area|base|br|col|embed|frame|hr|img|input|link|meta|param|source|track|wbr)[\s/])"
+    r"([a-zA-Z][a-zA-Z0-9]*)(?![a-zA-Z0-9])([^<>]*)(?<=/)>"
+)
+
+
+def _with_ends(text: str) -> str:
+    """XHTML may end any element where it begins. For HTML all that follows would be inside: a page in its <script/>."""
+    if _XHTML not in text[:2048]:
+        return text
+    return _ENDED.sub(lambda tag: f"<{tag[1]}{tag[2][:-1]}></{tag[1]}>", text)
+
+
 def _hrefs(page: LexborHTMLParser) -> list[str]:
     found: dict[str, None] = {}
     for link in page.css("a[href], area[href], frame[src], link[rel=next][href], link[rel=prev][href]"):
@@ -96,6 +121,43 @@ def _hrefs(page: LexborHTMLParser) -> list[str]:
         if href and (href[0] != "#" or href.startswith(ROUTES)) and "nofollow" not in (attributes.get("rel") or ""):
             found[href] = None
     return list(found)
+
+
+@dataclass(slots=True)
+class _Said:
+    """What a page says about itself."""
+
+    canonical: str | None = None
+    refresh: str | None = None  # where it sends its reader by itself, before long
+    copies: list[str] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)  # for robots
+
+
+_ROBOTS = ("robots", "kept")
+_SECONDS = 5
+_REFRESH = re.compile(r"(\d{0,4})(?:\.\d{0,9})? ?[;, ] ?(?:url ?= ?)?[\"']? ?([^\"' ][^\"']*)", re.IGNORECASE)
+_TARGET = re.compile(r"(?<=\])\([^()\s]*\)")
+
+
+def _said(page: LexborHTMLParser) -> _Said:
+    said = _Said()
+    for node in page.css("link[rel][href], meta[content]"):
+        if node.parent is not None and node.parent.tag == "noscript":
+            continue  # for readers that this page would send elsewhere
+        said_here = {name: value or "" for name, value in node.attributes.items()}
+        if node.tag == "link":
+            relations = said_here["rel"].lower().split()
+            if "canonical" in relations and said.canonical is None:
+                said.canonical = said_here["href"]
+            elif "alternate" in relations and said_here.get("type", "").lower().startswith("text/markdown"):
+                said.copies.append(said_here["href"])
+        elif said_here.get("name", "").strip().lower() in _ROBOTS:
+            said.rules.append(said_here["content"])
+        elif said_here.get("http-equiv", "").strip().lower() == "refresh":
+            found = _REFRESH.fullmatch(" ".join(said_here["content"].split()).rstrip("\"' "))
+            if found and int(found[1] or 0) <= _SECONDS:
+                said.refresh = found[2]
+    return said
 
 
 def _base(page: LexborHTMLParser) -> str | None:

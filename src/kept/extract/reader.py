@@ -114,8 +114,18 @@ def read(
     base = resolve(found.base, url) or url if found.base else url
     rendered = content_type == RENDERED
     hrefs = found.hrefs if rendered else [href for href in found.hrefs if href[0] != "#"]
-    links = tuple(resolve_all(hrefs, base, routes=rendered))
-    return Reading(content=content, links=links, is_shell=_is_shell(found, rendered))
+    copies = set(resolve_all(found.copies, base)) - {url}
+    canonical = _other(found.canonical, base, url)
+    if kind == "text/markdown" and url.endswith(".md") and url.startswith("http"):
+        canonical = url.removesuffix(".md")  # where the site offers the same as HTML, it is by custom there
+    return Reading(
+        content=content,
+        links=tuple(link for link in resolve_all(hrefs, base, routes=rendered) if link not in copies),
+        canonical=None if rendered else canonical,  # the routes of a page all name the page itself
+        moved_to=_other(found.moved_to, base, url),
+        wishes=found.wishes,
+        is_shell=_is_shell(found, rendered),
+    )
 
 
 def _is_shell(found: Extracted, rendered: bool) -> bool:
@@ -123,6 +133,12 @@ def _is_shell(found: Extracted, rendered: bool) -> bool:
     if not rendered:
         return found.is_shell
     return not found.markdown or (found.is_shell and len(found.markdown) <= FEW_WORDS)
+
+
+def _other(href: str | None, base: str, url: str) -> str | None:
+    """Where this leads, if that is another page."""
+    target = resolve(href, base) if href else None
+    return None if target == url else target
 
 
 def content_type_of(name: str) -> str | None:

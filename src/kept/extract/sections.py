@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from kept.extract.splitting import DEFAULT_RULES, SectionRules, split, without_blank_ends
 from kept.model.document import SECTIONS_PER_CONTENT, Content, Section
+from kept.model.wishes import Wishes
 
 __all__ = [
     "DEFAULT_RULES",
@@ -56,6 +57,10 @@ class Extracted:
     hrefs: list[str] = field(default_factory=list)  # as the page has them, in its order
     base: str | None = None  # what they are relative to, where the page says so itself: its <base>
     is_shell: bool = False  # nothing to read before its scripts have run
+    copies: list[str] = field(default_factory=list)  # where it says the same in another form
+    canonical: str | None = None  # where it says it really is
+    moved_to: str | None = None  # where it sends its reader at once, having next to nothing to say itself
+    wishes: Wishes = Wishes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

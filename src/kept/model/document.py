@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from kept.model.wishes import Wishes
+
 
 class Lifecycle(StrEnum):
     """What the last crawls made of a document."""
@@ -77,10 +79,10 @@ class Reading:
 
     content: Content
     links: tuple[str, ...] = ()  # canonical, navigation included, in the order of the page
-    canonical: str | None = None  # the URL that the page says it should be known by, if that is another
+    canonical: str | None = None  # the URL that it should be known by, as it says or as its name says, if another
     moved_to: str | None = None  # where the page sends its reader at once
     is_shell: bool = False  # nothing to read before its scripts have run
-    refuses: bool = False  # the page itself asks not to be kept
+    wishes: Wishes = Wishes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,7 @@ class Version:
     depth: int
     links: tuple[str, ...]
     fetched_at: datetime
+    canonical: str | None = None  # the URL of which it may be a duplicate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from kept.model.document import Validators, Version
+from kept.model.wishes import Wishes
 
 
 class Outcome(StrEnum):
@@ -61,6 +62,7 @@ class Fetched:
     validators: Validators = field(default_factory=Validators)
     status: int | None = None
     came_from: str | None = None  # where a temporary redirect led: its links count from there
+    wishes: Wishes | None = Wishes()  # of its headers; None: what it asks of robots, anywhere, does not count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

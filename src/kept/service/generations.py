@@ -75,7 +75,7 @@ async def _review(db: Connection, source: Source, held: Generation, rules: Rules
         if await documents.in_generation(db, adoption.document, base.number)
     ]
     born = await documents.born_in(db, source.id, held.number)
-    at_home = {move["to"] for move in moved}
+    at_home = {move["to"] for move in moved} | {one.url for one in made.dropped}
     return Difference(
         source=source.label,
         a=base.number,

@@ -1,6 +1,6 @@
 """Documents and their versions: rows in, nouns out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,6 +8,8 @@ from typing import Any
 from kept.model.document import Document, Lifecycle, Validators
 from kept.store.database import Connection, Row, when, when_if
 from kept.store.packing import pack_links
+
+ASKED_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,7 @@ class NewVersion:
     signature: str
     depth: int
     links: tuple[str, ...]
+    canonical: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,7 @@ async def insert_versions(db: Connection, source: str, versions: Iterable[NewVer
                 "signature": version.signature,
                 "depth": version.depth,
                 "links": pack_links(version.links),
+                "canonical": version.canonical,
             }
             for version in versions
         ],
@@ -163,6 +167,22 @@ async def arrival_at(db: Connection, source: str, generation: int, url: str) -> 
 
 async def arrivals_with_content(db: Connection, source: str, generation: int, content_id: int) -> list[Row]:
     return await db.all("arrivals_with_content", source=source, generation=generation, content=content_id)
+
+
+async def living_at(db: Connection, source: str, urls: Sequence[str], *, generation: int) -> list[Row]:
+    """What a generation that is being built has, or takes over from its base, at these URLs."""
+    found: list[Row] = []
+    for start in range(0, len(urls), ASKED_AT_ONCE):
+        asked = list(urls[start : start + ASKED_AT_ONCE])
+        found += await db.all("living_versions_at", source=source, urls=asked, generation=generation)
+    return found
+
+
+async def drop(db: Connection, arrivals: Iterable[tuple[int, str]]) -> None:
+    """Versions, and their documents, that were never seen and will not be."""
+    dropped = list(arrivals)
+    await db.run_many("delete_version", [{"id": version_id} for version_id, _ in dropped])
+    await db.run_many("delete_document", [{"id": document} for _, document in dropped])
 
 
 async def adopt(db: Connection, *, version_id: int, provisional: str, document: str, generation: int) -> None:

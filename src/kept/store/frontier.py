@@ -18,6 +18,7 @@ class Renewal:
     raw_hash: str
     signature: str
     links: tuple[str, ...]
+    canonical: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +223,7 @@ async def settle(db: Connection, job: str, settled: Iterable[Settled], *, batch:
                 "raw_hash": renewal.raw_hash or None,
                 "signature": renewal.signature or None,
                 "links": pack_links(renewal.links) if entry.renewal else None,
+                "canonical": renewal.canonical,
             }
         )
     await db.run_many("settle_entry", rows)
@@ -253,6 +255,12 @@ async def exceptions(db: Connection, job: str) -> list[Exceptional]:
 
 async def unreached(db: Connection, job: str) -> list[Exceptional]:
     return [_exceptional(row) for row in await db.all("unreached_documents", job=job)]
+
+
+async def with_canonical(db: Connection, job: str, *, source: str, generation: int) -> list[tuple[Exceptional, Row]]:
+    """Pages that this crawl saw and that should be known by another URL; with what they are now."""
+    rows = await db.all("entries_with_canonical", job=job, source=source, generation=generation)
+    return [(_exceptional(row), row) for row in rows]
 
 
 async def entry(db: Connection, job: str, url: str) -> Row | None:
@@ -297,6 +305,7 @@ def _entry(row: Row) -> Entry:
             depth=row["held_depth"],
             links=unpack_links(row["links"]),
             fetched_at=when(row["fetched_at"]),
+            canonical=row["canonical"],
         )
     return Entry(url=row["url"], depth=row["depth"], attempts=row["attempts"], reached=bool(row["reached"]), held=held)
 

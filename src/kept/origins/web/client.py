@@ -8,9 +8,11 @@ A visit, step by step:
     4. ask        through the gate, "only if it changed" where we hold something
     5. redirects  permanent: the crawl is told; temporary: followed here, from step 1 on at every hop
     6. meaning    a Visit (``visits``)
-    7. render     where its scripts have to run first (``browser``)
+    7. pretence   what says 200 and is no page (``pretence``)
+    8. render     where its scripts have to run first (``browser``)
 """
 
+import asyncio
 import errno
 import os
 from collections.abc import AsyncIterator, Callable
@@ -32,9 +34,18 @@ from kept.origins.web.browser import Browser
 from kept.origins.web.egress import Answer, Egress, NoAnswer, OpenSocket, Patience, Secrets, Trouble
 from kept.origins.web.gate import Closed, Pair, Resolve, resolve_by_system, target_of
 from kept.origins.web.pacing import LONGEST_DELAY, SHARED, Host, Pacing, wait_asked
+from kept.origins.web.pretence import (
+    LOG_IN,
+    MADE_UP,
+    NOT_THERE,
+    Absence,
+    is_log_in_form,
+    leads_to_log_in,
+    names_log_in,
+)
 from kept.origins.web.robots import Robots, Rules, Unknown, agent_of
 from kept.origins.web.scope import BY_SETTINGS, WebScope, folder_of
-from kept.origins.web.visits import PERMANENT, REDIRECTS, is_html, is_wanted, visit_of
+from kept.origins.web.visits import GOOD, PERMANENT, REDIRECTS, is_html, is_wanted, visit_of
 
 HOPS = 10
 KNOCKING = 2.0  # seconds
@@ -81,6 +92,7 @@ class WebOrigin:
             follows=lambda url: self._scope.refusal(url) is None,
         )
         self._sites: dict[str, _Site] = {}
+        self._absences: dict[str, asyncio.Task[Absence | None]] = {}
         self._crawling = ExitStack()
         self.admits = self._scope.admits  # asked for every link
 
@@ -106,6 +118,10 @@ class WebOrigin:
             ) from None
 
     async def close(self) -> None:
+        for task in self._absences.values():
+            task.cancel()
+        await asyncio.gather(*self._absences.values(), return_exceptions=True)
+        self._absences.clear()
         self._crawling.close()
         self._sites.clear()
         await self._browser.close()
@@ -161,9 +177,11 @@ class WebOrigin:
         headers = entry.held.validators.as_headers() if conditional and entry.held and not always else None
         answer = await self._ask(url, headers=headers, seconds=None)
         if isinstance(answer, Answer):
-            visit = await self._redirected(answer) if answer.status in REDIRECTS else self._meaning(answer)
+            visit = await self._redirected(entry, answer) if answer.status in REDIRECTS else self._meaning(answer)
         else:
             visit = self._meaning(answer) if isinstance(answer, NoAnswer) else answer
+        if isinstance(visit, Fetched):
+            visit = await self._seen_through(entry, visit)
         return await self._opened(entry, visit) if always else visit
 
     async def render(self, entry: Entry, fetched: Fetched) -> Visit | None:
@@ -187,7 +205,33 @@ class WebOrigin:
         page = fetched.came_from or entry.url.partition("#")[0]
         return await self._browser.render(with_route(page, entry.url), fetched)
 
-    async def _redirected(self, answer: Answer) -> Visit:
+    async def _seen_through(self, entry: Entry, found: Fetched) -> Visit:
+        """The page, unless it only says that it is one."""
+        if "html" in found.content_type and is_log_in_form(found.body):
+            if entry.held is None and names_log_in(entry.url):
+                return Refused(reason=LOG_IN, status=found.status)
+            return Unreachable(reason=LOG_IN, status=found.status, retry=False)
+        url = found.came_from or entry.url
+        absence = await self._absence(_origin(url)) if entry.url != self._root else None
+        return _not_there(entry, found.status) if absence and absence.is_like(found.body, url) else found
+
+    async def _absence(self, origin: str) -> Absence | None:
+        """How this site answers for a page that cannot be there; asked once a crawl. None: it says so, or who knows."""
+        asked = self._absences.get(origin)
+        if asked is None:
+            asked = self._absences[origin] = asyncio.create_task(self._ask_for_nothing(origin))
+        return await asyncio.shield(asked)
+
+    async def _ask_for_nothing(self, origin: str) -> Absence | None:
+        folder = folder_of(self._root) if self._root.startswith(f"{origin}/") else f"{origin}/"
+        answer = await self._ask(folder + MADE_UP, headers=None, seconds=None)
+        if not isinstance(answer, Answer):
+            return None
+        if answer.status in REDIRECTS:
+            return Absence.of_redirect(answer.location)
+        return Absence.of_page(answer.body, answer.url) if answer.status in GOOD else None
+
+    async def _redirected(self, entry: Entry, answer: Answer) -> Visit:
         """Where a redirect ends. Only a permanent one at the page itself is the page's own move."""
         first, seen, spent = answer, {answer.url}, answer.took
         while True:
@@ -197,8 +241,15 @@ class WebOrigin:
             shown = self._egress.redact(to)
             if to in seen:
                 return Unreachable(reason=f"redirects in a circle, by {shown}", status=status, retry=False)
-            if self._scope.refusal(to) or self._egress.redact_page(to.encode()) != to.encode():
+            outside = self._scope.refusal(to) is not None
+            if leads_to_log_in(to, outside=outside) and not names_log_in(entry.url):
+                return Unreachable(reason=LOG_IN, status=status, retry=False)
+            if outside or self._egress.redact_page(to.encode()) != to.encode():
                 return Refused(reason=f"redirects out of the source to {shown}", status=status)
+            if entry.url != self._root and len(seen) == 1:
+                absence = await self._absence(_origin(entry.url))
+                if absence and absence.sends_to == to:
+                    return _not_there(entry, status)
             if first.status in PERMANENT:
                 return Redirected(to=to, status=status)
             if len(seen) > HOPS:
@@ -266,6 +317,13 @@ class WebOrigin:
         delay = max(self._access.delay, min(rules.delay, LONGEST_DELAY) if self._obey is not None else 0.0)
         self._crawling.enter_context(host.crawled(at_once=self._at_once, delay=delay))
         return _Site(host, rules)
+
+
+def _not_there(entry: Entry, status: int | None) -> Visit:
+    """An error is never a deletion; but what never was a page need not be tried again."""
+    if entry.held is None:
+        return Refused(reason=NOT_THERE, status=status)
+    return Unreachable(reason=NOT_THERE, status=status, retry=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,11 @@ NOT_PAGES = frozenset(_ENDINGS.split())
 OUTSIDE = "outside the source's scope"
 LEFT_OUT = "left out by the source's patterns"
 WRONG_TYPE = "not a page, by its name"
+COPY = "a copy of the whole site in one file"
 TOO_MANY = "one of endlessly many variants of a page"
 BY_SETTINGS = frozenset({OUTSIDE, LEFT_OUT})
 
+_WHOLE = re.compile(r"llms-(?:full|medium|small|ctx|ctx-full)\.(?:txt|md)")  # but it may be the root itself
 _FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,5}\Z")
 
 
@@ -59,7 +61,7 @@ class _Look:
     shape: Shape | None = None  # the family of variants it belongs to
 
 
-_FINE, _OUTSIDE, _WRONG_TYPE, _LEFT_OUT = _Look(), _Look(OUTSIDE), _Look(WRONG_TYPE), _Look(LEFT_OUT)
+_FINE, _OUTSIDE, _WRONG_TYPE, _LEFT_OUT, _COPY = map(_Look, (None, OUTSIDE, WRONG_TYPE, LEFT_OUT, COPY))
 
 
 class WebScope:
@@ -103,6 +105,8 @@ class WebScope:
         name = path[path.rfind("/") + 1 :]
         if "." in name and name.rpartition(".")[2].lower() in NOT_PAGES:
             return _WRONG_TYPE
+        if _WHOLE.fullmatch(name):
+            return _COPY
         if (self._include or self._exclude) and not self._matches(url, path):
             return _LEFT_OUT
         if is_plain(url):

@@ -4,7 +4,7 @@
     304                                    what we hold is what it has
     404, 410                               gone
     401, 403, 408, 429, 5xx, no answer     it may be there, but cannot be read now
-    wrong type, too large, bomb, noindex   not to be kept
+    wrong type, too large, bomb            not to be kept
 
 Redirects are the client's: it has to look where they lead.
 """
@@ -19,6 +19,7 @@ from multidict import MultiMapping
 
 from kept.model.document import Validators
 from kept.model.frontier import Fetched, Gone, NotModified, Refused, Unreachable, Visit
+from kept.model.wishes import Wishes, wishes_of
 from kept.origins.web.egress import Answer, Headers, NoAnswer, Trouble
 from kept.origins.web.pacing import wait_asked
 
@@ -49,7 +50,10 @@ def is_wanted(status: int, headers: Headers) -> bool:
 
 
 def visit_of(answer: Answer | NoAnswer, *, now: Callable[[], datetime], obey: str | None) -> Visit:
-    """What the crawl learns from an answer that is no redirect. ``obey``: our name in X-Robots-Tag; None: ignore it."""
+    """What the crawl learns from an answer that is no redirect.
+
+    ``obey``: our name among robots; None: what pages ask of robots does not count.
+    """
     if isinstance(answer, NoAnswer):
         return _missed(answer)
     status, headers = answer.status, answer.headers
@@ -102,29 +106,27 @@ def sniff(body: bytes) -> str:
     return "application/json" if start.lstrip()[:1] in (b"{", b"[") else "text/plain"
 
 
-def forbids_indexing(headers: Headers, agent: str) -> bool:
-    """Whether X-Robots-Tag asks us, or everybody, not to index. It may be there more than once."""
+def wishes_in(headers: Headers, agent: str) -> Wishes:
+    """What X-Robots-Tag asks of us, or of everybody. It may be there more than once."""
     if "X-Robots-Tag" not in headers:
-        return False
+        return Wishes()
     values = headers.getall("X-Robots-Tag") if isinstance(headers, MultiMapping) else [headers["X-Robots-Tag"]]
-    return any(_forbids(value.lower(), agent.lower()) for value in values)
+    return wishes_of(_meant_for(agent.lower(), value) for value in values)
 
 
-def _forbids(value: str, agent: str) -> bool:
+def _meant_for(agent: str, value: str) -> str:
+    """The rules of a header for this agent; none if they are another's."""
     named, colon, rules = value.partition(":")
-    if colon and "," not in named and named.strip() not in _RULES_WITH_VALUES:
-        if named.strip() != agent:
-            return False
-        value = rules
-    return any(rule.strip() in ("noindex", "none") for rule in value.split(","))
+    named = named.strip().lower()
+    if not colon or "," in named or named in _RULES_WITH_VALUES:
+        return value
+    return rules if named == agent else ""
 
 
 def _page(answer: Answer, obey: str | None) -> Visit:
     status, headers, body = answer.status, answer.headers, answer.body
     content_type = headers.get("Content-Type", "").strip()[:_LONGEST_TYPE]
     media_type = _media_type(content_type)
-    if obey is not None and forbids_indexing(headers, obey):
-        return Refused(reason="the page asks not to be indexed", status=status)
     if not _may_be_page(content_type):
         return Refused(reason=f"not a page but {media_type[:80]}", status=status)
     if not body:
@@ -135,7 +137,13 @@ def _page(answer: Answer, obey: str | None) -> Visit:
         content_type = sniff(body)
         if media_type == "" and content_type == "application/octet-stream":
             return Refused(reason="not a page but bytes of unknown type", status=status)
-    return Fetched(body=body, content_type=content_type, validators=validators_of(headers), status=status)
+    return Fetched(
+        body=body,
+        content_type=content_type,
+        validators=validators_of(headers),
+        status=status,
+        wishes=wishes_in(headers, obey) if obey is not None else None,
+    )
 
 
 def _missed(answer: NoAnswer) -> Visit:

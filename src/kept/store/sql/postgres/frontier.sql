@@ -35,13 +35,13 @@ UPDATE frontier f
    SET worker_id = NULL, outcome = r.outcome, reason = r.reason, http_status = r.status, visited_at = now(),
        batch = r.batch, document_id = r.document, by_settings = r.by_settings, redirect_to = r.redirect_to,
        renews = r.renews, etag = r.etag, last_modified = r.last_modified, raw_hash = r.raw_hash,
-       signature = r.signature, links = r.links
+       signature = r.signature, links = r.links, canonical = r.canonical
   FROM locked
   JOIN unnest(:url::text[], :outcome::text[], :reason::text[], :status::bigint[], :batch::bigint[], :document::uuid[],
               :by_settings::boolean[], :redirect_to::text[], :renews::boolean[], :etag::text[], :last_modified::text[],
-              :raw_hash::text[], :signature::text[], :links::bytea[])
+              :raw_hash::text[], :signature::text[], :links::bytea[], :canonical::text[])
        AS r (url, outcome, reason, status, batch, document, by_settings, redirect_to, renews, etag, last_modified,
-             raw_hash, signature, links)
+             raw_hash, signature, links, canonical)
     ON r.url = locked.url
  WHERE f.id = locked.id;
 
@@ -59,8 +59,8 @@ RETURNING id;
 
 -- name: entries_by_id
 SELECT f.url, f.depth, f.attempts, f.reached, v.id AS version_id, v.document_id, v.born, v.url AS held_url,
-       v.content_type, v.etag, v.last_modified, v.raw_hash, v.signature, v.depth AS held_depth, v.links, v.fetched_at,
-       c.hash AS content_hash
+       v.content_type, v.etag, v.last_modified, v.raw_hash, v.signature, v.depth AS held_depth, v.links, v.canonical,
+       v.fetched_at, c.hash AS content_hash
   FROM frontier f
   LEFT JOIN versions v ON v.id = f.version_id
   LEFT JOIN contents c ON c.id = v.content_id

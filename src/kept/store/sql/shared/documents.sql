@@ -3,9 +3,9 @@ INSERT INTO documents (id, source_id, first_seen, first_generation) VALUES (:id,
 
 -- name: insert_version
 INSERT INTO versions (source_id, document_id, born, pending, read_again, url, content_id, content_type, etag,
-                      last_modified, raw_hash, signature, depth, links, fetched_at)
+                      last_modified, raw_hash, signature, depth, links, canonical, fetched_at)
 VALUES (:source, :document, :born, :pending, :read_again, :url, :content, :content_type, :etag,
-        :last_modified, :raw_hash, :signature, :depth, :links, now());
+        :last_modified, :raw_hash, :signature, :depth, :links, :canonical, now());
 
 -- name: document
 SELECT * FROM documents WHERE id = :id;
@@ -78,6 +78,9 @@ SELECT document_id, url, pending FROM versions WHERE source_id = :source AND bor
 -- The version at a new URL belongs to a document that was there before.
 UPDATE versions SET document_id = :document WHERE id = :version;
 
+-- name: delete_version
+DELETE FROM versions WHERE id = :id;
+
 -- name: delete_document
 DELETE FROM documents WHERE id = :id;
 
@@ -98,7 +101,8 @@ UPDATE versions SET pending = FALSE WHERE source_id = :source AND born = :genera
 
 -- name: carry_over_renewals
 UPDATE versions
-   SET etag = f.etag, last_modified = f.last_modified, raw_hash = f.raw_hash, signature = f.signature, links = f.links
+   SET etag = f.etag, last_modified = f.last_modified, raw_hash = f.raw_hash, signature = f.signature, links = f.links,
+       canonical = f.canonical
   FROM frontier f
  WHERE f.job_id = :job AND f.renews AND versions.id = f.version_id;
 
@@ -167,9 +171,9 @@ UPDATE versions SET died = :number
 
 -- name: bring_back_versions
 INSERT INTO versions (source_id, document_id, born, url, content_id, content_type, etag, last_modified, raw_hash,
-                      signature, depth, links, fetched_at)
+                      signature, depth, links, canonical, fetched_at)
 SELECT source_id, document_id, :number, url, content_id, content_type, etag, last_modified, raw_hash,
-       signature, depth, links, fetched_at
+       signature, depth, links, canonical, fetched_at
   FROM versions
  WHERE source_id = :source AND born <= :target AND died > :target;
 

@@ -63,7 +63,8 @@ UPDATE frontier SET worker_id = NULL, attempts = attempts + 1, due_at = :due_at,
 UPDATE frontier
    SET worker_id = NULL, outcome = :outcome, reason = :reason, http_status = :status, visited_at = now(), batch = :batch,
        document_id = :document, by_settings = :by_settings, redirect_to = :redirect_to, renews = :renews, etag = :etag,
-       last_modified = :last_modified, raw_hash = :raw_hash, signature = :signature, links = :links
+       last_modified = :last_modified, raw_hash = :raw_hash, signature = :signature, links = :links,
+       canonical = :canonical
  WHERE job_id = :job AND url = :url;
 
 -- name: unfinished
@@ -93,6 +94,29 @@ SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reac
   JOIN versions v ON v.id = f.version_id
   JOIN documents d ON d.id = f.document_id
  WHERE f.job_id = :job AND NOT f.reached AND f.outcome IN ('unchanged', 'changed');
+
+-- name: entries_with_canonical
+-- Pages that this crawl saw and that should be known by another URL: what is new or changed, what stayed as it was, and
+-- what stayed but for its canonical URL.
+SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reached, f.document_id, held.content_id,
+       d.lifecycle, d.since, d.missed_crawls, d.retry_count, d.verified_at,
+       v.id AS version_id, v.content_id AS content_now, v.content_type, v.canonical
+  FROM versions v
+  JOIN frontier f ON f.job_id = :job AND f.url = v.url AND f.outcome IN ('new', 'changed', 'unchanged') AND NOT f.renews
+  JOIN documents d ON d.id = v.document_id
+  LEFT JOIN versions held ON held.id = f.version_id
+ WHERE v.source_id = :source AND v.canonical IS NOT NULL AND v.died IS NULL
+   AND (v.born = :generation
+        OR NOT EXISTS (SELECT 1 FROM versions newer
+                        WHERE newer.document_id = v.document_id AND newer.born = :generation))
+UNION ALL
+SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reached, f.document_id, v.content_id,
+       d.lifecycle, d.since, d.missed_crawls, d.retry_count, d.verified_at,
+       v.id, v.content_id, v.content_type, f.canonical
+  FROM frontier f
+  JOIN versions v ON v.id = f.version_id
+  JOIN documents d ON d.id = v.document_id
+ WHERE f.job_id = :job AND f.renews AND f.canonical IS NOT NULL;
 
 -- name: entry
 SELECT * FROM frontier WHERE job_id = :job AND url = :url;

@@ -9,8 +9,8 @@ RETURNING id;
 
 -- name: entries_by_id
 SELECT f.url, f.depth, f.attempts, f.reached, v.id AS version_id, v.document_id, v.born, v.url AS held_url,
-       v.content_type, v.etag, v.last_modified, v.raw_hash, v.signature, v.depth AS held_depth, v.links, v.fetched_at,
-       c.hash AS content_hash
+       v.content_type, v.etag, v.last_modified, v.raw_hash, v.signature, v.depth AS held_depth, v.links, v.canonical,
+       v.fetched_at, c.hash AS content_hash
   FROM frontier f
   LEFT JOIN versions v ON v.id = f.version_id
   LEFT JOIN contents c ON c.id = v.content_id

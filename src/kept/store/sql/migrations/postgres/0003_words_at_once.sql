@@ -1,1 +1,0 @@
--- SQLite's full text is written once a batch from here on. PostgreSQL's is a column of the row: nothing changes.

@@ -1,0 +1,141 @@
+"""What says 200 and is no page, and above all: what is one."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from kept.origins.web.pretence import MADE_UP, Absence, is_log_in_form, leads_to_log_in, names_log_in
+
+SITE = "https://docs.test"
+NAV = "".join(f'<li><a href="/p{number}">Chapter about things</a></li>' for number in range(80))
+
+
+def page(title: str, text: str, head: str = "", nav: str = NAV) -> bytes:
+    return (
+        f"<!doctype html><html><head><title>{title}</title>{head}</head><body><nav><ul>{nav}</ul></nav>"
+        f"<main>{text}</main><script>var nonce = 'zq{len(text)}'</script></body></html>"
+    ).encode()
+
+
+FORM = '<form method="post"><input name="user"><input class="x" type="password" name="p"><button>Log in</button></form>'
+PROSE = "<p>" + "Passwords are stored as a hash with a salt, and nobody can read them. " * 30 + "</p>"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        page("Please log in", FORM, nav=""),
+        page("Sign in · Docs", f"<h1>Welcome back</h1>{FORM}<p>Forgot your password?</p>", nav=NAV[: 20 * 52]),
+        b"<TITLE>x</TITLE><FORM><INPUT NAME=P TYPE=PASSWORD></FORM>",
+        page("ログイン", FORM, nav="").replace(b'"password"', b"password"),
+        page("Docs", f"<h2>Anmelden</h2>{FORM}", nav="<li>wort " * 90).replace(b"Anmelden", b"Anmeldeseite"),
+    ],
+)
+def test_a_form_for_a_password_is_no_page(body: bytes) -> None:
+    assert is_log_in_form(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        page("Passwords", PROSE),
+        page("Log in forms", f"<h1>Log in forms</h1>{PROSE}<h2>Example</h2>{FORM}"),
+        page("Authentication", "<p>Write <code>&lt;input type=&quot;password&quot;&gt;</code>.</p>", nav=""),
+        page("The pool", f"<div class=login>{FORM}</div><p>Short page of a wiki with a box to log in.</p>"),
+        page("Log in", "<p>Type <code>tern login</code> and your password.</p>", nav=""),
+        b"password",
+    ],
+)
+def test_a_page_about_passwords_is_a_page(body: bytes) -> None:
+    assert not is_log_in_form(body)
+
+
+@pytest.mark.parametrize(
+    ("url", "outside", "leads"),
+    [
+        ("https://sso.test/login", True, True),
+        ("https://sso.test/realms/x/saml", True, True),
+        (f"{SITE}/users/sign_in?return_to=%2Fguide", False, True),
+        (f"{SITE}/wp-login.php?redirect_to=x", False, True),
+        (f"{SITE}/login", False, False),  # may be a page about it
+        (f"{SITE}/guide/login.html?next=2", True, True),
+        ("https://elsewhere.test/blog/", True, False),
+        (f"{SITE}/catalogin/?next=1", True, False),
+        (f"{SITE}/guide?next=/login", True, False),
+    ],
+)
+def test_a_redirect_leads_to_a_form_by_its_name_and_its_promise_to_return(url: str, outside: bool, leads: bool) -> None:
+    assert leads_to_log_in(url, outside=outside) is leads
+
+
+def test_a_url_may_say_itself_that_it_is_a_form() -> None:
+    assert names_log_in(f"{SITE}/account/login/")
+    assert names_log_in(f"{SITE}/register?plan=free")
+    assert not names_log_in(f"{SITE}/guide/registers.html")
+
+
+def absence(title: str = "Not found", text: str = "<h1>Oh no</h1><p>There is no {path} here.</p>") -> Absence:
+    made_up = f"{SITE}/docs/{MADE_UP}"
+    found = Absence.of_page(page(title, text.format(path=f"/docs/{MADE_UP}")), made_up)
+    assert found is not None
+    return found
+
+
+def test_what_answers_like_a_made_up_page_is_not_there() -> None:
+    missing = "<h1>Oh no</h1><p>There is no <code>/docs/old page</code> here.</p><!-- request 17 -->"
+    assert absence().is_like(page("Not found", missing), f"{SITE}/docs/old%20page")
+    assert absence(text="<p>Not found. Request 4f3a.</p>").is_like(
+        page("Not found", "<p>Not found. Request 99b1.</p>", head="<style>p{}</style>"), f"{SITE}/docs/x"
+    )
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("The pool", "<h1>Oh no</h1><p>There is no pool here.</p>"),  # another title
+        ("Not found", "<h1>Oh no</h1><p>There is no pool here, but a lake.</p>"),
+        ("Not found", "<h1>Not found</h1><p>What to do about 404 pages.</p>"),
+        ("Not found", ""),
+    ],
+)
+def test_a_page_of_the_same_template_is_a_page(title: str, text: str) -> None:
+    assert not absence().is_like(page(title, text), f"{SITE}/docs/404.html")
+
+
+def test_a_shell_that_scripts_fill_says_nothing_about_what_is_there() -> None:
+    shell = b"<title>Docs</title><div id=app></div><script src=app.js></script><noscript>Please run scripts</noscript>"
+    assert Absence.of_page(shell, f"{SITE}/{MADE_UP}") is None
+    assert Absence.of_page(b"", f"{SITE}/{MADE_UP}") is None
+
+
+def test_a_redirect_of_everything_says_something_only_if_it_forgets_what_was_asked() -> None:
+    assert Absence.of_redirect(f"{SITE}/en/{MADE_UP}") is None
+    assert Absence.of_redirect(None) is None
+    home = Absence.of_redirect(f"{SITE}/")
+    assert home is not None
+    assert home.sends_to == f"{SITE}/"
+    assert not home.is_like(page("", ""), SITE)
+
+
+@pytest.mark.parametrize("piece", [b"<!--", b"<script>", b"<input ", b"<h1", b"<title", b"&", b"type=", b"</script "])
+def test_no_page_makes_it_slow(piece: bytes) -> None:
+    body = b"<title>Not found</title><input type=password>" + piece * 200_000
+    began = time.process_time()
+    is_log_in_form(body)
+    absence().is_like(body, f"{SITE}/x")
+    assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize("folder", ["/usr/share/doc/git/html", "/usr/share/doc/sqlite3"])
+def test_no_page_of_a_manual_is_taken_for_anything_else(folder: str) -> None:
+    pages = sorted(Path(folder).rglob("*.html"))[:400]
+    if not pages:
+        pytest.skip(f"{folder} has no pages here")
+    bodies = [(f"{SITE}/{path.name}", path.read_bytes()) for path in pages]
+    assert [url for url, body in bodies if is_log_in_form(body)] == []
+    # Even if the site answered every question with one of its own pages, only that page would be like it.
+    for url, body in bodies[:: len(bodies) // 5 + 1]:
+        made_up = Absence.of_page(body, url)
+        if made_up is not None:
+            assert [other for other, text in bodies if made_up.is_like(text, other) and text != body] == []
