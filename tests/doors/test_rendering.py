@@ -212,7 +212,7 @@ HOSTILE = {
 }
 
 
-def test_hostile_scripts_fail_alone_and_leave_by_no_other_way_than_the_gate(site: Site, database: str) -> None:
+def test_hostile_scripts_fail_alone_and_leave_by_no_other_way_than_the_gate(site: Site, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     site.pages["/"] = (HTML, "<h1>Terns</h1>" + "".join(f"<a href={name}>{name}</a> " for name in ("attack", *HOSTILE)))
     site.pages["/other"] = (TEXT, "its own site")
     site.pages["/landed"] = (HTML, "<h1>Landed</h1><p>On a rock.</p>")
@@ -222,7 +222,8 @@ def test_hostile_scripts_fail_alone_and_leave_by_no_other_way_than_the_gate(site
         udp.bind(("127.0.0.1", 0))
         ports = {"<TCP>": str(tcp.getsockname()[1]), "<UDP>": str(udp.getsockname()[1])}
         site.shell("/attack", re.sub("<TCP>|<UDP>", lambda found: ports[found[0]], ATTACK))
-        token = Header(name="X-Token", value="quite-secret-token")
+        monkeypatch.setenv("KEPT_TEST_TOKEN", "quite-secret-token")
+        token = Header(name="X-Token", value="env:KEPT_TEST_TOKEN")
         found = crawled(database, site, headers=(token,))
         assert select.select([tcp, udp], [], [], 0)[0] == [], "nothing has arrived"
 
