@@ -59,6 +59,7 @@ class Runtime:
 
     async def run_job(self, job: "CrawlJob", on_progress: OnProgress = lambda job: None) -> "CrawlJob":
         """The job at its end: walked here if it is free, followed if somebody else walks it."""
+        await self._readers().start()  # it loads what it needs while we do
         from kept.model.job import JobStatus
         from kept.store import jobs
         from kept.work.worker import work_on
@@ -81,12 +82,16 @@ class Runtime:
 
         await reap(self.db, silent_after=timedelta(seconds=self.settings.work.silent_seconds))
 
-    def _walk(self, place: "Place", source: Source, on_progress: OnProgress) -> "Walk":
-        from kept.crawl.engine import Walk
+    def _readers(self) -> "ReaderPool":
         from kept.extract.pool import ReaderPool
-        from kept.extract.reader import signature
 
         self._pool = self._pool or ReaderPool(processes=max(1, min(4, os.cpu_count() or 1)))
+        return self._pool
+
+    def _walk(self, place: "Place", source: Source, on_progress: OnProgress) -> "Walk":
+        from kept.crawl.engine import Walk
+        from kept.extract.reader import signature
+
         region = source.settings.region
         heedless = source.settings.access.ignore_robots  # what was read while wishes counted was read otherwise
         return Walk(
@@ -96,7 +101,7 @@ class Runtime:
             make_origin(
                 source.kind, source.root, source.settings, self.secrets.look_up, browser=self.settings.crawl.browser
             ),
-            read=partial(self._pool.read, region=region),
+            read=partial(self._readers().read, region=region),
             signature=signature(region=region) + (" heedless" if heedless else ""),
             rules=self.rules,
             on_progress=on_progress,

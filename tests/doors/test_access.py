@@ -21,6 +21,7 @@ from kept.errors import SourceUnavailable
 from kept.model.frontier import Entry, Fetched
 from kept.model.source import Access, Header, Scope, SourceSettings
 from kept.origins.web import web_origin
+from kept.origins.web.pretence import MADE_UP
 from tests.doors.test_cli import Kept
 
 TOKEN = "tok-9f2c41d07b6e4a58"
@@ -356,7 +357,7 @@ def test_a_list_of_pages_is_kept_and_nothing_else(kept: Kept, site: Site, make_s
     file.write_text(f"# birds\n{site.root}guide.html\n\n{other.root}one.html\n")
     assert kept.json("add", "@urls.txt")["counts"]["new"] == 2
     assert kept.json("search", "puffin")["hits"][0]["url"].startswith(f"{other.root}one.html")
-    assert {path for path, _ in other.asked} == {"/robots.txt", "/one.html"}
+    assert {path for path, _ in other.asked} == {"/robots.txt", f"/{MADE_UP}", "/one.html"}
 
     file.write_text(f"{other.root}one.html\n{other.root}two.html\n")
     again = kept.json("add", "@urls.txt")

@@ -107,7 +107,9 @@ def crawled(database: str, site: Site, **access: Any) -> dict[str, tuple[str, st
 
     async def crawl() -> dict[str, tuple[str, str, str]]:
         settings = SourceSettings(access=Access(allowed=(host_and_port(site.root),), **access))
-        async with open_runtime(load(environment={}, folder=Path("/"), database=database)) as runtime:
+        async with open_runtime(
+            load(environment={"TOKEN": "quite-secret-token"}, folder=Path("/"), database=database)
+        ) as runtime:
             db = runtime.db
             source, _ = await sources.add_source(
                 db, root=site.root, kind=SourceKind.WEB, name="tern", settings=settings
@@ -212,7 +214,7 @@ HOSTILE = {
 }
 
 
-def test_hostile_scripts_fail_alone_and_leave_by_no_other_way_than_the_gate(site: Site, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_scripts_fail_alone_and_leave_by_no_other_way_than_the_gate(site: Site, database: str) -> None:
     site.pages["/"] = (HTML, "<h1>Terns</h1>" + "".join(f"<a href={name}>{name}</a> " for name in ("attack", *HOSTILE)))
     site.pages["/other"] = (TEXT, "its own site")
     site.pages["/landed"] = (HTML, "<h1>Landed</h1><p>On a rock.</p>")
@@ -222,8 +224,7 @@ def test_hostile_scripts_fail_alone_and_leave_by_no_other_way_than_the_gate(site
         udp.bind(("127.0.0.1", 0))
         ports = {"<TCP>": str(tcp.getsockname()[1]), "<UDP>": str(udp.getsockname()[1])}
         site.shell("/attack", re.sub("<TCP>|<UDP>", lambda found: ports[found[0]], ATTACK))
-        monkeypatch.setenv("KEPT_TEST_TOKEN", "quite-secret-token")
-        token = Header(name="X-Token", value="env:KEPT_TEST_TOKEN")
+        token = Header(name="X-Token", value="env:TOKEN")
         found = crawled(database, site, headers=(token,))
         assert select.select([tcp, udp], [], [], 0)[0] == [], "nothing has arrived"
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kept.extract import markdown, reader
+from kept.extract import reader
 from kept.extract.reader import SectionRules, Unreadable, content_type_of, read, signature
 from kept.model.document import Reading
 from kept.model.source import Region
@@ -141,7 +141,10 @@ def test_the_signature_changes_with_readers_and_rules_and_with_nothing_else(monk
     assert today == signature()
     assert re.fullmatch("[0-9a-f]{16}", today)
     assert signature(SectionRules(max_characters=5_000)) != today
-    monkeypatch.setattr(markdown, "READER_VERSION", "next")
+    monkeypatch.setitem(reader._READERS, "text/plain", reader.Reader("text", 999))
+    assert signature() != today
+    monkeypatch.undo()
+    monkeypatch.setattr(reader, "release_of", lambda library: "999" if library == "selectolax" else "")
     assert signature() != today
 
 

@@ -18,15 +18,12 @@ from itertools import accumulate
 from operator import add
 from typing import Literal, NamedTuple
 
-import markdown_it
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import normalizeReference
 from markdown_it.parser_block import ParserBlock
 from markdown_it.rules_block import StateBlock, blockquote, html_block, list_block, reference, table
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
-
-LIBRARY = f"markdown-it-py {markdown_it.__version__}"
 
 
 class Heading(NamedTuple):

@@ -20,8 +20,6 @@ from kept.extract.prose import BREAK, Prose, Run, inline, plain
 from kept.extract.sections import Extracted, Unreadable
 from kept.extract.text import normalise
 
-READER_VERSION = f"1 {markdown.READER_VERSION}"
-
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _NOT_SAID = frozenset({"del", "moveFrom", "Fallback", "rPr", "pPr", "instrText", "delText", "txbxContent", "sdtPr"})
 _WORDS = {"tab": " ", "cr": BREAK, "noBreakHyphen": "-", "ptab": " "}

@@ -11,8 +11,6 @@ from kept.extract.html_page import VOID
 from kept.extract.package import Damaged, Package, opened, within
 from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable
 
-READER_VERSION = f"1 {html.READER_VERSION}"
-
 MOST_CHAPTERS = 5_000
 
 _PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")

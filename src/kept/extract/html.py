@@ -8,7 +8,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from itertools import accumulate
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
@@ -21,8 +20,6 @@ from kept.extract.shell import SHORT, is_shell
 from kept.extract.text import decode
 from kept.model.source import AS_READ, Region
 from kept.model.wishes import wishes_of
-
-READER_VERSION = f"2 selectolax {version('selectolax')}"
 
 ROUTES = ("#/", "#!/")
 """How links begin that lead to another page of a site whose scripts make all pages out of one."""
@@ -50,7 +47,7 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
     root = page.body or page.root
     if root is None:
         return Unreadable(reason="an empty page")
-    hrefs, base, title, said = _hrefs(page), _base(page), _title(page), _said(page)
+    hrefs, base, said = _hrefs(page), _base(page, text), _said(page)
     for selector in region.drop:
         for node in _outermost([node for node in root.css(selector) if node.mem_id != root.mem_id]):
             node.decompose()
@@ -59,10 +56,10 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
     nodes = [SectionData(heading=p.heading, level=p.level, anchor=p.anchor, content=p.text) for p in parts[1:]]
     markdown = "\n\n".join([part.text for part in parts if part.text])
     return Extracted(
-        title=_best_title(title, parts),
+        title=_best_title(said.title, parts),
         markdown=markdown,
         tree=tree_of(nodes, before=parts[0].text),
-        hrefs=[*hrefs, *(href for href in (said.canonical, said.refresh) if href)],
+        hrefs=[*hrefs, *said.beside, *(href for href in (said.canonical, said.refresh) if href)],
         base=base,
         is_shell=len(markdown) <= SHORT and is_shell(text),
         copies=said.copies,
@@ -115,7 +112,7 @@ def _with_ends(text: str) -> str:
 
 def _hrefs(page: LexborHTMLParser) -> list[str]:
     found: dict[str, None] = {}
-    for link in page.css("a[href], area[href], frame[src], link[rel=next][href], link[rel=prev][href]"):
+    for link in page.css("a[href], area[href], frame[src]"):
         attributes = link.attributes
         href = attributes.get("href") or attributes.get("src")
         if href and (href[0] != "#" or href.startswith(ROUTES)) and "nofollow" not in (attributes.get("rel") or ""):
@@ -127,8 +124,10 @@ def _hrefs(page: LexborHTMLParser) -> list[str]:
 class _Said:
     """What a page says about itself."""
 
+    title: str = ""
     canonical: str | None = None
     refresh: str | None = None  # where it sends its reader by itself, before long
+    beside: list[str] = field(default_factory=list)  # the pages before and after it
     copies: list[str] = field(default_factory=list)
     rules: list[str] = field(default_factory=list)  # for robots
 
@@ -140,8 +139,11 @@ _TARGET = re.compile(r"(?<=\])\([^()\s]*\)")
 
 
 def _said(page: LexborHTMLParser) -> _Said:
-    said = _Said()
-    for node in page.css("link[rel][href], meta[content]"):
+    if page.head is None:
+        return _Said()
+    title = page.head.css_first("title")
+    said = _Said(" ".join(title.text().split()) if title else "")
+    for node in page.head.css("link[rel][href], meta[content]"):
         if node.parent is not None and node.parent.tag == "noscript":
             continue  # for readers that this page would send elsewhere
         said_here = {name: value or "" for name, value in node.attributes.items()}
@@ -151,6 +153,8 @@ def _said(page: LexborHTMLParser) -> _Said:
                 said.canonical = said_here["href"]
             elif "alternate" in relations and said_here.get("type", "").lower().startswith("text/markdown"):
                 said.copies.append(said_here["href"])
+            elif ("next" in relations or "prev" in relations) and said_here["href"]:
+                said.beside.append(said_here["href"])
         elif said_here.get("name", "").strip().lower() in _ROBOTS:
             said.rules.append(said_here["content"])
         elif said_here.get("http-equiv", "").strip().lower() == "refresh":
@@ -160,14 +164,12 @@ def _said(page: LexborHTMLParser) -> _Said:
     return said
 
 
-def _base(page: LexborHTMLParser) -> str | None:
-    base = page.css_first("base[href]")
+_BASE = re.compile("<base", re.IGNORECASE)
+
+
+def _base(page: LexborHTMLParser, text: str) -> str | None:
+    base = page.css_first("base[href]") if _BASE.search(text) else None
     return base.attributes.get("href") if base else None
-
-
-def _title(page: LexborHTMLParser) -> str:
-    title = page.css_first("title")
-    return " ".join(title.text().split()) if title else ""
 
 
 def _without_site(words: str) -> str:

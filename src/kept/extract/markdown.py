@@ -14,12 +14,10 @@ import html
 import re
 import unicodedata
 
-from kept.extract.commonmark import LIBRARY, Heading, Outline, outline
+from kept.extract.commonmark import Heading, Outline, outline
 from kept.extract.inline import links_in, plain, roughly_plain
 from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable, tree_of
 from kept.extract.text import decode
-
-READER_VERSION = f"2 {LIBRARY}"
 
 
 def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:

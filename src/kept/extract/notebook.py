@@ -14,8 +14,6 @@ from kept.extract.html_words import fenced
 from kept.extract.sections import Extracted, Unreadable
 from kept.extract.text import decode, normalise
 
-READER_VERSION = f"1 {markdown.READER_VERSION}"
-
 LONGEST_OUTPUT = 2_000
 """Characters of what one cell printed. More than that is a log."""
 

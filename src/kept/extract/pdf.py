@@ -10,8 +10,6 @@ import pypdfium2  # type: ignore[import-untyped, unused-ignore]
 from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable, tree_of
 from kept.extract.text import normalise
 
-READER_VERSION = f"1 pypdfium2 {pypdfium2.PYPDFIUM_INFO}"
-
 MOST_PAGES = 5_000
 MOST_CHARACTERS = 20_000_000
 

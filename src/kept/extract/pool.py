@@ -6,6 +6,7 @@ pages that waited behind go to another.
 """
 
 import asyncio
+import gc
 import os
 import pickle
 import signal
@@ -59,6 +60,11 @@ class ReaderPool:
         self._memory = memory
         self._readers: list[_Reader] = []
         self._starting = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Has one process load its readers meanwhile, so that it is ready when the first page comes."""
+        if not self._readers:
+            await self._start()
 
     async def read(self, body: bytes, content_type: str, url: str, *, region: Region = AS_READ) -> Reading | Unreadable:
         """What the reader for this type makes of it, or why it could not."""
@@ -170,9 +176,10 @@ def serve(memory: int, seconds: float) -> None:
     """Reads pages from standard input until it ends."""
     import resource
 
-    from kept.extract.reader import read, signature
+    from kept.extract.reader import extractor, read
 
-    signature()  # loads every reader
+    extractor("text/html")  # what most pages are; the others are loaded when one comes
+    gc.set_threshold(100_000, 20, 20)  # pages go as a whole: looking for circles in them would take a tenth of the time
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

@@ -17,8 +17,6 @@ from kept.extract.prose import BREAK, Prose, Run, inline, is_monospace, plain
 from kept.extract.sections import LONGEST_HEADING, Extracted, Unreadable
 from kept.extract.text import normalise
 
-READER_VERSION = f"1 {markdown.READER_VERSION}"
-
 MOST_SLIDES = 2_000
 
 _TITLES = frozenset({"title", "ctrTitle"})

@@ -4,15 +4,17 @@
     content_type_of    the type of a file, by its name; None for what is no documentation
     signature          what the readers are today: when it changes, pages are read again
 
-A reader is a module with `extract(body, charset) -> Extracted | Unreadable` and a READER_VERSION, which is raised when
-it would make something else of the same bytes. The one for HTML is told which region of the page to read, too.
+A reader is a module with `extract(body, charset) -> Extracted | Unreadable`, loaded when the first page of its kind
+comes. The one for HTML is told which region of the page to read, too.
 """
 
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from importlib import import_module
-from typing import Protocol, cast
+from importlib.metadata import version as release_of
+from typing import NamedTuple, Protocol, cast
 from urllib.parse import unquote
 
 from kept.extract.sections import DEFAULT_RULES, Extracted, SectionRules, Unreadable, content_of
@@ -24,27 +26,31 @@ from kept.model.url import resolve, resolve_all
 __all__ = ["SectionRules", "Unreadable", "content_type_of", "read", "signature"]
 
 
-class Reader(Protocol):
-    READER_VERSION: str | int
+class Extract(Protocol):
+    def __call__(self, body: bytes, charset: str | None, **told: Region) -> Extracted | Unreadable: ...
 
-    def extract(self, body: bytes, charset: str | None, **told: Region) -> Extracted | Unreadable: ...
+
+class Reader(NamedTuple):
+    module: str
+    version: int  # raised when it would make something else of the same bytes
+    library: str = ""  # whose releases may, too
+    helped_by: str = ""  # the kind whose reader it hands parts on to
 
 
 _OPEN_XML = "application/vnd.openxmlformats-officedocument"
 
-# By name, because a reader's libraries take longer to import than a search takes, and only the crawl reads.
 _READERS = {
-    "application/json": "kept.extract.structured",
-    "application/epub+zip": "kept.extract.epub",
-    "application/pdf": "kept.extract.pdf",
-    f"{_OPEN_XML}.presentationml.presentation": "kept.extract.pptx",
-    f"{_OPEN_XML}.spreadsheetml.sheet": "kept.extract.xlsx",
-    f"{_OPEN_XML}.wordprocessingml.document": "kept.extract.docx",
-    "application/x-ipynb+json": "kept.extract.notebook",
-    "application/yaml": "kept.extract.yaml_data",
-    "text/html": "kept.extract.html",
-    "text/markdown": "kept.extract.markdown",
-    "text/plain": "kept.extract.text",
+    "application/json": Reader("structured", 2),
+    "application/epub+zip": Reader("epub", 1, helped_by="text/html"),
+    "application/pdf": Reader("pdf", 1, "pypdfium2"),
+    f"{_OPEN_XML}.presentationml.presentation": Reader("pptx", 1, helped_by="text/markdown"),
+    f"{_OPEN_XML}.spreadsheetml.sheet": Reader("xlsx", 1),
+    f"{_OPEN_XML}.wordprocessingml.document": Reader("docx", 1, helped_by="text/markdown"),
+    "application/x-ipynb+json": Reader("notebook", 1, helped_by="text/markdown"),
+    "application/yaml": Reader("yaml_data", 1, "PyYAML"),
+    "text/html": Reader("html", 2, "selectolax"),
+    "text/markdown": Reader("markdown", 2, "markdown-it-py"),
+    "text/plain": Reader("text", 1),
 }
 
 _SYNONYMS = {
@@ -105,7 +111,7 @@ def read(
     kind = _kind_of(declared, url)
     if kind not in _READERS:
         return Unreadable(reason=f"there is no reader for {declared or 'a page of unknown type'}")
-    found = _reader(kind).extract(body, charset, **({"region": region} if kind == "text/html" else {}))
+    found = extractor(kind)(body, charset, **({"region": region} if kind == "text/html" else {}))
     if isinstance(found, Unreadable):
         return found
     content = content_of(found.title, found.markdown, found.tree, rules)
@@ -150,13 +156,21 @@ def content_type_of(name: str) -> str | None:
 
 def signature(rules: SectionRules = DEFAULT_RULES, region: Region = AS_READ) -> str:
     """A short name for everything that decides what content is made of given bytes, except the bytes."""
-    readers = [f"{kind} {_reader(kind).READER_VERSION}" for kind in sorted(_READERS)]
+    readers = [f"{kind} {_version(kind)}" for kind in sorted(_READERS)]
     settings = [str(rules), *([str(region)] if region != AS_READ else [])]
     return hashlib.sha256("\n".join([*readers, *settings]).encode()).hexdigest()[:16]
 
 
-def _reader(kind: str) -> Reader:
-    return cast(Reader, import_module(_READERS[kind]))
+def _version(kind: str) -> str:
+    reader = _READERS[kind]
+    library = f" {reader.library} {release_of(reader.library)}" if reader.library else ""
+    return f"{reader.version}{library}" + (f" {_version(reader.helped_by)}" if reader.helped_by else "")
+
+
+@cache
+def extractor(kind: str) -> Extract:
+    """What reads pages of this kind, loaded."""
+    return cast(Extract, import_module(f"kept.extract.{_READERS[kind].module}").extract)
 
 
 def _kind_of(declared: str, url: str) -> str:

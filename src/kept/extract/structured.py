@@ -9,8 +9,6 @@ from kept.extract.html_words import fenced
 from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable
 from kept.extract.text import decode
 
-READER_VERSION = 2
-
 
 def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:
     text = decode(body, charset)

@@ -13,8 +13,6 @@ import re
 
 from kept.extract.sections import Extracted, SectionData, Unreadable
 
-READER_VERSION = 1
-
 
 def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:
     text = decode(body, charset)

@@ -18,8 +18,6 @@ from kept.extract.markdown import Slugs
 from kept.extract.package import RELATION, Package, opened
 from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable, tree_of
 
-READER_VERSION = 1
-
 MOST_SHEETS = 200
 MOST_ROWS = 1_000
 MOST_COLUMNS = 50

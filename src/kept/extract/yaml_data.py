@@ -16,8 +16,6 @@ from kept.extract.html_words import fenced
 from kept.extract.sections import Extracted, SectionData, Unreadable
 from kept.extract.text import decode
 
-READER_VERSION = f"1 PyYAML {yaml.__version__}"
-
 MOST_NODES = 500_000
 DEEPEST = 100
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from kept.model.wishes import Wishes
 
@@ -39,9 +40,11 @@ class Validators:
         return {name: value for name, value in offered.items() if value}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A node of a content's heading tree, or a part of a long one. It is what search finds."""
+class Section(NamedTuple):
+    """A node of a content's heading tree, or a part of a long one. It is what search finds.
+
+    A tuple, because a crawl makes more of these than of anything else and hands them from process to process.
+    """
 
     position: int  # in pre-order, from 0
     parent: int | None  # the position of the section above
