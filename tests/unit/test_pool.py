@@ -4,6 +4,9 @@ import asyncio
 import os
 import signal
 
+import pytest
+
+from kept.extract import pool as pool_module
 from kept.extract.pool import ReaderPool
 from kept.extract.sections import Unreadable
 from kept.model.document import Reading
@@ -69,6 +72,23 @@ def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
             given_up = await pool.read(body, "text/html", URL)
             assert isinstance(given_up, Unreadable)
             assert isinstance(await pool.read(b"# Small", "text/markdown", URL), Reading)
+        finally:
+            await pool.close()
+
+    asyncio.run(story())
+
+
+def test_a_reader_that_stands_still_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "PATIENCE", 0.001)
+
+    async def story() -> None:
+        pool = ReaderPool(1, seconds=60.0)
+        try:
+            await pool.start()
+            os.kill(pool._readers[0].process.pid, signal.SIGSTOP)
+            answer = await pool.read(b"# First", "text/markdown", URL)
+            assert isinstance(answer, Unreadable)
+            assert answer.reason == "its reader came to a standstill"
         finally:
             await pool.close()
 

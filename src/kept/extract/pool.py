@@ -48,6 +48,8 @@ class _Reader:
     process: asyncio.subprocess.Process
     waiting: deque[tuple[Page, asyncio.Future[Reading | Unreadable]]] = field(default_factory=deque)
     listening: asyncio.Task[None] | None = None
+    alarm: asyncio.TimerHandle | None = None  # set for the page it reads
+    is_stuck: bool = False
 
 
 class ReaderPool:
@@ -83,6 +85,8 @@ class ReaderPool:
         if reader is None or (reader.waiting and len(self._readers) < self._processes):
             reader = await self._start()
         reader.waiting.append((page, answer))
+        if len(reader.waiting) == 1:
+            self._set_alarm(reader)
         frame = pickle.dumps(page, 5)
         assert reader.process.stdin is not None, "it was made with a pipe"
         with suppress(ConnectionError):  # it died: whoever listens to it sees that, and gives its pages to another
@@ -112,9 +116,10 @@ class ReaderPool:
             async with asyncio.timeout(TO_START):
                 await reader.process.stdout.readexactly(len(_READY))
             while True:
-                size = await self._patiently(reader, reader.process.stdout.readexactly(_LENGTH.size))
+                size = await reader.process.stdout.readexactly(_LENGTH.size)
                 frame = await reader.process.stdout.readexactly(_LENGTH.unpack(size)[0])
                 _, answer = reader.waiting.popleft()
+                self._set_alarm(reader)
                 if not answer.done():
                     answer.set_result(pickle.loads(frame))
         except TimeoutError:
@@ -122,26 +127,22 @@ class ReaderPool:
         except (asyncio.IncompleteReadError, ConnectionError):
             ended = await reader.process.wait()
             reason = "reading it took too long" if ended == -signal.SIGPROF else "its reader crashed"
+            reason = "its reader came to a standstill" if reader.is_stuck else reason
         await self._replace(reader, reason)
 
-    async def _patiently(self, reader: _Reader, answer: "asyncio.Future[bytes] | Any") -> bytes:
-        """The answer; a reader that has nothing to do may be silent for ever, one that reads a page may not."""
-        task = asyncio.ensure_future(answer)
-        try:
-            while True:
-                busy = bool(reader.waiting)
-                done, _ = await asyncio.wait({task}, timeout=PATIENCE * (1 + self._allowed(reader)) if busy else 1.0)
-                if done:
-                    return bytes(task.result())
-                if busy:
-                    raise TimeoutError
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError):
-                await task
+    def _set_alarm(self, reader: _Reader) -> None:
+        """A reader that has nothing to do may be silent for ever, one that reads a page may not."""
+        if reader.alarm:
+            reader.alarm.cancel()
+        reader.alarm = None
+        if reader.waiting:
+            patience = PATIENCE * (1 + _allowed(self._seconds, reader.waiting[0][0][0]))
+            reader.alarm = asyncio.get_running_loop().call_later(patience, self._give_up_on, reader)
 
-    def _allowed(self, reader: _Reader) -> float:
-        return _allowed(self._seconds, reader.waiting[0][0][0] if reader.waiting else b"")
+    def _give_up_on(self, reader: _Reader) -> None:
+        reader.is_stuck = True
+        with suppress(ProcessLookupError):
+            reader.process.kill()
 
     async def _replace(self, reader: _Reader, reason: str) -> None:
         if reader in self._readers:
@@ -160,6 +161,8 @@ class ReaderPool:
     async def _end(self, reader: _Reader) -> None:
         if reader.listening and reader.listening is not asyncio.current_task():
             reader.listening.cancel()
+        if reader.alarm:
+            reader.alarm.cancel()
         with suppress(ProcessLookupError):
             reader.process.kill()
         await reader.process.wait()
