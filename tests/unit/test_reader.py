@@ -167,3 +167,20 @@ def test_only_html_has_regions() -> None:
         for kind in ("text/html", "text/markdown")
     ]
     assert [isinstance(answer, Reading) and "two" in answer.content.markdown for answer in answers] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("url", "canonical"),
+    [
+        ("https://docs.test/guide/index.html", "https://docs.test/guide/"),
+        ("https://docs.test/index.htm", "https://docs.test/"),
+        ("https://docs.test/guide/", None),
+        ("https://docs.test/genindex.html", None),
+        ("file:///docs/index.html", None),
+    ],
+)
+def test_the_index_of_a_folder_is_the_folder_by_custom(url: str, canonical: str | None) -> None:
+    reading = read(b"<h1>Guide</h1>", content_type="text/html", url=url)
+    assert isinstance(reading, Reading)
+    assert reading.canonical == canonical
+    assert canonical not in reading.links, "nobody goes there for that"

@@ -122,8 +122,7 @@ def read(
     hrefs = found.hrefs if rendered else [href for href in found.hrefs if href[0] != "#"]
     copies = set(resolve_all(found.copies, base)) - {url}
     canonical = _other(found.canonical, base, url)
-    if kind == "text/markdown" and url.endswith(".md") and url.startswith("http"):
-        canonical = url.removesuffix(".md")  # where the site offers the same as HTML, it is by custom there
+    canonical = canonical or _by_custom(kind, url)
     return Reading(
         content=content,
         links=tuple(link for link in resolve_all(hrefs, base, routes=rendered) if link not in copies),
@@ -132,6 +131,16 @@ def read(
         wishes=found.wishes,
         is_shell=_is_shell(found, rendered),
     )
+
+
+def _by_custom(kind: str, url: str) -> str | None:
+    """Where sites have the same page by custom. Nobody goes there for that; but where both are kept, one is enough."""
+    if not url.startswith("http"):
+        return None
+    if kind == "text/markdown" and url.endswith(".md"):
+        return url.removesuffix(".md")
+    folder, _, name = url.rpartition("/")
+    return f"{folder}/" if name in ("index.html", "index.htm") else None
 
 
 def _is_shell(found: Extracted, rendered: bool) -> bool:

@@ -8,7 +8,12 @@ from kept.errors import WrongCall
 LONGEST_QUERY = 1000
 MOST_TERMS = 32
 
-_TERM = re.compile(r'(-?)(?:"([^"]*)"|(\S+))')
+# Words of a question, not of its subject. "for loop" is about both of its words; among more, these say nothing.
+_SMALL = frozenset(
+    "a an and are at be by can do does for from how i in is it my of on or that the this to was what when where which "
+    "who why with you".split()
+)
+_TERM = re.compile(r'((?:-(?!-))?)(?:"([^"]*)"|(\S+))')
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,4 +42,7 @@ def parse(text: str) -> Query:
         raise WrongCall(
             'The query has no word to look for. Say what you want to find, as in: kept search "connection pool".'
         )
+    telling = [term for term in wanted if term.lower() not in _SMALL]
+    if len(telling) >= 2:
+        wanted = dict.fromkeys(telling)
     return Query(tuple(wanted)[:MOST_TERMS], tuple(unwanted)[:MOST_TERMS])
