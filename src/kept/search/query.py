@@ -9,10 +9,10 @@ LONGEST_QUERY = 1000
 MOST_TERMS = 32
 
 # Words of a question, not of its subject. "for loop" is about both of its words; among more, these say nothing.
-_SMALL = frozenset(
-    "a an and are at be by can do does for from how i in is it my of on or that the this to was what when where which "
-    "who why with you".split()
-)
+_SMALL = frozenset({
+    "a", "an", "and", "are", "at", "be", "by", "can", "do", "does", "for", "from", "how", "i", "in", "is", "it", "my",
+    "of", "on", "or", "that", "the", "this", "to", "was", "what", "when", "where", "which", "who", "why", "with", "you",
+})  # fmt: skip
 _TERM = re.compile(r'((?:-(?!-))?)(?:"([^"]*)"|(\S+))')
 
 
