@@ -22,6 +22,9 @@ __all__ = ["Part", "Writer"]
 
 Opener: TypeAlias = Callable[[Page, str, str], Closer]
 
+LARGE = 500_000
+"""Characters. The tags of a page are found all at once, which is quicker, unless that would take much memory."""
+
 _ATTRIBUTES = r'([^>"]*+(?:"[^"]*+"[^>"]*+)*+)'
 _TOKENS = re.compile(
     rf"<(?:(code|a|span|tt|kbd|samp)\b{_ATTRIBUTES}>([^<]*+)</\1|(/?[a-zA-Z][^\s/>]*+){_ATTRIBUTES}|!--(?s:.*?)--)>([^<]*+)"
@@ -33,7 +36,10 @@ class Writer(Page):
 
     def write(self, html: str) -> list[Part]:
         """The parts of the page in its order. The first has no heading, and often no words."""
-        tokens = self.tokens = iter(_TOKENS.findall(html))
+        if len(html) < LARGE:
+            tokens = self.tokens = iter(_TOKENS.findall(html))
+        else:
+            tokens = self.tokens = (found.groups("") for found in _TOKENS.finditer(html))  # type: ignore[misc]
         waiting: list[Closer] = []
         openers, whole_ones, words = _OPENERS, _WHOLE, self.words
         for whole, its, inside, name, attributes, text in tokens:

@@ -26,6 +26,7 @@ SECONDS = 2.0  # of processor time
 SECONDS_PER_MEGABYTE = 2.0
 PATIENCE = 20  # times as long by the clock, for a reader that waits instead of working
 TO_START = 120.0
+LARGE = 500_000
 MEMORY = 1024 * 1024 * 1024
 
 _START = """
@@ -194,6 +195,16 @@ def serve(memory: int, seconds: float) -> None:
         page: Page = pickle.loads(source.read(_LENGTH.unpack(size)[0]))
         signal.setitimer(signal.ITIMER_PROF, max(_allowed(seconds, page[0]), 0.001))  # its signal ends the process
         _write(sink, _read(read, page))
+        if len(page[0]) > LARGE:
+            _give_back()
+
+
+def _give_back() -> None:
+    """Lets the system have the memory that a large page took; its allocator would keep thirty times the page's size."""
+    import ctypes
+
+    with suppress(AttributeError, OSError):  # only glibc's has to be asked
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _read(read: Any, page: Page) -> Reading | Unreadable:
