@@ -91,7 +91,7 @@ class ReaderPool:
         frame = pickle.dumps(page, 5)
         assert reader.process.stdin is not None, "it was made with a pipe"
         with suppress(ConnectionError):  # it died: whoever listens to it sees that, and gives its pages to another
-            reader.process.stdin.write(_LENGTH.pack(len(frame)) + frame)
+            reader.process.stdin.writelines([_LENGTH.pack(len(frame)), frame])
             await reader.process.stdin.drain()
 
     async def _start(self) -> _Reader:
@@ -123,6 +123,8 @@ class ReaderPool:
                 self._set_alarm(reader)
                 if not answer.done():
                     answer.set_result(pickle.loads(frame))
+                if len(frame) > LARGE:
+                    asyncio.get_running_loop().call_later(1.0, give_back)
         except TimeoutError:
             reason = "its reader came to a standstill"
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -196,10 +198,10 @@ def serve(memory: int, seconds: float) -> None:
         signal.setitimer(signal.ITIMER_PROF, max(_allowed(seconds, page[0]), 0.001))  # its signal ends the process
         _write(sink, _read(read, page))
         if len(page[0]) > LARGE:
-            _give_back()
+            give_back()
 
 
-def _give_back() -> None:
+def give_back() -> None:
     """Lets the system have the memory that a large page took; its allocator would keep thirty times the page's size."""
     import ctypes
 
