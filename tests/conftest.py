@@ -3,6 +3,7 @@
 - `database_url`: a fresh, empty database; each test that asks runs on SQLite and on PostgreSQL.
 - `postgres_server`: the server behind it, to stop and start.
 - The header shows Hypothesis's seed; the last line shows what was skipped. With KEPT_TEST_ALL=1 a skip is a failure.
+- What a test records as "counted" is shown at the end.
 """
 
 import os
@@ -88,10 +89,14 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Says, on the last line of the run, what was skipped."""
+    """Says what was counted and, on the last line of the run, what was skipped."""
     reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or hasattr(config, "workerinput"):
         return
+    for report in reporter.stats.get("passed", []):
+        for what, value in report.user_properties:
+            if what == "counted":
+                reporter.write_line(f"Counted: {value}.")
     tests_by_reason = defaultdict(list)
     for report in reporter.stats.get("skipped", []):
         tests_by_reason[_reason(report)].append(report.nodeid)

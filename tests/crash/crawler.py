@@ -2,15 +2,15 @@
 
     with Crawlers() as crawlers:
         crawlers.warm(folder)                                       # reading a page is not what is tested
-        run = crawlers.crawl(Order(url=…, folder=…, visits=…, crash=Point("settle_entry", "before", 3)))
+        run = crawlers.crawl(Order(url=…, root=…, visits=…, crash=Point("settle_entry", "before", 3)))
 
 Every named statement is a crash point, and so is every commit: a process kills itself before the k-th execution of
 NAME, after it, or (where a statement is run for many rows) half-way through its rows. So is every write of SQLite to
 its disk, where a page may also be written only half. Nothing of this is in the product: the store's connections, and
-SQLite's way to the disk, are wrapped here.
+SQLite's way to the disk, are wrapped here. Where strace is there, every call to the system is a crash point as well.
 
 A crawling process is forked from one that has everything imported, so that a round costs what the crawl costs. It
-does what `kept add` does: opens the database, adds the folder, goes on with the job that is there or asks for one.
+does what `kept add` does: opens the database, adds the source, goes on with the job that is there or asks for one.
 """
 
 import asyncio
@@ -31,6 +31,8 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, Self
+
+from tests.sites.manual import Site, manual
 
 Side = Literal["before", "within", "after"]
 
@@ -63,19 +65,31 @@ class Write:
         return f"{'half-way through' if self.torn else 'before'} write no. {self.n}"
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Where strace kills a process: at the n-th of certain calls to the system, counted by thread."""
+
+    calls: str
+    n: int
+
+    def __str__(self) -> str:
+        return f"at call no. {self.n}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """A crawl to be run in a process of its own."""
 
     url: str
-    folder: str | None  # none: the database is opened, and that is all
-    visits: str = os.devnull  # the file to which every visited URL is appended
+    root: str | None  # as a person types it; none: the database is opened, and that is all
+    visits: str = os.devnull  # the file to which every visited URL of a folder is appended
     last_job: str | None = None  # the job that was there before; the crawl is done when a later one has ended
     crash: Point | None = None
     write: Write | None = None
     kill_after: float | None = None  # seconds
     longest_file: int | None = None  # bytes: what is beyond fails
-    inject: str | None = None  # faults, as strace takes them; only for the files of a SQLite database
+    inject: str | None = None  # faults, as strace takes them; with SQLite only for the files of the database
+    traced: str = os.devnull  # the file to which strace writes the calls that it could make fail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +102,7 @@ class Run:
     many: list[Any] = field(default_factory=list)  # which executions (name, k) were for several rows at once
     writes: int = 0  # counted if there is one at which to die
     seconds: float = 0.0
+    first_batch: float = 0.0  # seconds, until it was being settled
 
 
 class Crawlers:
@@ -112,6 +127,10 @@ class Crawlers:
     def warm(self, folder: Path) -> None:
         """Reads every file once, for all processes to come."""
         self._ask({"warm": str(folder)})
+
+    def warm_site(self, site: Site) -> None:
+        """The same for every page of a manual."""
+        self._ask({"warm_site": site.origin, "pages": site.pages, "revised": site.revised})
 
     def crawl(self, order: Order) -> Run:
         return Run(**self._ask(asdict(order)))
@@ -156,13 +175,17 @@ def kept(url: str, *arguments: str, longest_file: int | None = None) -> subproce
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever the product prints is no answer
-    read_pages_once = _prepare()
+    read_files_once, read_once = _prepare()
     gc.disable()  # a collection would copy every page of memory that a child shares with us
     for line in sys.stdin:
         request = json.loads(line)
         if folder := request.get("warm"):
-            read_pages_once(Path(folder))
+            read_files_once(Path(folder))
             answer: dict[str, Any] = {}
+        elif origin := request.get("warm_site"):
+            for path, reply in manual(request["pages"], revised=request["revised"]).items():
+                read_once(reply.body, content_type=reply.content_type, url=origin + path)
+            answer = {}
         elif url := request.get("open"):
             answer = {"errors": _open_at_once(url, request["processes"])}
         else:
@@ -174,7 +197,7 @@ def main() -> None:
         answers.flush()
 
 
-def _prepare() -> Callable[[Path], None]:
+def _prepare() -> tuple[Callable[[Path], None], Callable[..., Any]]:
     """Imports everything once; pages are read once."""
     import logging
 
@@ -183,6 +206,9 @@ def _prepare() -> Callable[[Path], None]:
     import kept.extract.pool as pool
     import kept.extract.reader as reader
     import kept.origins.folder
+    import kept.origins.web
+    import kept.runtime
+    import kept.service
     import kept.store.postgres
     import kept.store.sqlite
     import kept.upkeep.reaper
@@ -194,6 +220,7 @@ def _prepare() -> Callable[[Path], None]:
     engine.BATCH_PAGES = engine.LEASED_AT_ONCE = BATCH
     engine.LISTED_AT_ONCE = 2 * BATCH
     activate.CLEARED_AT_ONCE = BATCH // 4
+    reader.signature()  # imports every reader
     read, known = reader.read, {}
 
     def read_once(body: bytes, *, content_type: str, url: str) -> Any:
@@ -211,9 +238,12 @@ def _prepare() -> Callable[[Path], None]:
     async def read_here(self: Any, body: bytes, content_type: str, url: str, **region: Any) -> Any:
         return read_once(body, content_type=content_type, url=url)
 
+    async def start_nothing(self: Any) -> None: ...
+
     reader.read = read_once
     pool.ReaderPool.read = read_here  # type: ignore[method-assign]
-    return read_all
+    pool.ReaderPool.start = start_nothing  # type: ignore[method-assign]
+    return read_all, read_once
 
 
 def _fork(order: Order) -> dict[str, Any]:
@@ -240,16 +270,20 @@ def _fork(order: Order) -> dict[str, Any]:
     if tracer:
         tracer.wait()
     killed = os.WIFSIGNALED(status)
-    return {"killed": killed, "seconds": time.monotonic() - began} | (json.loads(said) if said else {})
+    found = {"killed": killed, "seconds": time.monotonic() - began} | (json.loads(said) if said else {})
+    if found.get("first_batch"):
+        found["first_batch"] -= began
+    return found
 
 
 def _trace(pid: int, order: Order) -> subprocess.Popen[bytes]:
     """Lets strace have the process, which waits for that."""
     os.waitpid(pid, os.WUNTRACED)
-    files = [part for suffix in ("", "-wal", "-shm") for part in ("-P", order.url.removeprefix("sqlite:///") + suffix)]
-    tracer = subprocess.Popen(
-        ["strace", "-f", "-qq", "-o", os.devnull, *files, "-e", f"inject={order.inject}", "-p", str(pid)]
-    )
+    assert order.inject is not None
+    path, calls = order.url.removeprefix("sqlite:///"), order.inject.partition(":")[0]
+    files = [part for suffix in ("", "-wal", "-shm") for part in ("-P", path + suffix)] if path != order.url else []
+    faults = ["-e", f"trace={calls}", "-e", f"inject={order.inject}"]
+    tracer = subprocess.Popen(["strace", "-f", "-qq", "-o", order.traced, *files, *faults, "-p", str(pid)])
     while "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text():
         if tracer.poll() is not None:
             os.kill(pid, signal.SIGKILL)
@@ -271,10 +305,16 @@ def _be_a_crawler(order: Order, answer: IO[str]) -> None:
     error = None
     try:
         _log_visits(order.visits)
-        asyncio.run(crawl(order.url, order.folder, order.last_job) if order.folder else _open(order.url))
+        asyncio.run(crawl(order.url, order.root, order.last_job) if order.root else _open(order.url))
     except Exception as raised:
         error = _told(raised)
-    said = {"error": error, "executed": points.executed, "many": points.many, "writes": writes.n if writes else 0}
+    said = {
+        "error": error,
+        "executed": points.executed,
+        "many": points.many,
+        "first_batch": points.first_batch,
+        "writes": writes.n if writes else 0,
+    }
     json.dump(said, answer)
 
 
@@ -329,20 +369,22 @@ def _let_others_trace() -> None:
     ctypes.CDLL(None).prctl(pr_set_ptracer, anybody, 0, 0, 0)
 
 
-async def crawl(url: str, folder: str, last_job: str | None = None, heartbeat: float = 0.1) -> None:
+async def crawl(url: str, root: str, last_job: str | None = None, heartbeat: float = 0.1) -> None:
     """What `kept add` does: the crawl that was cut short goes on; if none was asked for, one is."""
     from kept import settings
     from kept.model.job import JobStatus
-    from kept.model.source import SourceKind, SourceSettings
-    from kept.model.url import file_url
+    from kept.model.root import parse_root
+    from kept.model.source import Access, SourceKind, SourceSettings, host_and_port
     from kept.runtime import open_runtime
     from kept.service import crawls, sources
 
     beating = {"KEPT_WORK__HEARTBEAT_SECONDS": str(heartbeat)}
-    made = settings.load(environment=beating, folder=Path(folder), database=url)
+    made = settings.load(environment=beating, folder=Path(os.devnull).parent, database=url)
+    kind, root = parse_root(root)
+    allowed = (host_and_port(root),) if kind is SourceKind.WEB else ()
     async with open_runtime(made) as runtime:
         source, _ = await sources.add_source(
-            runtime.db, root=file_url(folder), kind=SourceKind.FOLDER, name="docs", settings=SourceSettings()
+            runtime.db, root=root, kind=kind, name="docs", settings=SourceSettings(access=Access(allowed=allowed))
         )
         job = (await sources.show_source(runtime.db, source.label)).last_job
         if job is None or job.id == last_job:
@@ -371,6 +413,7 @@ class CrashPoints:
         self.executed: list[str] = []
         self._times: Counter[str] = Counter()
         self.many: list[tuple[str, int]] = []
+        self.first_batch = 0.0  # when
         self._crash = crash
         self._busy: set[int] = set()  # connections: a method that calls another counts once
 
@@ -419,6 +462,8 @@ class CrashPoints:
     def _begin(self, name: str) -> None:
         self.executed.append(name)
         self._times[name] += 1
+        if name == "settle_entry" and not self.first_batch:
+            self.first_batch = time.monotonic()
         self._reach(name, "before")
 
     def _around(self, method: Callable[..., Any]) -> Callable[..., Any]:

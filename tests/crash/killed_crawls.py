@@ -1,13 +1,16 @@
 """Crawls that are killed and resumed, and compared with one that was left alone.
 
     python -m tests.crash.killed_crawls --rounds 100 --store both
+    python -m tests.crash.killed_crawls --rounds 20 --store both --origin web
 
-kills crawls at every crash point (every named statement and every commit: its first, middle and last occurrence;
-before, half-way through its rows, and after), then `--rounds` crawls at random moments, again and again until they
-are through. It prints the seed (name it with `--seed` to go the same way again) and what it counted.
+The first kills crawls of a folder at every crash point (every named statement and every commit: its first, middle and
+last occurrence; before, half-way through its rows, and after), then `--rounds` crawls at random moments, again and
+again until they are through. The second does the same with a site: at every crash point of a small one, and with
+strace at every write to the files of SQLite, or at everything that is sent to PostgreSQL; then about ten times a crawl
+of one of 3,000 pages. They print the seed (name it with `--seed` to go the same way again) and what they counted.
 
 The oracle is an undisturbed run of the same crawl. After every kill what is shown has to be the complete old set or
-the complete new one, and no page that was committed is visited again.
+the complete new one, and no page that was committed is visited again: of a site, its server is the witness.
 """
 
 import argparse
@@ -22,9 +25,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 from uuid import uuid4
 
 import psycopg
@@ -32,8 +35,8 @@ import psycopg
 from kept.service import finding
 from kept.store.database import open_database
 from kept.work import queue
-from tests.crash import files
-from tests.crash.crawler import Crawlers, Order, Point, Run, Side, Write
+from tests.crash.crawler import Call, Crawlers, Order, Point, Run, Side, Write
+from tests.crash.docs import Docs, Folder, ScenarioName, Web, most_in_flight
 from tests.crash.state import (
     WATCHER,
     Interim,
@@ -45,12 +48,18 @@ from tests.crash.state import (
     wait_until_left_alone,
 )
 from tests.postgres import PostgresServer
+from tests.sites import manual
 
-ScenarioName = Literal["a first crawl", "a refresh", "a refresh that is held"]
-
-Crash = Point | Write | float  # a float: seconds after the start
+Crash = Point | Write | Call | float  # a float: seconds after the start
 
 SCENARIOS: tuple[ScenarioName, ...] = get_args(ScenarioName)
+WEB_SCENARIOS: tuple[ScenarioName, ...] = ("a first crawl", "a refresh")
+WRITING = "write,pwrite64,fsync,fdatasync,ftruncate,unlink,rename"  # to the files of SQLite
+SENDING = "sendto,sendmsg,write"  # to PostgreSQL, to the site, to itself
+PAGES = 3000
+FEW_PAGES = 20
+KILLS_A_ROUND = 10  # of a site, about
+EVERYTHING_SHOWN = 10_000  # more hits than there are pages
 SIDES: tuple[Side, ...] = ("before", "within", "after")
 MOST_SILENT_KILLS = 2  # killed once more without any progress, a job would be given up: that is what retries are for
 
@@ -60,14 +69,18 @@ class Counts:
     kills: int = 0
     crawls: int = 0
     not_reached: list[str] = field(default_factory=list)
-    in_flight: int = 0  # pages, at most, at one kill
+    most_in_flight: int = 0  # pages visited and not committed, at one kill
+    in_flight: int = 0  # at all kills together
+    allowed: int = 0  # at one kill, by the engine's own limits
+    visited: int = 0
     visited_again: int = 0
     answers: int = 0  # of searches while it happened
 
     def __str__(self) -> str:
         return (
             f"{self.crawls} crawls, {self.kills} kills, {len(self.not_reached)} crash points not reached; "
-            f"at most {self.in_flight} pages in flight, {self.visited_again} visited again; "
+            f"{self.visited} pages visited, {self.visited_again} of them again, {self.in_flight} in flight when killed "
+            f"(at most {self.most_in_flight} at once, {self.allowed} allowed); "
             f"{self.answers} searches answered meanwhile"
         )
 
@@ -132,7 +145,7 @@ class Scenario:
     name: ScenarioName
     store: Store
     crawlers: Crawlers
-    folder: Path
+    docs: Docs
     base: str | None  # the database it starts with
     last_job: str | None
     before: list[tuple[Any, ...]]
@@ -141,7 +154,7 @@ class Scenario:
     undisturbed: Run
 
     def __str__(self) -> str:
-        return f"{self.name} on {self.store.name}"
+        return f"{self.name} of {self.docs.root} on {self.store.name}"
 
     def points(self) -> list[Point]:
         """The crash points of this crawl: the first, a middle and the last occurrence of everything, in order."""
@@ -175,64 +188,51 @@ class Scenario:
         executed = self.undisturbed.executed[self.position(before) : self.position(point) + 1]
         return Point(point.name, point.side, executed.count(point.name))
 
-    def crawl(self, url: str, visits: Path, crash: Crash | None = None, **faults: Any) -> Run:
+    def crawl(self, url: str, crash: Crash | None = None, **faults: Any) -> Run:
         """The crawl, or what is left of it."""
         match crash:
             case Point():
                 faults["crash"] = crash
             case Write():
                 faults["write"] = crash
+            case Call():
+                faults["inject"] = f"{crash.calls}:signal=SIGKILL:when={crash.n}"
             case float():
                 faults["kill_after"] = crash
-        order = Order(url=url, folder=str(self.folder), visits=str(visits), last_job=self.last_job, **faults)
-        return self.crawlers.crawl(order)
+        docs = self.docs
+        return self.crawlers.crawl(Order(url=url, root=docs.root, visits=docs.visits, last_job=self.last_job, **faults))
 
 
-def prepare(name: ScenarioName, store: Store, crawlers: Crawlers, folder: Path, size: int = files.FILES) -> Scenario:
-    """A folder and a database as they are before the crawl, and the outcome of an undisturbed one."""
-    folder.mkdir(parents=True)
-    visits = folder.with_name(f"{folder.name} visits")
+def prepare(name: ScenarioName, store: Store, crawlers: Crawlers, docs: Docs) -> Scenario:
+    """The docs and a database as they are before the crawl, and the outcome of an undisturbed one."""
     base = None if name == "a first crawl" else store.new()
     last_job = None
 
-    def crawl(crash: Point | None = None) -> None:
-        crawlers.warm(folder)
-        run = crawlers.crawl(
-            Order(url=base or "", folder=str(folder), visits=str(visits), last_job=last_job, crash=crash)
-        )
-        assert run.killed == (crash is not None), run.error
-        assert not run.error, run.error
-
-    files.plant(folder, size)
-    files.repeat(folder)
-    if base:
-        crawl()
-        last_job = _last_job(base)
-    if base and name == "a refresh":
-        files.tend(folder)
-        crawl()
-        last_job = _last_job(base)
-        files.graft(folder)
-        crawl(Point("complete_job", "before", 1))
-        last_job = _last_job(base)
-        asyncio.run(_cancel(base, last_job))
-        files.harvest(folder)
-    if base and name == "a refresh that is held":
-        files.clear_cut(folder)
-
-    crawlers.warm(folder)
-    with store.database(base) as url:
-        before = interim(url, last_job).shown if base else []
-        counting = Write(-1) if store.name == "sqlite" else None
-        order = Order(url=url, folder=str(folder), visits=str(visits), last_job=last_job, write=counting)
-        run = crawlers.crawl(order)
+    def crawl(url: str, **more: Any) -> Run:
+        docs.warm(crawlers)
+        run = crawlers.crawl(Order(url=url, root=docs.root, visits=docs.visits, last_job=last_job, **more))
+        assert run.killed == ("crash" in more), run.error
         assert not run.error, run.error
         wait_until_left_alone(url)
+        return run
+
+    for change, then in docs.story(name):
+        change()
+        if base and then != "nothing":
+            crawl(base, **{} if then == "crawl" else {"crash": Point("complete_job", "before", 1)})
+            last_job = _last_job(base)
+        if base and then == "give up a crawl":
+            asyncio.run(_cancel(base, last_job or ""))
+
+    with store.database(base) as url:
+        before = interim(url, last_job).shown if base else []
+        counting = {"write": Write(-1)} if store.name == "sqlite" and isinstance(docs, Folder) else {}
+        run = crawl(url, **counting)
         return Scenario(
             name=name,
             store=store,
             crawlers=crawlers,
-            folder=folder,
+            docs=docs,
             base=base,
             last_job=last_job,
             before=before,
@@ -247,17 +247,21 @@ def disturb(scenario: Scenario, crashes: Iterable[Crash], counts: Counts, *, wat
 
     Raises AssertionError if the end is another one than that of an undisturbed crawl.
     """
-    store, crashes = scenario.store, iter(crashes)
-    with store.database(scenario.base) as url, tempfile.TemporaryDirectory() as place:
-        visits = Path(place) / "visits"
+    store, docs, crashes = scenario.store, scenario.docs, iter(crashes)
+    allowed = counts.allowed = most_in_flight(docs)
+    with store.database(scenario.base) as url:
+        docs.visited()  # before
         committed, may_kill, kills = set[str](), True, 0
+        every: list[str] = []
+        in_flight = 0
         with watch(url, scenario, counts) if watched and scenario.base else nullcontext():
             while True:
-                run = scenario.crawl(url, visits, next(crashes, None) if may_kill else None)
-                visited = _taken(visits)
+                run = scenario.crawl(url, next(crashes, None) if may_kill else None)
+                visited = docs.visited()
                 assert not run.error, run.error
                 assert len(visited) == len(set(visited)), "a page was visited twice by one process"
                 assert not committed & set(visited), f"committed and visited again: {committed & set(visited)}"
+                every += visited
                 if not run.killed:
                     break
                 kills += 1
@@ -265,11 +269,17 @@ def disturb(scenario: Scenario, crashes: Iterable[Crash], counts: Counts, *, wat
                     said = check_interim(left, scenario, searching=kills == 1)
                 lost = set(visited) - said.done
                 assert lost <= said.leased, f"pages are lost that nobody had leased: {lost - said.leased}"
-                counts.in_flight = max(counts.in_flight, len(lost))
-                counts.visited_again += len(lost)
+                assert len(said.leased) <= allowed, f"{len(said.leased)} pages are in flight, {allowed} are allowed"
+                counts.most_in_flight = max(counts.most_in_flight, len(lost))
+                in_flight += len(lost)
                 committed, may_kill = said.done, said.retries < MOST_SILENT_KILLS
+        again = len(every) - len(set(every))
+        assert again <= in_flight, f"{again} pages were visited again, {in_flight} were in flight"
         counts.kills += kills
         counts.crawls += 1
+        counts.in_flight += in_flight
+        counts.visited += len(every)
+        counts.visited_again += again
         wait_until_left_alone(url)
         different = difference(everything(url), scenario.expected)
         assert not different, different
@@ -298,7 +308,9 @@ def watch(url: str, scenario: Scenario, counts: Counts) -> Iterator[None]:
         db = await open_database(f"{url}{name}", create=False)
         try:
             while not ended.is_set():
-                found = {hit.url.partition("#")[0] for hit in await finding.search(db, "everywhere", limit=500)}
+                found = {
+                    hit.url.partition("#")[0] for hit in await finding.search(db, "everywhere", limit=EVERYTHING_SHOWN)
+                }
                 counts.answers += 1
                 await asyncio.sleep(0.01)  # it shall not take all the time that the crawl needs
                 if found not in (old, new):
@@ -322,16 +334,32 @@ def watch(url: str, scenario: Scenario, counts: Counts) -> Iterator[None]:
     assert not wrong, f"a search was answered with a mixture: {wrong[:3]}"
 
 
+def count_calls(scenario: Scenario, calls: str) -> int:
+    """How many of these calls the busiest thread of an undisturbed crawl makes."""
+    with scenario.store.database(scenario.base) as url, tempfile.NamedTemporaryFile("r") as traced:
+        run = scenario.crawl(url, inject=f"{calls}:delay_enter=0", traced=traced.name)
+        assert not run.error, run.error
+        return max(Counter(line.split()[0] for line in traced).values())
+
+
 def random_moments(chance: random.Random, seconds: float) -> Iterator[float]:
     """Kills without end; how far a crawl comes is chance."""
     while True:
         yield chance.uniform(0, seconds)
 
 
+def many_moments(chance: random.Random, run: Run, kills: int) -> Iterator[float]:
+    """As many kills in one crawl: one in six before it has come to anything, the others after a part of it."""
+    begun = run.first_batch
+    part = 2 * (run.seconds - begun) / kills
+    while True:
+        yield chance.uniform(0, begun) if chance.random() < 1 / 6 else chance.uniform(begun, begun + part)
+
+
 async def _search_everywhere(url: str) -> set[str]:
     db = await open_database(url, create=False)
     try:
-        return {hit.url.partition("#")[0] for hit in await finding.search(db, "everywhere", limit=500)}
+        return {hit.url.partition("#")[0] for hit in await finding.search(db, "everywhere", limit=EVERYTHING_SHOWN)}
     finally:
         await db.close()
 
@@ -351,15 +379,6 @@ def _last_job(url: str) -> str:
         return str(db.rows("SELECT id FROM crawl_jobs ORDER BY created_at DESC LIMIT 1")[0][0])
 
 
-def _taken(visits: Path) -> list[str]:
-    """The URLs that were visited since this was last asked."""
-    if not visits.exists():
-        return []
-    lines = visits.read_text().splitlines()
-    visits.unlink()
-    return lines
-
-
 def _path(url: str) -> str:
     return url.removeprefix("sqlite:///")
 
@@ -373,8 +392,10 @@ def _name(url: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.crash.killed_crawls")
+    parser.add_argument("--origin", choices=["folder", "web"], default="folder")
     parser.add_argument("--rounds", type=int, default=100, help="crawls that are killed at random moments, per store")
     parser.add_argument("--store", choices=["sqlite", "postgres", "both"], default="both")
+    parser.add_argument("--pages", type=int, default=PAGES, help="of the site")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
     parser.add_argument("--no-points", action="store_true", help="random moments only")
     asked = parser.parse_args()
@@ -389,10 +410,21 @@ def main() -> int:
                 stack.callback(server.close)
                 server.start()
             store = Store(folder, server)
-            scenarios = [prepare(scenario, store, crawlers, folder / scenario) for scenario in SCENARIOS]
-            if not asked.no_points:
-                wrong += _kill_everywhere(scenarios)
-            wrong += _kill_anywhere(scenarios, random.Random(f"{asked.seed} {name}"), asked.rounds)
+            chance = random.Random(f"{asked.seed} {name}")
+            if asked.origin == "folder":
+                scenarios = [prepare(one, store, crawlers, Folder(folder / one)) for one in SCENARIOS]
+                wrong += 0 if asked.no_points else _kill_everywhere(scenarios)
+                wrong += _kill_anywhere(scenarios, chance, asked.rounds)
+            else:
+
+                def site(pages: int, stack: ExitStack = stack) -> Web:
+                    return Web(stack.enter_context(manual.served(pages)))
+
+                if not asked.no_points:
+                    few = [prepare(one, store, crawlers, site(FEW_PAGES)) for one in WEB_SCENARIOS]
+                    wrong += _kill_everywhere(few) + _kill_at_every_call(few, chance)
+                many = [prepare(one, store, crawlers, site(asked.pages)) for one in WEB_SCENARIOS]
+                wrong += _kill_anywhere(many, chance, asked.rounds, asked.rounds * KILLS_A_ROUND)
     return 1 if wrong else 0
 
 
@@ -413,16 +445,39 @@ def _kill_everywhere(scenarios: Sequence[Scenario]) -> int:
     return wrong
 
 
-def _kill_anywhere(scenarios: Sequence[Scenario], chance: random.Random, rounds: int) -> int:
+def _kill_at_every_call(scenarios: Sequence[Scenario], chance: random.Random) -> int:
+    """At the first, the second, … until one is through unharmed; and soon after it goes on, once more."""
+    wrong = 0
+    for scenario in scenarios:
+        counts, calls = Counts(), calls_of(scenario)
+        for n in count(1):
+            try:
+                if not disturb(scenario, [Call(calls, n), Call(calls, chance.randint(1, 40))], counts):
+                    break
+            except AssertionError as error:
+                wrong += 1
+                print(f"WRONG: {scenario}, killed at call no. {n}: {error}", flush=True)
+        print(f"{scenario}, killed at every one of {n - 1} calls: {counts}", flush=True)
+    return wrong
+
+
+def calls_of(scenario: Scenario) -> str:
+    return WRITING if scenario.store.name == "sqlite" else SENDING
+
+
+def _kill_anywhere(scenarios: Sequence[Scenario], chance: random.Random, rounds: int, kills: int = 0) -> int:
+    """So many crawls, and more if they were not killed often enough."""
     wrong, counts = 0, Counts()
-    for number in range(rounds):
+    while counts.crawls + wrong < rounds or counts.kills < kills:
         scenario = chance.choice(scenarios)
+        run = scenario.undisturbed
+        moments = many_moments(chance, run, KILLS_A_ROUND) if kills else random_moments(chance, run.seconds)
         try:
-            disturb(scenario, random_moments(chance, scenario.undisturbed.seconds), counts, watched=True)
+            disturb(scenario, moments, counts, watched=True)
         except AssertionError as error:
             wrong += 1
-            print(f"WRONG: {scenario}, random round {number}: {error}", flush=True)
-    print(f"{scenarios[0].store.name}, {rounds} crawls killed at random moments: {counts}", flush=True)
+            print(f"WRONG: {scenario}, random round {counts.crawls + wrong}: {error}", flush=True)
+    print(f"{scenarios[0].store.name}, crawls killed at random moments: {counts}", flush=True)
     return wrong
 
 

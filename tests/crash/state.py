@@ -1,6 +1,7 @@
 """Everything that a database says after a crawl, in a form in which two runs can be compared.
 
-Ids and times are left out: a document is called by the URL at which it was first seen, a content by its hash.
+Ids and times are left out: a document is called by the URL at which it was first seen, a content by its hash. So are
+depths: how deep a page lies is what the first link to it said, and which link of a site comes first is chance.
 """
 
 import hashlib
@@ -30,16 +31,16 @@ EVERYTHING = {
     "documents": f"""SELECT {DOCUMENT.format(id="d.id")}, d.first_generation, d.lifecycle, d.missed_crawls,
                             d.retry_count, d.reason FROM documents d""",
     "versions": f"""SELECT {DOCUMENT.format(id="v.document_id")}, v.url, v.born, v.died, v.pending, v.read_again,
-                           c.hash, v.content_type, v.etag, v.last_modified, v.raw_hash, v.signature, v.depth, v.links
+                           c.hash, v.content_type, v.etag, v.last_modified, v.raw_hash, v.signature, v.links
                       FROM versions v JOIN contents c ON c.id = v.content_id""",
     "contents": "SELECT hash, title, size, markdown FROM contents",
     "sections": f"SELECT c.hash, {SECTIONS} FROM sections s JOIN contents c ON c.id = s.content_id",
     "jobs": """SELECT mode, status, again, generation, listed, lists_everything, limited, unlisted, held, discovered,
-                      n_new, n_changed, n_unchanged, n_moved, n_gone, n_failed, n_skipped, bytes, current_depth,
-                      error_message FROM crawl_jobs""",
+                      n_new, n_changed, n_unchanged, n_moved, n_gone, n_failed, n_skipped, bytes, error_message
+                 FROM crawl_jobs""",
     "workers": "SELECT name FROM job_workers",
     # A cancelled crawl is as far as it was; its frontier is nobody's ledger.
-    "frontier": f"""SELECT j.generation, f.url, f.depth, f.reached, {DOCUMENT.format(id="f.document_id")}, f.outcome,
+    "frontier": f"""SELECT j.generation, f.url, f.reached, {DOCUMENT.format(id="f.document_id")}, f.outcome,
                            f.reason, f.by_settings, f.renews, f.etag, f.raw_hash, f.links
                       FROM frontier f JOIN crawl_jobs j ON j.id = f.job_id WHERE j.status <> 'cancelled'""",
 }

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.crawler import Crawlers, Run, kept
+from tests.crash.docs import Folder
 from tests.crash.killed_crawls import Scenario, Store, check_interim, prepare
 from tests.crash.state import difference, everything
 
@@ -24,7 +25,7 @@ WRITING = "pwrite64,write,fsync,fdatasync,ftruncate"
 @pytest.fixture(scope="module")
 def refresh(crawlers: Crawlers, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     folder = tmp_path_factory.mktemp("disk")
-    return prepare("a refresh", Store(folder), crawlers, folder / "docs", 40)
+    return prepare("a refresh", Store(folder), crawlers, Folder(folder / "docs", 40))
 
 
 def test_a_refresh_on_a_disk_that_fills_up_goes_on_when_there_is_room(refresh: Scenario, tmp_path: Path) -> None:
@@ -33,7 +34,7 @@ def test_a_refresh_on_a_disk_that_fills_up_goes_on_when_there_is_room(refresh: S
         for room in range(40, 1000, 96):
             base = disk.keep(refresh)
             disk.leave(room * 1024)
-            run = refresh.crawl(base, tmp_path / "visits")
+            run = refresh.crawl(base)
             full += told_that_it_is_full(run)
             check_interim(base, refresh)  # here, on the full disk
             disk.leave(8 * 1024 * 1024)
@@ -52,7 +53,7 @@ def test_a_refresh_goes_on_after_a_disk_error_at_any_write(
         n = chance.randint(number * step + 1, number * step + step)
         until = "+" if error == "ENOSPC" else ""  # a full disk stays full
         with refresh.store.database(refresh.base) as url:
-            run = refresh.crawl(url, tmp_path / "visits", inject=f"{WRITING}:error={error}:when={n}{until}")
+            run = refresh.crawl(url, inject=f"{WRITING}:error={error}:when={n}{until}")
             failed += told_that_it_is_full(run)
             with refresh.store.at_rest(url) as left:
                 check_interim(left, refresh)
@@ -67,7 +68,7 @@ def test_a_refresh_goes_on_after_its_files_may_grow_again(
         size = os.stat(url.removeprefix("sqlite:///")).st_size
     for _ in range(3):
         with refresh.store.database(refresh.base) as url:
-            run = refresh.crawl(url, tmp_path / "visits", longest_file=chance.randrange(size // 4, size // 2))
+            run = refresh.crawl(url, longest_file=chance.randrange(size // 4, size // 2))
             assert told_that_it_is_full(run)
             with refresh.store.at_rest(url) as left:
                 check_interim(left, refresh)
@@ -100,7 +101,7 @@ def told_that_it_is_full(run: Run) -> bool:
 
 
 def goes_on_to_the_end(scenario: Scenario, url: str) -> None:
-    run = scenario.crawl(url, scenario.folder.with_name("visits"))
+    run = scenario.crawl(url)
     assert not run.error, run.error
     different = difference(everything(url), scenario.expected)
     assert not different, different

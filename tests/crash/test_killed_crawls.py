@@ -19,7 +19,8 @@ from kept.service import crawls
 from kept.work.worker import process_started
 from tests.crash import files
 from tests.crash.crawler import Crawlers, Order, Point, kept
-from tests.crash.killed_crawls import Counts, Scenario, ScenarioName, Store, disturb, prepare, random_moments
+from tests.crash.docs import Folder, ScenarioName
+from tests.crash.killed_crawls import Counts, Scenario, Store, disturb, prepare, random_moments
 from tests.crash.state import everything
 from tests.given import a_database
 from tests.postgres import PostgresServer
@@ -36,7 +37,7 @@ def given(crawlers: Crawlers, tmp_path_factory: pytest.TempPathFactory, request:
         if (name, store) not in made:
             folder = tmp_path_factory.mktemp("crashes")
             server: PostgresServer | None = request.getfixturevalue("postgres_server") if store == "postgres" else None
-            made[name, store] = prepare(name, Store(folder, server), crawlers, folder / "docs", size)
+            made[name, store] = prepare(name, Store(folder, server), crawlers, Folder(folder / "docs", size))
         return made[name, store]
 
     return prepared
@@ -80,7 +81,7 @@ def test_a_crawl_killed_at_random_moments_ends_like_one_that_was_not(
 def test_refreshing_after_a_crawl_was_killed_goes_on_with_it(crawlers: Crawlers, tmp_path: Path) -> None:
     url, folder = f"sqlite:///{tmp_path}/kept.db", tmp_path / "docs"
     files.plant(folder, 20)
-    killed = crawlers.crawl(Order(url=url, folder=str(folder), crash=Point("complete_job", "before", 1)))
+    killed = crawlers.crawl(Order(url=url, root=str(folder), crash=Point("complete_job", "before", 1)))
     assert killed.killed
     refreshed = kept(url, "refresh", "docs", "--json")
     assert refreshed.returncode == 0, refreshed.stderr
@@ -94,14 +95,14 @@ def test_a_job_whose_workers_all_die_at_once_is_given_up_and_what_was_asked_mean
 ) -> None:
     folder = tmp_path / "docs"
     files.plant(folder, 20)
-    poisoned = Order(url=database_url, folder=str(folder), crash=Point("frontier_urls", "before", 1))
+    poisoned = Order(url=database_url, root=str(folder), crash=Point("frontier_urls", "before", 1))
     for _ in range(4):
         assert crawlers.crawl(poisoned).killed
     asyncio.run(ask_again(database_url))
     given_up = crawlers.crawl(poisoned)
     assert given_up.error
     assert "the job is failed: worker timed out" in given_up.error
-    assert crawlers.crawl(Order(url=database_url, folder=str(folder))).error is None
+    assert crawlers.crawl(Order(url=database_url, root=str(folder))).error is None
     state = everything(database_url)
     assert [(row[0], row[2], row[6]) for row in state["generations"]] == [(1, "abandoned", 0), (2, "active", 20)]
     assert [row[:2] for row in state["jobs"]] == [("refresh", "completed"), ("refresh", "failed")]

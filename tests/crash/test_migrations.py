@@ -58,13 +58,13 @@ def test_a_migration_killed_at_any_statement_leaves_the_old_schema_or_the_new_on
 ) -> None:
     statements = sum(len(migration.statements) for migration in migrations(backend))
     for k in range(1, statements + 1):
-        assert crawlers.crawl(Order(url=database_url, folder=None, crash=Point(MIGRATING, "before", k))).killed
+        assert crawlers.crawl(Order(url=database_url, root=None, crash=Point(MIGRATING, "before", k))).killed
         assert schema(database_url) == []
     for side in ("before", "after"):
-        assert crawlers.crawl(Order(url=database_url, folder=None, crash=Point(COMMIT, side, 1))).killed
+        assert crawlers.crawl(Order(url=database_url, root=None, crash=Point(COMMIT, side, 1))).killed
         assert bool(schema(database_url)) == (side == "after")
     assert is_today(database_url, backend)
-    assert crawlers.crawl(Order(url=database_url, folder=None)).error is None
+    assert crawlers.crawl(Order(url=database_url, root=None)).error is None
 
 
 @pytest.mark.parametrize("number", range(1, len(migrations("sqlite"))))
@@ -76,9 +76,9 @@ def test_an_upgrade_killed_at_any_statement_leaves_the_old_schema_or_the_new_one
     statements = sum(len(migration.statements) for migration in migrations(backend)[number:])
     points = [Point(MIGRATING, side, k) for k in range(1, statements + 1) for side in ("before", "after")]
     for point in [*points, Point(COMMIT, "before", 1)]:
-        assert crawlers.crawl(Order(url=database_url, folder=None, crash=point)).killed
+        assert crawlers.crawl(Order(url=database_url, root=None, crash=point)).killed
         assert schema(database_url) == old, f"killed {point}"
-    assert crawlers.crawl(Order(url=database_url, folder=None, crash=Point(COMMIT, "after", 1))).killed
+    assert crawlers.crawl(Order(url=database_url, root=None, crash=Point(COMMIT, "after", 1))).killed
     assert schema(database_url) != old
     assert is_today(database_url, backend)
 

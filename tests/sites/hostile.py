@@ -39,6 +39,7 @@ class HostileSite:
     port: int
     requests: list[Request] = field(default_factory=list)
     robots: bytes | None = None  # a whole answer; None: there is no robots.txt
+    drips: asyncio.Queue[str] = field(default_factory=asyncio.Queue)  # of /drips/, as they begin
 
     @property
     def origin(self) -> str:
@@ -239,6 +240,12 @@ async def _(reply: Reply) -> None:
     await reply.drip(PAGE * 1000)
 
 
+@at("/drips/")
+async def _(reply: Reply) -> None:
+    links = "".join(f'<a href="{number}">page {number}</a> ' for number in range(40))
+    await reply.page(body=b"<h1>Forty pages</h1><p>They come one byte a second.</p>" + links.encode())
+
+
 @at("/continue-for-ever")
 async def _(reply: Reply) -> None:
     while True:
@@ -359,6 +366,10 @@ async def _any_path(reply: Reply) -> None:
     path = reply.request.path
     if path == "/robots.txt" and reply.site.robots is not None:
         await reply.send(reply.site.robots)
+    elif path.removeprefix("/drips/").isdigit():
+        await reply.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100000\r\n\r\n")
+        reply.site.drips.put_nowait(path)
+        await reply.drip(PAGE * 1000, every=1)
     elif path.startswith("/calendar/"):
         year, month = map(int, path.strip("/").split("/")[1:])
         after = f"/calendar/{year + month // 12}/{month % 12 + 1:02}/"

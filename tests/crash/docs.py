@@ -1,0 +1,104 @@
+"""What is crawled while it is disturbed: a folder, or a site; and what happens to it before that."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, Protocol
+
+from kept.model.source import Access
+from kept.origins.folder import FolderOrigin
+from kept.origins.web.client import READY
+from kept.origins.web.pretence import MADE_UP
+from tests.crash import files
+from tests.crash.crawler import BATCH, Crawlers
+from tests.sites.manual import HOP, LISTS, Site
+
+ScenarioName = Literal["a first crawl", "a refresh", "a refresh that is held"]
+
+Then = Literal["crawl", "give up a crawl", "nothing"]
+Story = list[tuple[Callable[[], None], Then]]  # what happens to it, and whether it is crawled before more does
+
+
+class Docs(Protocol):
+    root: str
+    visits: str  # the file to which the crawling process writes what it visits
+    at_once: int  # pages that a crawl visits at once
+
+    def story(self, name: ScenarioName) -> Story: ...
+
+    def warm(self, crawlers: Crawlers) -> None: ...
+
+    def visited(self) -> list[str]:
+        """The URLs that were visited since this was last asked."""
+
+
+class Folder:
+    def __init__(self, folder: Path, size: int = files.FILES) -> None:
+        folder.mkdir(parents=True)
+        self._folder = folder
+        self._size = size
+        self._visits = folder.with_name(f"{folder.name} visits")
+        self.root = str(folder)
+        self.visits = str(self._visits)
+        self.at_once = FolderOrigin.concurrency
+
+    def story(self, name: ScenarioName) -> Story:
+        match name:
+            case "a first crawl":
+                return [(self._plant, "nothing")]
+            case "a refresh":
+                return [
+                    (self._plant, "crawl"),
+                    (lambda: files.tend(self._folder), "crawl"),
+                    (lambda: files.graft(self._folder), "give up a crawl"),
+                    (lambda: files.harvest(self._folder), "nothing"),
+                ]
+            case "a refresh that is held":
+                return [(self._plant, "crawl"), (lambda: files.clear_cut(self._folder), "nothing")]
+
+    def warm(self, crawlers: Crawlers) -> None:
+        crawlers.warm(self._folder)
+
+    def visited(self) -> list[str]:
+        if not self._visits.exists():
+            return []
+        lines = self._visits.read_text().splitlines()
+        self._visits.unlink()
+        return lines
+
+    def _plant(self) -> None:
+        files.plant(self._folder, self._size)
+        files.repeat(self._folder)
+
+
+class Web:
+    """A site; what was visited is what its server was asked for."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self.root = site.root
+        self.visits = "/dev/null"
+        self.at_once = READY * Access().concurrency
+
+    def story(self, name: ScenarioName) -> Story:
+        assert name != "a refresh that is held", "folders show that"
+        if name == "a first crawl":
+            return [(lambda: None, "nothing")]
+        return [(lambda: None, "crawl"), (self._site.revise, "nothing")]
+
+    def warm(self, crawlers: Crawlers) -> None:
+        crawlers.warm_site(self._site)
+
+    def visited(self) -> list[str]:
+        paths = [asked.path for asked in self._site.asked()]
+        return [self._site.origin + path for path in paths if path not in LISTS | {HOP} and MADE_UP not in path]
+
+
+def most_in_flight(docs: Docs) -> int:
+    """How many pages a walk has leased and not settled, at most.
+
+    It leases when it has handed out all that it had, and its transactions take turns, in the order in which they were
+    asked for. So there are three leases at most: what is being settled, what was handed out meanwhile, and one that
+    came before the settling had its turn; and what was under way besides, because a batch is only full when its pages
+    have come.
+    """
+    return 3 * BATCH + docs.at_once
