@@ -64,7 +64,7 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
         is_shell=len(markdown) <= SHORT and is_shell(text),
         copies=said.copies,
         canonical=said.canonical,
-        moved_to=said.refresh if len(_TARGET.sub("", markdown)) <= NEXT_TO_NOTHING else None,
+        moved_to=said.refresh if said.refresh and len(_TARGET.sub("", markdown)) <= NEXT_TO_NOTHING else None,
         wishes=wishes_of(said.rules),
     )
 
