@@ -25,6 +25,7 @@ from kept.model.frontier import (
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode
 from kept.model.source import Source, SourceKind, SourceSettings
+from kept.origins.origin import Budget
 from kept.store import documents, sources
 from kept.store.database import Database, open_database
 from kept.store.jobs import Place
@@ -94,6 +95,8 @@ class Site:
     excluded: frozenset[str] = frozenset()
     visits: list[str] = field(default_factory=list)
     not_modified: int = 0
+
+    async def share(self, budget: Budget) -> None: ...
 
     async def open(self) -> None: ...
 

@@ -25,6 +25,10 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.origins.web import WebOrigin
     from kept.secrets import Secrets
     from kept.store.jobs import Place
+    from kept.upkeep.clocks import Clock
+    from kept.upkeep.reaper import Reaper
+
+COLLECT_SECONDS = 600.0
 
 OnProgress = Callable[["CrawlJob"], None]
 
@@ -76,11 +80,43 @@ class Runtime:
                 return done
             await asyncio.sleep(0.5)
 
+    @cached_property
+    def reaper(self) -> "Reaper":
+        from kept.upkeep.reaper import Reaper
+
+        return Reaper(timedelta(seconds=self.settings.work.silent_seconds))
+
+    async def work(self, stop: asyncio.Event, *, name: str | None = None, concurrency: int = 2) -> int:
+        """Walks jobs as they come and keeps house, until ``stop`` is set. How many jobs ended here."""
+        from kept.upkeep import clocks
+        from kept.work.worker import Worker
+
+        make_walk = partial(self._walk, on_progress=lambda job: None)
+        heartbeat = self.settings.work.heartbeat_seconds
+        worker = Worker(self.db, make_walk, name=name, concurrency=concurrency, heartbeat=heartbeat)
+        ticking = asyncio.create_task(clocks.run(self.clocks(), stop))
+        try:
+            await worker.run(stop)
+        finally:
+            ticking.cancel()  # each pass may be cut off anywhere
+            await asyncio.gather(ticking, return_exceptions=True)
+        return worker.done
+
+    def clocks(self) -> "list[Clock]":
+        """What keeps house."""
+        from kept.upkeep.clocks import Clock
+        from kept.upkeep.gc import Retention, collect
+
+        history = self.settings.history
+        retention = Retention(generations=history.generations, younger_than=timedelta(days=history.days))
+        return [
+            Clock("reaped", min(5.0, self.settings.work.silent_seconds / 4), partial(self.reaper.reap, self.db)),
+            Clock("garbage collected", COLLECT_SECONDS, partial(collect, self.db, retention)),
+        ]
+
     async def reap(self) -> None:
         """Jobs whose workers are gone wait again. A request that comes after this joins them."""
-        from kept.upkeep.reaper import reap
-
-        await reap(self.db, silent_after=timedelta(seconds=self.settings.work.silent_seconds))
+        await self.reaper.reap(self.db)
 
     def _readers(self) -> "ReaderPool":
         from kept.extract.pool import ReaderPool

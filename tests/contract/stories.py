@@ -49,6 +49,7 @@ TABLES = (
     "sections",
     "crawl_jobs",
     "job_workers",
+    "host_shares",
     "frontier",
 )
 

@@ -31,6 +31,7 @@ async def crawl(
 ) -> int:
     """Has the source crawled and answers how that ended. The exit code for it."""
     began = time.monotonic()
+    log_events(verbose=call.verbose)
     await runtime.reap()  # a crawl that was killed goes on; it must not be taken for one that still runs
     job = await crawls.request_crawl(runtime.db, source.label, mode=mode, priority=priority)
     if wait:
@@ -50,7 +51,6 @@ async def crawl(
 
 async def _walk(call: Call, runtime: "Runtime", source: Source, job: CrawlJob) -> CrawlJob:
     """The job at its end; if it ran already when it was asked for, the one that follows it."""
-    _log(verbose=call.verbose)
     follow = job.again is not None
     try:
         with Watch(call.err, source.label, source.root, live=not call.verbose) as watch:
@@ -97,14 +97,15 @@ def _told(label: str, job: CrawlJob, generation: Generation | None, seconds: flo
             return f"{label}: a crawl is waiting for a worker (job {job.id}); 'kept refresh {label}' runs it here."
 
 
-def _log(*, verbose: bool) -> None:
+def log_events(*, verbose: bool, info: bool = False) -> None:
     """Events go to standard error: warnings always, everything if it was asked for."""
     import logging
     import sys
 
     import structlog
 
+    level = logging.DEBUG if verbose else logging.INFO if info else logging.WARNING
     structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if verbose else logging.WARNING),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )

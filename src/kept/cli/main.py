@@ -32,6 +32,12 @@ class Kept(Group):
         "rollback": "generations",
         "activate": "generations",
         "discard": "generations",
+        "jobs": "jobs",
+        "job": "jobs",
+        "pause": "jobs",
+        "resume": "jobs",
+        "cancel": "jobs",
+        "worker": "working",
         "config": "configuration",
     }
 

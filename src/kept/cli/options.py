@@ -21,6 +21,7 @@ ToGeneration = Annotated[int, typer.Argument(metavar="B", min=1, help="A later g
 
 Page = Annotated[str, typer.Argument(metavar="URL|PATH", help="A page or a file.", show_default=False)]
 Unkept = Annotated[str, typer.Argument(metavar="URL|PATH|NAME", help="A page, or a whole source.", show_default=False)]
+Job = Annotated[str, typer.Argument(metavar="ID", help="A job's id, or how it begins.", show_default=False)]
 
 # Options of every command
 
@@ -71,6 +72,13 @@ Priority = Annotated[
     int, typer.Option(metavar="N", min=-1000, max=1000, help="Of several waiting crawls the highest goes first.")
 ]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Only ask for the crawl; whoever is free runs it.")]
+Status = Annotated[str | None, typer.Option(metavar="STATUS", help="Only these: pending, processing, paused …")]
+WorkerName = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", help="What to call it in 'kept job'; else this machine's name.")
+]
+WorkerConcurrency = Annotated[
+    int, typer.Option("--concurrency", metavar="N", min=1, max=64, help="How many crawls at once.")
+]
 
 # Options of search and reading
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob
 from kept.model.source import Source
+from kept.service.crawls import JobView
 from kept.service.generations import Difference
 from kept.service.ledger import Account, Ledger
 from kept.service.reading import History, Page
@@ -59,6 +60,42 @@ def crawl(label: str, job: CrawlJob, generation: Generation | None, seconds: flo
         "partial": bool(generation and generation.partial),
         "counts": job.progress.tally.as_json(),
         "seconds": round(seconds, 1),
+        "error": job.error,
+    }
+
+
+def job(view: JobView) -> dict[str, Any]:
+    job, progress = view.job, view.job.progress
+    return {
+        "id": job.id,
+        "source": view.source,
+        "status": job.status,
+        "mode": job.mode,
+        "priority": job.priority,
+        "attempt": job.attempt,
+        "retry_count": job.retry_count,
+        "max_retries": job.max_retries,
+        "workers": view.workers,
+        "places": [
+            {"name": place.name, "host": place.host.partition("/")[0], "pid": place.pid} for place in view.places
+        ],
+        "progress": {
+            "percent": 100 if job.status == "completed" else progress.percent,
+            "discovered": progress.discovered,
+            "done": progress.done,
+            **progress.tally.as_json(),
+            "bytes": progress.bytes,
+            "rate": round(view.pace.rate, 1),
+            "eta_seconds": None if view.pace.eta_seconds is None else round(view.pace.eta_seconds),
+            "current_depth": progress.current_depth,
+        },
+        "generation": job.generation,
+        "held": job.held,
+        "again": job.again,
+        "created_at": _iso(job.created_at),
+        "started_at": _iso(job.started_at),
+        "completed_at": _iso(job.completed_at),
+        "last_heartbeat": _iso(job.last_heartbeat),
         "error": job.error,
     }
 

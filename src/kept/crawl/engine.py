@@ -8,14 +8,17 @@
     6. activate    when nothing is left
 
 Resuming is walking on: an entry is open until the commit that closes it. There is no recovery code.
+
+Several may walk one job, each from its own place. One lists; all lease, visit and settle; whoever sees that nothing is
+left activates, and the job's row lets only one of them. What they may ask of a host they share (``hosts``).
 """
 
 import asyncio
 import hashlib
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,12 +27,12 @@ from typing import Any
 
 import structlog
 
-from kept.crawl import activate, settle
+from kept.crawl import activate, hosts, settle
 from kept.crawl.activate import Activation
 from kept.crawl.decide import Ended, TryAgain, decide, is_conditional, needs_no_visit, needs_reading
 from kept.crawl.settle import Visited
 from kept.crawl.sweep import Rules
-from kept.errors import LeaseLost
+from kept.errors import LeaseLost, StoreError
 from kept.extract.sections import Unreadable
 from kept.model.document import Reading
 from kept.model.frontier import Entry, Fetched, Listed, Outcome, Unlisted, Visit
@@ -47,16 +50,18 @@ log = structlog.get_logger(__name__)
 BATCH_PAGES = 200
 BATCH_SECONDS = 2.0
 LISTED_AT_ONCE = 2000
-LEASED_AT_ONCE = 200
+LEASED_AT_ONCE = 200  # at most: what takes long to visit is left to others who may come
 REMEMBERED_LINKS = 200_000
-LONGEST_NAP = 1.0  # a pause or a cancellation is noticed within it
+LONGEST_NAP = 1.0
+SHORTEST_NAP = 0.2  # while the last entries are with others
+SHARE_SECONDS = 1.0  # so often the share of a host is renewed
 
 Read = Callable[[bytes, str, str], Awaitable[Reading | Unreadable]]  # body, content type, URL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """The walk ended without being finished: paused, or handed over."""
+    """The walk ended without being finished here: paused, cancelled, handed over, or finished by another."""
 
     status: JobStatus
 
@@ -87,29 +92,70 @@ class Walk:
         self._on_progress = on_progress
         self._fixed_now = now
         self._stopping = asyncio.Event()
+        self._ended = JobStatus.PROCESSING  # what was known of the job when it was stopped
         self._known_links: dict[str, None] = {}
-        self._new_under_way = 0
+        self._stride = LEASED_AT_ONCE  # how many entries are leased at once: twice what the last batch came to
         self._cut_off = False
         self._base: int | None = None
         self._known = 0  # documents of the base
         self._job: CrawlJob
         self._clock: tuple[datetime, float]
 
-    def stop(self) -> None:
-        """Asks the walk to stop after the batch at hand."""
+    def stop(self, status: JobStatus = JobStatus.PROCESSING) -> None:
+        """Asks the walk to stop after the batch at hand, because its job is paused or ended, or this worker goes."""
+        self._ended = status
         self._stopping.set()
 
     async def run(self) -> Activation | Stopped | None:
         """Walks to the end. None: somebody else has activated, or the job failed."""
-        await self._origin.open()
         try:
-            self._job = await activate.begin(self._db, self._place, lists_everything=self._origin.lists_everything)
-            await self._look_around()
-            await self._list()
-            stopped = await self._walk()
+            async with self._sharing():
+                if not await self._unless_stopped(self._prepare()):
+                    return Stopped(status=self._ended)
+                stopped = await self._walk()
             return stopped or await activate.activate(self._db, self._place, self._rules, now=self._fixed_now)
         finally:
             await self._origin.close()
+
+    async def _prepare(self) -> None:
+        await self._origin.open()
+        self._job = await activate.begin(self._db, self._place, lists_everything=self._origin.lists_everything)
+        await self._look_around()
+        await self._list()
+
+    async def _unless_stopped(self, step: Coroutine[Any, Any, None]) -> bool:
+        """True if the step was done. False if it was cut short; walking on, it is taken up where it was."""
+        doing, stopping = asyncio.create_task(step), asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            doing.cancel()
+            stopping.cancel()
+            await asyncio.wait({doing, stopping})
+        return not doing.cancelled() and doing.result() is None
+
+    @asynccontextmanager
+    async def _sharing(self) -> AsyncIterator[None]:
+        """Keeps this walk's shares of the hosts that it asks. Told to end, not cancelled: so is every transaction."""
+        budget, done = partial(hosts.share, self._db, self._place), asyncio.Event()
+        await self._origin.share(budget)
+
+        async def keep() -> None:
+            while not done.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(done.wait(), SHARE_SECONDS)
+                    return
+                try:
+                    await self._origin.share(budget)
+                except (LeaseLost, StoreError) as error:  # it lapses, and nothing more is asked
+                    log.warning("share of a host not renewed", job=self._place.job_id, reason=str(error))
+
+        keeping = asyncio.create_task(keep())
+        try:
+            yield
+        finally:
+            done.set()
+            await asyncio.shield(keeping)
 
     async def _look_around(self) -> None:
         async with self._db.snapshot() as snapshot:
@@ -210,23 +256,31 @@ class Walk:
         settling: asyncio.Task[None] | None = None
         began = time.monotonic()
         more = True  # whether the frontier may have entries that are not leased
+        stopping = asyncio.create_task(self._stopping.wait())
+        self._stride = min(LEASED_AT_ONCE, max(1, 4 * self._origin.concurrency))
         try:
             while True:
-                stopped = self._stopped()
+                stopped, concurrency = self._stopped(), self._origin.concurrency
                 if stopped and not settling and not visited:
                     return stopped
-                while entries and len(visiting) < self._origin.concurrency and not stopped:
+                if not concurrency and not settling and not visited:
+                    if self._place.joined:
+                        return Stopped(status=self._job.status)  # those who were here before need all of the host
+                    if entries or visiting:
+                        await self._give_back(entries, visiting)
+                while entries and len(visiting) < concurrency and not stopped:
                     visiting.add(asyncio.create_task(self._visit(entries.popleft())))
                 under_way = visiting or visited or settling
-                if not entries and not leasing and not stopped and (more or not under_way):
+                if concurrency and not entries and not leasing and not stopped and (more or not under_way):
                     leasing = asyncio.create_task(self._lease())
-                runs_dry = not entries and not leasing and len(visiting) * 2 <= self._origin.concurrency
+                runs_dry = not entries and not leasing and len(visiting) * 2 <= concurrency
                 due = len(visited) >= BATCH_PAGES or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped
                 if visited and due and not settling:
                     settling = asyncio.create_task(self._settle(visited, self._found(visited)))
                     visited, began = [], time.monotonic()
 
                 waiting: set[asyncio.Task[Any]] = visiting | {task for task in (leasing, settling) if task}
+                waiting |= set() if stopped else {stopping}
                 left = max(0.0, began + BATCH_SECONDS - time.monotonic()) if visited and not settling else LONGEST_NAP
                 done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
                 visited += [task.result() for task in visiting & done]
@@ -237,17 +291,19 @@ class Walk:
                 if leasing in done:
                     leased = await leasing
                     entries.extend(leased)
-                    leasing, more = None, more and len(leased) >= LEASED_AT_ONCE
+                    leasing, more = None, more and len(leased) >= self._stride
                     if not entries and not visiting and not visited and not settling and not await self._more():
                         return None
         finally:
-            unfinished = visiting | {task for task in (leasing, settling) if task}
+            unfinished: set[asyncio.Task[Any]] = visiting | {task for task in (leasing, settling, stopping) if task}
             for task in unfinished:
                 task.cancel()
             await asyncio.gather(*unfinished, return_exceptions=True)
 
     def _stopped(self) -> Stopped | None:
-        if self._job.status is JobStatus.PAUSED or self._stopping.is_set():
+        if self._stopping.is_set() and self._ended is not JobStatus.PROCESSING:
+            return Stopped(status=self._ended)
+        if self._job.status is not JobStatus.PROCESSING or self._stopping.is_set():
             return Stopped(status=self._job.status)
         return None
 
@@ -256,45 +312,60 @@ class Walk:
         async with self._db.snapshot() as snapshot:
             open = await frontier.unfinished(snapshot, self._job.id)
             job = await jobs.get(snapshot, self._job.id)
-        if job is None or job.status not in (JobStatus.PROCESSING, JobStatus.PAUSED):
+        if job is None:
             raise LeaseLost("The job was ended meanwhile.")
         self._job = job
         if not open.entries:
-            return False
-        wait = (open.due_at - self._now()).total_seconds() if open.due_at else 0.0
+            return job.status is not JobStatus.PROCESSING  # then it is stopped, not finished here
+        wait = (open.due_at - self._now()).total_seconds() if open.due_at else SHORTEST_NAP
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), min(max(wait, 0.05), LONGEST_NAP))
         return True
+
+    async def _give_back(self, entries: deque[Entry], visiting: set[asyncio.Task[Visited]]) -> None:
+        """What is leased and may not be asked for: others perhaps may."""
+        for task in visiting:
+            task.cancel()
+        await asyncio.gather(*visiting, return_exceptions=True)
+        visiting.clear()
+        entries.clear()
+        async with self._db.transaction() as tx:
+            await jobs.hold(tx, self._place)
+            await frontier.give_back(tx, self._place.id)
 
     async def _lease(self) -> list[Entry]:
         """The next entries: reached ones first; when none is left, what is only remembered."""
         async with self._db.transaction() as tx:
             await jobs.hold(tx, self._place)
-            room = self._room()
+            room = await self._room(tx)
             lease = partial(frontier.lease, tx, self._job.id, worker=self._place.id)
-            entries = await lease(limit=LEASED_AT_ONCE, known=room is not None)
+            entries = await lease(limit=self._stride, known=room is not None)
             if room:
-                entries += await lease(limit=min(room, LEASED_AT_ONCE))
+                entries += await lease(limit=min(room, self._stride))
             elif room == 0 and not entries:
                 await self._keep_out(tx)
             if not entries and not (await frontier.unfinished(tx, self._job.id)).reached:
-                entries = await lease(limit=LEASED_AT_ONCE, reached=False)
-        self._new_under_way += sum(entry.held is None for entry in entries)
+                entries = await lease(limit=self._stride, reached=False)
         return entries
 
-    def _room(self) -> int | None:
-        """How many new documents a limit still admits; None: there is no limit."""
+    async def _room(self, tx: Connection) -> int | None:
+        """How many new documents a limit still admits; None: there is no limit. What all who walk here have leased
+        counts, so the job is locked: nobody else leases meanwhile.
+        """
         limits = self._source.settings.limits
         started = self._job.started_at
         if limits.max_seconds is not None and started and self._now() - started > timedelta(seconds=limits.max_seconds):
             return 0
         if limits.max_pages is None:
             return None
-        return max(0, limits.max_pages - self._known - self._job.progress.tally.new - self._new_under_way)
+        self._job = await jobs.lock(tx, self._job.id) or self._job
+        under_way = await frontier.new_under_way(tx, self._job.id)
+        return max(0, limits.max_pages - self._known - self._job.progress.tally.new - under_way)
 
     async def _keep_out(self, tx: Connection) -> None:
-        if self._new_under_way or self._room():
-            return  # one of them may turn out to be no document, or just has
+        self._job = await jobs.lock(tx, self._job.id) or self._job
+        if await frontier.new_under_way(tx, self._job.id):
+            return  # one of them may turn out to be no document
         skipped = await frontier.skip_new(tx, self._job.id, reason="a limit was reached", batch=self._job.batch + 1)
         if skipped:
             await jobs.mark_limited(tx, self._job.id)
@@ -358,8 +429,9 @@ class Walk:
     async def _settle(self, visited: list[Visited], found: list[Found]) -> None:
         began = time.monotonic()
         self._job = await settle.settle(self._db, self._place, self._job, visited, found, signature=self._signature)
-        self._new_under_way -= sum(one.entry.held is None for one in visited)
         self._remember(found)
+        if visited:
+            self._stride = min(LEASED_AT_ONCE, max(2 * len(visited), 2 * self._origin.concurrency, 1))
         if self._cut_off and not self._job.limited:
             async with self._db.transaction() as tx:
                 await jobs.mark_limited(tx, self._job.id)

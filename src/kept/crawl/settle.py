@@ -44,7 +44,7 @@ async def settle(
         discovered = await frontier.insert(tx, job.id, found)
         if discovered < len(found):
             await frontier.reach(tx, job.id, found)
-        return await jobs.count_batch(
+        counted = await jobs.count_batch(
             tx,
             job.id,
             discovered=discovered,
@@ -52,6 +52,9 @@ async def settle(
             bytes=sum(one.bytes for one in visited),
             depth=max((one.entry.depth for one in visited), default=0),
         )
+        if counted.batch != job.batch + 1:  # others settled meanwhile: the number is given at the commit
+            await frontier.renumber(tx, job.id, [one.url for one in settled], batch=counted.batch)
+        return counted
 
 
 def tally(outcomes: Iterable[Outcome]) -> Tally:

@@ -28,6 +28,12 @@ JOB_MOVES: dict[JobStatus, frozenset[JobStatus]] = {
 }
 
 
+def job_diagram() -> str:
+    """The table as the manual shows it: from each state to those that may follow."""
+    following = {state: " · ".join(to for to in JobStatus if to in moves) for state, moves in JOB_MOVES.items()}
+    return "".join(f"{state:<11}{f'──►  {to}' if to else 'the end'}\n" for state, to in following.items())
+
+
 class CrawlMode(StrEnum):
     """How wide a crawl looks; a request that joins a waiting one keeps the wider mode."""
 
@@ -55,6 +61,14 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """Pages a second, and how long the rest takes at that; None: who knows, or nobody is at it."""
+
+    rate: float = 0.0
+    eta_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlJob:
     id: str
     source_id: str
@@ -78,3 +92,16 @@ class CrawlJob:
     completed_at: datetime | None
     last_heartbeat: datetime | None
     error: str | None
+    claimed_at: datetime | None = None  # the last time that it began or went on
+    done_before: int = 0  # what was done by then
+
+    def pace(self, now: datetime) -> "Pace":
+        """How fast it goes, since it last began or went on; a job that nobody walks does not go."""
+        left = self.progress.discovered - self.progress.done
+        if self.claimed_at is None or self.status not in (JobStatus.PROCESSING, JobStatus.COMPLETED):
+            return Pace()
+        seconds = ((self.completed_at or now) - self.claimed_at).total_seconds()
+        rate = max(0, self.progress.done - self.done_before) / max(seconds, 0.001)
+        if self.status is JobStatus.COMPLETED:
+            return Pace(rate=rate)
+        return Pace(rate=rate, eta_seconds=left / rate if rate else None)

@@ -136,7 +136,12 @@ class Source:
 
     @property
     def label(self) -> str:
-        return f"{self.name}@{self.version}" if self.version else self.name
+        return label_of(self.name, self.version)
+
+
+def label_of(name: str, version: str) -> str:
+    """What people call a source: ``django@5.2``, or ``django`` if it has no version."""
+    return f"{name}@{version}" if version else name
 
 
 def host_and_port(root: str) -> str:

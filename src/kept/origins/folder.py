@@ -18,6 +18,7 @@ from kept.model.document import Validators
 from kept.model.frontier import Entry, Fetched, Gone, Listed, Refused, Unlisted, Unreachable, Visit
 from kept.model.source import Limits, Scope
 from kept.model.url import LONGEST, file_path, file_url
+from kept.origins.origin import Budget
 
 CHUNK = 1000
 
@@ -34,6 +35,9 @@ class FolderOrigin:
         self._type_of = type_of
         self._included = [re.compile(translate(glob)) for glob in scope.include]
         self._excluded = [re.compile(translate(glob)) for glob in scope.exclude]
+
+    async def share(self, budget: Budget) -> None:
+        pass  # no host is asked
 
     async def open(self) -> None:
         try:

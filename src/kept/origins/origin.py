@@ -4,18 +4,36 @@ An origin answers with values (``kept.model.frontier``). It raises SourceUnavail
 whole cannot be read, which fails the crawl and deletes nothing.
 """
 
-from collections.abc import AsyncIterator
-from typing import Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from kept.model.frontier import Entry, Fetched, Listed, Unlisted, Visit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What one crawl may ask of a host, among all who crawl there."""
+
+    slots: int  # requests at once; 0: none for now
+    walkers: int  # how many share the host
+    seconds: float  # for so long, unless it is renewed
+
+
+Budget: TypeAlias = Callable[[str, int, int], Awaitable[Share]]
+"""Asked for a host's name, what the source would have at once, and what is under way."""
 
 
 class Origin(Protocol):
     lists_everything: bool
     """What it does not list is not there. Otherwise only what is no longer reachable can be missing."""
 
-    concurrency: int
-    """How many visits may be under way at once."""
+    @property
+    def concurrency(self) -> int:
+        """How many visits may be under way at once; 0: none for now."""
+
+    async def share(self, budget: Budget) -> None:
+        """Called before all else, then about once a second: what may be asked of each host is renewed."""
 
     async def open(self) -> None:
         """Makes sure that the root is there and is what it was."""

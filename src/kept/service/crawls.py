@@ -1,11 +1,28 @@
-"""Crawls: asking for one, and how one stands."""
+"""Crawls: asking for one, how each stands, and steering it."""
 
-from kept.errors import NoSuchThing
-from kept.model.job import CrawlJob, CrawlMode
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from kept.errors import NoSuchThing, WrongCall
+from kept.model.job import CrawlJob, CrawlMode, JobStatus, Pace
+from kept.model.source import label_of
 from kept.service.naming import is_id, source_of
 from kept.store import jobs
-from kept.store.database import Database
+from kept.store.database import Connection, Database, moment
+from kept.store.jobs import JobRow, Place
 from kept.work import queue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job, and how it goes."""
+
+    job: CrawlJob
+    source: str  # its label
+    workers: int
+    pace: Pace
+    places: list[Place] = field(default_factory=list)
 
 
 async def request_crawl(db: Database, label: str, *, mode: CrawlMode | None = None, priority: int = 0) -> CrawlJob:
@@ -15,9 +32,68 @@ async def request_crawl(db: Database, label: str, *, mode: CrawlMode | None = No
     return await queue.request(db, source.id, mode=mode or CrawlMode.REFRESH, priority=priority)
 
 
+async def list_jobs(db: Database, *, status: str | None = None, limit: int = 50) -> list[JobView]:
+    """The latest first; only those in one status, if it is named."""
+    if status is not None and status not in list(JobStatus):
+        raise WrongCall(f"There is no status '{status}'. A job is {', '.join(JobStatus)}.")
+    async with db.snapshot() as snapshot:
+        wanted = JobStatus(status) if status else None
+        rows = await jobs.recent(snapshot, status=wanted, limit=limit)
+        return [await _view(snapshot, row) for row in rows]
+
+
 async def get_job(db: Database, job_id: str) -> CrawlJob:
     async with db.snapshot() as snapshot:
         job = await jobs.get(snapshot, job_id.lower()) if is_id(job_id) else None
     if job is None:
         raise NoSuchThing(f"There is no job {job_id}.")
     return job
+
+
+async def show_job(db: Database, what: str) -> JobView:
+    """The job whose id this is, or begins with this."""
+    async with db.snapshot() as snapshot:
+        row = await _named(snapshot, what)
+        return await _view(snapshot, row, places=await jobs.workers_of(snapshot, row.job.id))
+
+
+async def pause_job(db: Database, what: str) -> JobView:
+    """Its workers stop after the batch at hand; its frontier waits."""
+    return await _steer(db, what, queue.pause)
+
+
+async def resume_job(db: Database, what: str) -> JobView:
+    """It goes on from its open entries as soon as a worker is free."""
+    return await _steer(db, what, queue.resume)
+
+
+async def cancel_job(db: Database, what: str) -> JobView:
+    """It ends, and what it built is given up; what is active stays."""
+    return await _steer(db, what, queue.cancel)
+
+
+async def _steer(db: Database, what: str, move: Callable[[Database, str], Awaitable[CrawlJob]]) -> JobView:
+    async with db.snapshot() as snapshot:
+        row = await _named(snapshot, what)
+    await move(db, row.job.id)
+    return await show_job(db, row.job.id)
+
+
+async def _named(db: Connection, what: str) -> JobRow:
+    beginning = what.strip().lower()
+    found = await jobs.beginning(db, beginning) if re.fullmatch(r"[0-9a-f-]{1,36}", beginning) else []
+    if len(found) > 1:
+        raise WrongCall(f"Several jobs begin with '{what}'. Say more of the id; 'kept jobs' lists them.")
+    if not found:
+        raise NoSuchThing(f"There is no job {what}. 'kept jobs' lists them.")
+    return found[0]
+
+
+async def _view(db: Connection, row: JobRow, places: list[Place] | None = None) -> JobView:
+    return JobView(
+        job=row.job,
+        source=label_of(row.source_name, row.source_version),
+        workers=row.workers,
+        pace=row.job.pace(await moment(db)),
+        places=places or [],
+    )

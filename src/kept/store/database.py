@@ -42,11 +42,17 @@ class Connection(Protocol):
 class Database(Protocol):
     """A store that is open."""
 
+    one_clock: bool
+    """Everybody who uses it goes by its clock; otherwise each process goes by its own."""
+
     def transaction(self, *, durable: bool = False) -> AbstractAsyncContextManager[Connection]:
         """Everything inside happens, or nothing. Durable: once committed, it survives a power cut."""
 
     def snapshot(self) -> AbstractAsyncContextManager[Connection]:
         """Reads that all see one moment, whatever is written meanwhile."""
+
+    async def wait(self, channel: str, seconds: float) -> bool:
+        """Waits until somebody calls on the channel: True. False after so long, or where nobody can call."""
 
     async def close(self) -> None: ...
 

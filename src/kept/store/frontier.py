@@ -84,11 +84,11 @@ class HeldUrl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """How much is left to do (counted up to a thousand)."""
+    """Whether something is left to do."""
 
-    entries: int
-    reached: int
-    due_at: datetime | None
+    entries: bool
+    reached: bool  # some of them are reached
+    due_at: datetime | None  # the first that nobody has leased; None: all are with somebody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +242,27 @@ async def release(db: Connection, job: str, released: Iterable[Released]) -> Non
 async def unfinished(db: Connection, job: str) -> Open:
     row = await db.one("unfinished", job=job)
     assert row is not None, "a count is always there"
-    return Open(entries=row["entries"], reached=row["reached"], due_at=when_if(row["due_at"]))
+    due = [moment for moment in (when_if(row["due_reached"]), when_if(row["due_known"])) if moment]
+    return Open(
+        entries=bool(row["reached"] or row["known"]), reached=bool(row["reached"]), due_at=min(due, default=None)
+    )
+
+
+async def new_under_way(db: Connection, job: str) -> int:
+    """How many entries that may become new documents are leased, by anyone."""
+    row = await db.one("new_under_way", job=job)
+    assert row is not None, "a count is always there"
+    return int(row["entries"])
+
+
+async def give_back(db: Connection, worker: str) -> None:
+    """What this worker has leased is anybody's again."""
+    await db.run("give_back_entries", worker=worker)
+
+
+async def renumber(db: Connection, job: str, urls: Sequence[str], *, batch: int) -> None:
+    """These entries belong to another batch than was thought."""
+    await db.run("renumber_entries", job=job, urls=list(urls), batch=batch)
 
 
 async def skip_new(db: Connection, job: str, *, reason: str, batch: int) -> int:

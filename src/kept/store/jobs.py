@@ -12,6 +12,7 @@ from kept.model.job import CrawlJob, CrawlMode, JobStatus, Progress
 from kept.store.database import Connection, Row, when, when_if
 
 NOTHING = Tally()
+_FIRST_ID = "00000000-0000-0000-0000-000000000000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,18 @@ class Place:
     pid: int
     process_started: str
     attempt: int
+    beats: int = 0  # how often it was heard of
+    joined: bool = False  # others were there before it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """A job, the source it is of, and how many walk it."""
+
+    job: CrawlJob
+    source_name: str
+    source_version: str
+    workers: int
 
 
 async def insert(
@@ -48,8 +61,14 @@ async def get(db: Connection, id: str) -> CrawlJob | None:
     return _job(await db.one("job", id=id))
 
 
-async def recent(db: Connection, limit: int = 50) -> list[CrawlJob]:
-    return [_read(row) for row in await db.all("jobs", limit=limit)]
+async def recent(db: Connection, *, status: JobStatus | None = None, limit: int = 50) -> list[JobRow]:
+    """The latest first."""
+    return [_job_row(row) for row in await db.all("jobs", status=status, limit=limit)]
+
+
+async def beginning(db: Connection, beginning: str) -> list[JobRow]:
+    """The jobs whose id begins so; two at most."""
+    return [_job_row(row) for row in await db.all("jobs_beginning", beginning=f"{beginning}%")]
 
 
 async def last(db: Connection, source: str) -> CrawlJob | None:
@@ -83,6 +102,12 @@ async def ask_again(db: Connection, id: str, mode: CrawlMode) -> CrawlJob | None
 async def claim(db: Connection, *, worker: str, job: str | None = None) -> CrawlJob | None:
     """The first job that is due (or the one named), now processing; None if nothing is due."""
     return _job(await db.one("claim_job", worker=worker, job=job))
+
+
+async def joinable(db: Connection, *, host: str, pid: int, enough: int, but: list[str]) -> str | None:
+    """The first job that others walk, with open entries enough for another, in which this process has no place."""
+    row = await db.one("joinable_job", host=host, pid=pid, enough=enough, but=but)
+    return row["id"] if row else None
 
 
 async def enter(db: Connection, place: Place) -> None:
@@ -125,8 +150,32 @@ async def workers_on(db: Connection, host: str) -> list[Place]:
     return [_place(row) for row in await db.all("workers_on_host", host=host)]
 
 
-async def silent_workers(db: Connection, after: timedelta, limit: int = 100) -> list[Place]:
-    return [_place(row) for row in await db.all("silent_workers", seconds=after.total_seconds(), limit=limit)]
+async def workers(db: Connection, *, after: str | None, limit: int) -> list[Place]:
+    """A page of all places, after the one named."""
+    return [_place(row) for row in await db.all("workers", after=after or _FIRST_ID, limit=limit)]
+
+
+async def silent_workers(db: Connection, silent: timedelta, *, after: str | None, limit: int) -> list[Place]:
+    """A page of the places that were silent for so long by the database's clock, after the one named."""
+    seconds = silent.total_seconds()
+    rows = await db.all("silent_workers", seconds=seconds, after=after or _FIRST_ID, limit=limit)
+    return [_place(row) for row in rows]
+
+
+async def bury(db: Connection, place: Place) -> bool:
+    """True if the place is gone; False if its worker was heard of since."""
+    return await db.run("bury_worker", id=place.id, attempt=place.attempt, beats=place.beats) > 0
+
+
+async def deserted(db: Connection, limit: int) -> list[str]:
+    """Jobs that say somebody walks them, and nobody does."""
+    return [row["id"] for row in await db.all("deserted_jobs", limit=limit)]
+
+
+async def status_at(db: Connection, place: Place) -> JobStatus | None:
+    """What the place's job has come to; None if the worker was replaced."""
+    row = await db.one("place_now", worker=place.id, job=place.job_id)
+    return JobStatus(row["status"]) if row and row["attempt"] == place.attempt else None
 
 
 async def reap(db: Connection, job: str) -> CrawlJob | None:
@@ -214,6 +263,14 @@ def _read(row: Row) -> CrawlJob:
         completed_at=when_if(row["completed_at"]),
         last_heartbeat=when_if(row["last_heartbeat"]),
         error=row["error_message"],
+        claimed_at=when_if(row["claimed_at"]),
+        done_before=row["done_before"],
+    )
+
+
+def _job_row(row: Row) -> JobRow:
+    return JobRow(
+        job=_read(row), source_name=row["source_name"], source_version=row["source_version"], workers=row["workers"]
     )
 
 
@@ -226,4 +283,5 @@ def _place(row: Row) -> Place:
         pid=row["pid"],
         process_started=row["process_started"],
         attempt=row["attempt"],
+        beats=row["beats"],
     )

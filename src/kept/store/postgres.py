@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import psycopg
+import psycopg.sql
 from psycopg.adapt import Loader
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -30,10 +31,13 @@ class PostgresDatabase:
     """One PostgreSQL database, open through a pool of connections."""
 
     backend = "postgres"
+    one_clock = True
 
-    def __init__(self, pool: AsyncConnectionPool[psycopg.AsyncConnection[dict[str, Any]]], name: str) -> None:
+    def __init__(self, pool: AsyncConnectionPool[psycopg.AsyncConnection[dict[str, Any]]], name: str, url: str) -> None:
         self._pool = pool
         self._name = name
+        self._url = url
+        self._listening: dict[str, psycopg.AsyncConnection[Any]] = {}
 
     @classmethod
     async def open(cls, url: str, *, connections: int = 10) -> "PostgresDatabase":
@@ -52,7 +56,7 @@ class PostgresDatabase:
             await pool.open(wait=True, timeout=CONNECT_SECONDS)
         except (psycopg.Error, PoolTimeout, TimeoutError) as error:
             raise _translated(error, "PostgreSQL") or error from None
-        database = cls(pool, name)
+        database = cls(pool, name, url)
         try:
             await database._migrate()
         except BaseException:
@@ -73,8 +77,31 @@ class PostgresDatabase:
             await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield PostgresConnection(connection)
 
+    async def wait(self, channel: str, seconds: float) -> bool:
+        """A connection of its own listens from the first call on: what is called between two calls is not missed."""
+        async with self._translating():
+            connection = self._listening.pop(channel, None) or await self._listen(channel)
+            try:
+                async for _ in connection.notifies(timeout=seconds, stop_after=1):
+                    self._listening[channel] = connection
+                    return True
+            except BaseException:
+                await connection.close()
+                raise
+            self._listening[channel] = connection
+            return False
+
     async def close(self) -> None:
+        for connection in self._listening.values():
+            await connection.close()
         await self._pool.close()
+
+    async def _listen(self, channel: str) -> psycopg.AsyncConnection[Any]:
+        connection = await psycopg.AsyncConnection.connect(
+            self._url, autocommit=True, connect_timeout=CONNECT_SECONDS, keepalives_idle=10
+        )
+        await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
+        return connection
 
     @asynccontextmanager
     async def _translating(self) -> AsyncIterator[None]:

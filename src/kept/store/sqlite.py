@@ -32,6 +32,7 @@ class SqliteDatabase:
     """One SQLite file, open for one writer and several readers."""
 
     backend = "sqlite"
+    one_clock = False
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -88,6 +89,10 @@ class SqliteDatabase:
                     await asyncio.shield(thread.run(_roll_back))
                 finally:
                     self._idle.append(thread)
+
+    async def wait(self, channel: str, seconds: float) -> bool:
+        await asyncio.sleep(seconds)
+        return False
 
     async def close(self) -> None:
         for thread in [*self._idle, *([self._writer] if self._writer else [])]:

@@ -56,6 +56,15 @@ async def cancel(db: Database, job_id: str) -> CrawlJob:
         return await _job(tx, job_id)
 
 
+async def give_back(tx: Connection, job_id: str) -> CrawlJob | None:
+    """The job of a worker that failed, waiting again or given up; None if somebody walks it, or it has ended."""
+    await jobs.lock(tx, job_id)  # nobody joins or leaves it meanwhile
+    job = await jobs.reap(tx, job_id)
+    if job and job.status is JobStatus.FAILED:
+        await activate.give_up(tx, job, job.error or "worker timed out")
+    return job
+
+
 async def _join(tx: Connection, source_id: str, mode: CrawlMode, priority: int) -> CrawlJob:
     live = await jobs.live(tx, source_id)
     assert live is not None, "only a live job keeps another from being inserted"
@@ -66,7 +75,9 @@ async def _join(tx: Connection, source_id: str, mode: CrawlMode, priority: int) 
         case JobStatus.PROCESSING:
             return await jobs.ask_again(tx, live.id, _wider(live.again, mode)) or live
         case _:
-            raise NeedsDecision(f"The crawl of this source is paused (job {live.id}). Resume it, or cancel it first.")
+            raise NeedsDecision(
+                f"The crawl of this source is paused. 'kept resume {live.id}' lets it go on, 'kept cancel' gives it up."
+            )
 
 
 async def _job(tx: Connection, job_id: str) -> CrawlJob:

@@ -16,7 +16,7 @@ import asyncio
 import errno
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from socket import gaierror
@@ -29,11 +29,12 @@ from kept.model.frontier import Entry, Fetched, Listed, Redirected, Refused, Unl
 from kept.model.source import Render, SourceSettings, parse_reference
 from kept.model.url import resolve as resolve_link
 from kept.model.url import with_route
+from kept.origins.origin import Budget
 from kept.origins.web import llms, sitemap
 from kept.origins.web.browser import Browser
 from kept.origins.web.egress import Answer, Egress, NoAnswer, OpenSocket, Patience, Secrets, Trouble
 from kept.origins.web.gate import Closed, Pair, Resolve, resolve_by_system, target_of
-from kept.origins.web.pacing import LONGEST_DELAY, SHARED, Host, Pacing, wait_asked
+from kept.origins.web.pacing import LONGEST_DELAY, SHARED, Crawling, Host, Pacing, wait_asked
 from kept.origins.web.pretence import (
     LOG_IN,
     MADE_UP,
@@ -71,11 +72,12 @@ class WebOrigin:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._at_once = max(1, settings.access.concurrency)
-        self.concurrency = READY * self._at_once
+        self._budget: Budget | None = None  # None: hosts are not shared with other processes
         self._root = root
         self._access = settings.access
         self._limit = settings.limits.max_bytes
         self._egress = egress
+        egress.turn = self._turn
         self._pacing = pacing
         self._now = now
         self._pages = settings.scope.pages
@@ -92,9 +94,20 @@ class WebOrigin:
             follows=lambda url: self._scope.refusal(url) is None,
         )
         self._sites: dict[str, _Site] = {}
+        self._shares: dict[Pair, tuple[Host, Crawling]] = {}
         self._absences: dict[str, asyncio.Task[Absence | None]] = {}
         self._crawling = ExitStack()
         self.admits = self._scope.admits  # asked for every link
+
+    @property
+    def concurrency(self) -> int:
+        slots = sum(crawling.slots for _, crawling in self._shares.values()) if self._shares else self._at_once
+        return READY * min(slots, self._at_once)
+
+    async def share(self, budget: Budget) -> None:
+        self._budget = budget
+        for pair in list(self._shares):
+            await self._renew(pair)
 
     async def open(self) -> None:
         try:
@@ -124,6 +137,7 @@ class WebOrigin:
         self._absences.clear()
         self._crawling.close()
         self._sites.clear()
+        self._shares.clear()
         await self._browser.close()
         await self._egress.close()
 
@@ -303,20 +317,45 @@ class WebOrigin:
         return visit_of(answer, now=self._now, obey=self._obey)
 
     async def _site(self, origin: str) -> "_Site | Unreachable":
+        host, crawling = await self._join(origin)
         rules = await self._robots.rules(origin) if self._obey is not None else _NO_RULES
         if isinstance(rules, Unknown):
             return Unreachable(reason=f"robots.txt unreachable ({rules.reason})", retry_after=rules.again_in)
         site = self._sites.get(origin)
         if site is None or site.rules is not rules:
-            site = self._sites[origin] = self._join(origin, rules)
+            host.slow_down(crawling, max(self._access.delay, min(rules.delay, LONGEST_DELAY)))
+            site = self._sites[origin] = _Site(host, rules)
         return site
 
-    def _join(self, origin: str, rules: Rules) -> "_Site":
+    async def _join(self, origin: str) -> tuple[Host, Crawling]:
+        """The turns at a host, and this crawl's part in them."""
         target = target_of(f"{origin}/")
-        host = self._pacing.host(*target.pair) if target else Host()
-        delay = max(self._access.delay, min(rules.delay, LONGEST_DELAY) if self._obey is not None else 0.0)
-        self._crawling.enter_context(host.crawled(at_once=self._at_once, delay=delay))
-        return _Site(host, rules)
+        pair = target.pair if target else ("", 0)
+        if pair not in self._shares:
+            host = self._pacing.host(*pair)
+            crawled = host.crawled(at_once=self._at_once, delay=self._access.delay, shared=self._budget is not None)
+            self._shares[pair] = host, self._crawling.enter_context(crawled)
+            if self._budget:
+                await self._renew(pair)
+        return self._shares[pair]
+
+    @asynccontextmanager
+    async def _turn(self, url: str) -> AsyncIterator[None]:
+        """A turn for what is no page: robots.txt, the seed lists."""
+        host, _ = await self._join(_origin(url))
+        if await host.turn():  # it wants a longer pause than a page would wait for; this is one request
+            yield
+            return
+        try:
+            yield
+        finally:
+            host.dropped()
+
+    async def _renew(self, pair: Pair) -> None:
+        host, crawling = self._shares[pair]
+        assert self._budget is not None, "only what is shared is renewed"
+        share = await self._budget(f"{pair[0]}:{pair[1]}", self._at_once, host.busy(crawling))
+        host.allot(crawling, share.slots, walkers=share.walkers, seconds=share.seconds)
 
 
 def _not_there(entry: Entry, status: int | None) -> Visit:

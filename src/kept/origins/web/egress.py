@@ -17,7 +17,7 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from time import monotonic
@@ -156,6 +156,7 @@ class Egress:
     ) -> None:
         self.gate = Gate(allowed, resolve)
         self.patience = patience or Patience()
+        self.turn: Callable[[str], AbstractAsyncContextManager[None]] = lambda url: nullcontext()
         self._secrets = secrets or Secrets()
         self._secret_headers = CIMultiDict(self._secrets.headers)
         self._in_pages = self._secrets.in_pages()
@@ -220,7 +221,14 @@ class Egress:
     async def follow(
         self, url: str, *, most: int, wanted: Wanted = is_good, cut: bool = False, redirects: int = REDIRECTS
     ) -> Answer | NoAnswer:
-        """The answer at the end of at most so many redirects, wherever they lead; each hop passes the gate."""
+        """The answer at the end of at most so many redirects, wherever they lead; each hop passes the gate.
+
+        Whoever asks so has no turn at the host yet: it is waited for here.
+        """
+        async with self.turn(url):
+            return await self._follow(url, most=most, wanted=wanted, cut=cut, redirects=redirects)
+
+    async def _follow(self, url: str, *, most: int, wanted: Wanted, cut: bool, redirects: int) -> Answer | NoAnswer:
         ends = monotonic() + self.patience.whole
         for _ in range(redirects + 1):
             answer = await self.ask(url, most=most, wanted=wanted, cut=cut, seconds=max(0.001, ends - monotonic()))

@@ -1,7 +1,8 @@
 """How hard a host may be asked: so many requests at once, a pause between them, and less of both when it struggles.
 
 A ``Tempo`` decides (pure: it is told the time). A ``Host`` makes requests wait for their turn. ``Pacing`` knows all
-hosts of this process, so that two crawls of one host share what it can bear.
+hosts of this process, so that two crawls of one host share what it can bear. What is shared with other processes is
+allotted to each ``Crawling``, and lapses unless it is allotted again.
 """
 
 import asyncio
@@ -97,6 +98,27 @@ class Tempo:
         return True
 
 
+@dataclass(slots=True, eq=False)
+class Crawling:
+    """One crawl's part in a host."""
+
+    at_once: int
+    delay: float
+    walkers: int = 1  # who share the host, here and elsewhere: each waits longer by that
+    _slots: int | None = None  # None: it need not share with other processes
+    _until: float = 0.0
+
+    @property
+    def slots(self) -> int:
+        """What it may have under way at once, now."""
+        if self._slots is None:
+            return self.at_once
+        return self._slots if monotonic() < self._until else 0
+
+    def allot(self, slots: int, *, walkers: int = 1, seconds: float) -> None:
+        self._slots, self.walkers, self._until = slots, walkers, monotonic() + seconds
+
+
 class Host:
     """The turns at one host."""
 
@@ -105,24 +127,45 @@ class Host:
         self._under_way = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
-        self._crawls: list[tuple[int, float]] = []
+        self._crawls: list[Crawling] = []
 
     @contextmanager
-    def crawled(self, *, at_once: int, delay: float) -> Iterator[None]:
-        """While a crawl of this host is open. Of several, the gentlest counts for all."""
-        mine = (at_once, delay)
+    def crawled(self, *, at_once: int, delay: float, shared: bool = False) -> Iterator[Crawling]:
+        """While a crawl of this host is open. Of several, the gentlest counts for all.
+
+        ``shared``: with other processes; it asks for nothing until something is allotted to it.
+        """
+        mine = Crawling(at_once, delay)
+        if shared:
+            mine.allot(0, seconds=0.0)
         self._crawls.append(mine)
         self._agree()
         try:
-            yield
+            yield mine
         finally:
             self._crawls.remove(mine)
             self._agree()
 
+    def busy(self, crawling: Crawling) -> int:
+        """What this crawl has under way, or may have at any moment."""
+        others = sum(one.slots for one in self._crawls if one is not crawling)
+        return max(crawling.slots, self._under_way - others, 0)
+
+    def slow_down(self, crawling: Crawling, delay: float) -> None:
+        """What this crawl has learned of the pause that the host wants between requests."""
+        crawling.delay = delay
+        self._agree()
+
+    def allot(self, crawling: Crawling, slots: int, *, walkers: int, seconds: float) -> None:
+        """What this crawl may ask at once from now on, for so long."""
+        crawling.allot(slots, walkers=walkers, seconds=seconds)
+        self._agree()
+        self._go_on(asyncio.get_running_loop())
+
     async def turn(self) -> timedelta | None:
         """Waits until a request may start; then call ``done``. A time instead: the host asks for so long a pause."""
         now, tempo = monotonic(), self.tempo
-        if not self._waiting and self._under_way < int(tempo.at_once) and now >= tempo.not_before:
+        if not self._waiting and self._under_way < self._most() and now >= tempo.not_before:
             self._under_way += 1
             if tempo.delay:
                 tempo.start(now)
@@ -156,7 +199,7 @@ class Host:
         self._go_on(asyncio.get_running_loop())
 
     def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        while self._waiting and self._under_way < int(self.tempo.at_once):
+        while self._waiting and self._under_way < self._most():
             now = monotonic()
             if now < self.tempo.not_before:
                 if self._alarm:
@@ -169,10 +212,16 @@ class Host:
                 self.tempo.start(now)
                 turn.set_result(None)
 
+    def _most(self) -> int:
+        """How many requests may be under way now."""
+        most = int(self.tempo.at_once)
+        return min(most, sum(one.slots for one in self._crawls)) if self._crawls else most
+
     def _agree(self) -> None:
         if self._crawls:
             self.tempo.allow(
-                most=min(at_once for at_once, _ in self._crawls), delay=max(delay for _, delay in self._crawls)
+                most=min(one.at_once for one in self._crawls),
+                delay=max(one.delay * one.walkers for one in self._crawls),
             )
 
 

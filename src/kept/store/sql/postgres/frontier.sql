@@ -66,3 +66,14 @@ SELECT f.url, f.depth, f.attempts, f.reached, v.id AS version_id, v.document_id,
   LEFT JOIN contents c ON c.id = v.content_id
  WHERE f.id = ANY(:ids)
  ORDER BY f.due_at, f.id;
+
+-- name: skip_new_entries
+-- A limit was reached: what is not known yet stays out, and was never visited. What another worker touches at this
+-- moment is left for the next time: it may wait for the job, which is locked here.
+UPDATE frontier SET outcome = 'skipped', reason = :reason, by_settings = TRUE, batch = :batch
+ WHERE id = ANY(ARRAY(SELECT id FROM frontier
+                       WHERE job_id = :job AND outcome IS NULL AND worker_id IS NULL AND document_id IS NULL
+                         FOR UPDATE SKIP LOCKED));
+
+-- name: renumber_entries
+UPDATE frontier SET batch = :batch WHERE job_id = :job AND url = ANY(:urls);

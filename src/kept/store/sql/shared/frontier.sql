@@ -68,14 +68,20 @@ UPDATE frontier
  WHERE job_id = :job AND url = :url;
 
 -- name: unfinished
--- Whether entries are left: reached ones, others; and when the next one is due.
-SELECT count(*) AS entries, COALESCE(sum(CASE WHEN reached THEN 1 ELSE 0 END), 0) AS reached, min(due_at) AS due_at
-  FROM (SELECT reached, due_at FROM frontier WHERE job_id = :job AND outcome IS NULL LIMIT 1000) AS open;
+-- Whether entries are left: reached ones, others; and when the next one that nobody has leased is due.
+SELECT EXISTS (SELECT 1 FROM frontier WHERE job_id = :job AND outcome IS NULL AND reached = TRUE) AS reached,
+       EXISTS (SELECT 1 FROM frontier WHERE job_id = :job AND outcome IS NULL AND reached = FALSE) AS known,
+       (SELECT due_at FROM frontier WHERE job_id = :job AND outcome IS NULL AND reached = TRUE AND worker_id IS NULL
+         ORDER BY due_at LIMIT 1) AS due_reached,
+       (SELECT due_at FROM frontier WHERE job_id = :job AND outcome IS NULL AND reached = FALSE AND worker_id IS NULL
+         ORDER BY due_at LIMIT 1) AS due_known;
 
--- name: skip_new_entries
--- A limit was reached: what is not known yet stays out, and was never visited.
-UPDATE frontier SET outcome = 'skipped', reason = :reason, by_settings = TRUE, batch = :batch
- WHERE job_id = :job AND outcome IS NULL AND worker_id IS NULL AND document_id IS NULL;
+-- name: new_under_way
+SELECT count(*) AS entries FROM frontier
+ WHERE worker_id IN (SELECT id FROM job_workers WHERE job_id = :job) AND outcome IS NULL AND version_id IS NULL;
+
+-- name: give_back_entries
+UPDATE frontier SET worker_id = NULL WHERE worker_id = :worker;
 
 -- name: frontier_exceptions
 SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reached, f.document_id, f.version_id, v.content_id,

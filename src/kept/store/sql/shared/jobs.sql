@@ -9,11 +9,21 @@ RETURNING *;
 SELECT * FROM crawl_jobs WHERE id = :id;
 
 -- name: jobs
-SELECT j.*, s.name AS source_name, s.version AS source_version
+-- The latest, with how many walk each; only those in one :status, if it is named.
+SELECT j.*, s.name AS source_name, s.version AS source_version,
+       (SELECT count(*) FROM job_workers w WHERE w.job_id = j.id) AS workers
   FROM crawl_jobs j JOIN sources s ON s.id = j.source_id
- WHERE s.removed_at IS NULL
- ORDER BY j.created_at DESC
+ WHERE s.removed_at IS NULL AND j.status = COALESCE(CAST(:status AS TEXT), j.status)
+ ORDER BY j.created_at DESC, j.id DESC
  LIMIT :limit;
+
+-- name: jobs_beginning
+-- Those whose id begins so; two are as good as many.
+SELECT j.*, s.name AS source_name, s.version AS source_version,
+       (SELECT count(*) FROM job_workers w WHERE w.job_id = j.id) AS workers
+  FROM crawl_jobs j JOIN sources s ON s.id = j.source_id
+ WHERE CAST(j.id AS TEXT) LIKE :beginning
+ ORDER BY j.id LIMIT 2;
 
 -- name: last_job
 SELECT * FROM crawl_jobs WHERE source_id = :source ORDER BY created_at DESC, id DESC LIMIT 1;
@@ -46,8 +56,28 @@ SELECT * FROM job_workers WHERE job_id = :job ORDER BY joined_at;
 -- name: workers_on_host
 SELECT * FROM job_workers WHERE host = :host ORDER BY joined_at;
 
+-- name: workers
+-- A page of them, in the order of their ids.
+SELECT * FROM job_workers WHERE id > :after ORDER BY id LIMIT :limit;
+
 -- name: silent_workers
-SELECT * FROM job_workers WHERE last_heartbeat < ago(:seconds) ORDER BY last_heartbeat LIMIT :limit;
+-- A page of those that were not heard of for so many seconds, by the clock of whoever asks.
+SELECT * FROM job_workers WHERE id > :after AND last_heartbeat < ago(:seconds) ORDER BY id LIMIT :limit;
+
+-- name: bury_worker
+-- Touches no row when it was heard of meanwhile.
+DELETE FROM job_workers WHERE id = :id AND attempt = :attempt AND beats = :beats;
+
+-- name: deserted_jobs
+-- Those that say somebody walks them, and nobody does.
+SELECT id FROM crawl_jobs j
+ WHERE status = 'processing' AND NOT EXISTS (SELECT 1 FROM job_workers w WHERE w.job_id = j.id)
+ ORDER BY id LIMIT :limit;
+
+-- name: place_now
+-- Whether a worker still has its place, and what its job has come to.
+SELECT j.status, w.attempt FROM crawl_jobs j LEFT JOIN job_workers w ON w.job_id = j.id AND w.id = :worker
+ WHERE j.id = :job;
 
 -- name: reap_job
 -- Back to pending, or failed when its retries are spent. Touches no row while somebody walks it.
@@ -78,13 +108,14 @@ UPDATE crawl_jobs SET limited = TRUE WHERE id = :id AND NOT limited;
 
 -- name: count_batch
 -- The last statement of a batch: it numbers it. No row: the job was ended meanwhile, and nothing of the batch is true.
+-- Paused, or even resumed by now: what was done by then counts.
 UPDATE crawl_jobs
    SET batch = batch + 1, retry_count = 0, last_heartbeat = now(), discovered = discovered + :discovered,
        n_new = n_new + :new, n_changed = n_changed + :changed, n_unchanged = n_unchanged + :unchanged,
        n_moved = n_moved + :moved, n_gone = n_gone + :gone, n_failed = n_failed + :failed,
        n_skipped = n_skipped + :skipped, bytes = bytes + :bytes,
        current_depth = CASE WHEN :depth > current_depth THEN :depth ELSE current_depth END
- WHERE id = :job AND status IN ('processing', 'paused')
+ WHERE id = :job AND status IN ('pending', 'processing', 'paused')
 RETURNING *;
 
 -- name: complete_job

@@ -1,9 +1,10 @@
 -- name: lease_entries
 -- Takes entries that are due, in the order they were found. :known: only documents, where they are or moved to.
+-- Nothing is put off for an hour: what seems to be was written before this machine's clock was set back.
 UPDATE frontier SET worker_id = :worker
  WHERE id IN (SELECT id FROM frontier
-               WHERE job_id = :job AND outcome IS NULL AND reached = :reached AND due_at <= now() AND worker_id IS NULL
-                 AND (document_id IS NOT NULL OR NOT :known)
+               WHERE job_id = :job AND outcome IS NULL AND reached = :reached AND worker_id IS NULL
+                 AND (due_at <= now() OR due_at > ago(-3600)) AND (document_id IS NOT NULL OR NOT :known)
                ORDER BY due_at, id LIMIT :limit)
 RETURNING id;
 
@@ -16,3 +17,11 @@ SELECT f.url, f.depth, f.attempts, f.reached, v.id AS version_id, v.document_id,
   LEFT JOIN contents c ON c.id = v.content_id
  WHERE f.id IN (SELECT value FROM json_each(:ids))
  ORDER BY f.due_at, f.id;
+
+-- name: skip_new_entries
+-- A limit was reached: what is not known yet stays out, and was never visited.
+UPDATE frontier SET outcome = 'skipped', reason = :reason, by_settings = TRUE, batch = :batch
+ WHERE job_id = :job AND outcome IS NULL AND worker_id IS NULL AND document_id IS NULL;
+
+-- name: renumber_entries
+UPDATE frontier SET batch = :batch WHERE job_id = :job AND url IN (SELECT value FROM json_each(:urls));

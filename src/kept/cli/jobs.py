@@ -1,0 +1,62 @@
+"""Crawls that wait, run or ran: ``jobs``, ``job``, ``pause``, ``resume``, ``cancel``."""
+
+from collections.abc import Awaitable, Callable
+
+import typer
+
+from kept.cli import options, shapes
+from kept.cli import show as showing
+from kept.cli.command import Call
+from kept.service import crawls
+from kept.service.crawls import JobView
+
+
+async def jobs(context: typer.Context, status: options.Status = None) -> None:
+    """List crawls, the latest first.
+
+    \b
+    kept jobs --status processing
+    """
+    call: Call = context.obj
+    async with call.open() as runtime:
+        found = await crawls.list_jobs(runtime.db, status=status)
+    if call.as_json:
+        call.answer({"jobs": [shapes.job(view) for view in found]})
+    else:
+        showing.jobs(call.out, found)
+
+
+async def job(context: typer.Context, id: options.Job) -> None:
+    """Show one crawl: how far it is, who is at it, what went wrong."""
+    call: Call = context.obj
+    async with call.open() as runtime:
+        view = await crawls.show_job(runtime.db, id)
+    if call.as_json:
+        call.answer(shapes.job(view))
+    else:
+        showing.job(call.out, view)
+
+
+async def pause(context: typer.Context, id: options.Job) -> None:
+    """Stop a crawl for now. What it did stays done."""
+    await _steer(context, id, crawls.pause_job, "is paused. 'kept resume' lets it go on.")
+
+
+async def resume(context: typer.Context, id: options.Job) -> None:
+    """Let a paused crawl go on, as soon as a worker is free."""
+    await _steer(context, id, crawls.resume_job, "waits for a worker.")
+
+
+async def cancel(context: typer.Context, id: options.Job) -> None:
+    """Give a crawl up. What was live stays live."""
+    await _steer(context, id, crawls.cancel_job, "is cancelled.")
+
+
+async def _steer(context: typer.Context, id: str, verb: Callable[..., Awaitable[JobView]], told: str) -> None:
+    call: Call = context.obj
+    async with call.open() as runtime:
+        view = await verb(runtime.db, id)
+    if call.as_json:
+        call.answer(shapes.job(view))
+    else:
+        call.out.line(f"The crawl of {view.source} {told}")

@@ -1,0 +1,3 @@
+-- name: lock_host
+-- A transaction that writes is alone already.
+SELECT :host AS host;

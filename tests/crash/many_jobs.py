@@ -1,0 +1,104 @@
+"""Many small jobs, many workers: each job is run once, and what matters more goes first.
+
+python -m tests.crash.many_jobs --store postgres --jobs 10000 --workers 32
+python -m tests.crash.many_jobs --store sqlite --jobs 1000 --workers 8
+"""
+
+import argparse
+import asyncio
+import random
+import tempfile
+import time
+from pathlib import Path
+
+from kept.model.source import SourceKind
+from kept.model.url import file_url
+from kept.work import queue
+from tests.crash.state import reading
+from tests.crash.workers import Workers, until
+from tests.given import a_database, a_source
+from tests.postgres import PostgresServer
+
+PRIORITIES = 5
+AT_ONCE = 0.5  # seconds: claims that are closer than this are made at the same time
+
+
+async def ask(url: str, folder: Path, jobs: int, chance: random.Random) -> None:
+    """So many sources of one file each, all waiting before anybody works."""
+    async with a_database(url) as db:
+        for number in range(jobs):
+            file = folder / f"{number % 100}" / f"{number}.md"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"# Number {number}\n\nThis is the only page of source {number}.\n")
+            source = await a_source(db, f"s{number}", root=file_url(str(file)), kind=SourceKind.FOLDER)
+            await queue.request(db, source.id, priority=chance.randrange(PRIORITIES))
+
+
+def run(url: str, folder: Path, *, jobs: int, workers: int, chance: random.Random, seconds: float = 120.0) -> float:
+    """How many seconds the workers took. Raises AssertionError if a job was not run, or twice, or in a wrong order."""
+    (folder / "docs").mkdir()
+    asyncio.run(ask(url, folder / "docs", jobs, chance))
+    began = time.monotonic()
+    with Workers(url, folder, heartbeat=10, silent=120) as crew:
+        for _ in range(workers):
+            crew.start("--concurrency", "1")
+        until(lambda: _live(url) == 0, seconds)
+        took = time.monotonic() - began
+        said = crew.logs()
+    assert "deadlock" not in said
+    assert "reaped" not in said
+    with reading(url) as db:
+        ended = db.rows("SELECT status, attempt, n_new, count(*) FROM crawl_jobs GROUP BY status, attempt, n_new")
+        assert ended == [("completed", 1, 1, jobs)], ended
+        assert db.rows("SELECT state, count(*) FROM generations GROUP BY state") == [("active", jobs)]
+        assert db.rows("SELECT count(*) FROM documents_active") == [(jobs,)]
+        assert db.rows("SELECT count(*) FROM job_workers") == [(0,)]
+        rows = db.rows("SELECT priority, started_at FROM crawl_jobs")
+    _check_order([(priority, _seconds(started)) for priority, started in rows])
+    return took
+
+
+def _live(url: str) -> int:
+    with reading(url) as db:
+        return int(db.rows("SELECT count(*) FROM crawl_jobs WHERE status IN ('pending', 'processing')")[0][0])
+
+
+def _check_order(started: list[tuple[int, float]]) -> None:
+    """Nothing began while something that matters more had been waiting for longer than a claim takes."""
+    for priority in range(PRIORITIES):
+        higher = [at for other, at in started if other > priority]
+        mine = [at for other, at in started if other == priority]
+        if higher and mine:
+            assert min(mine) >= max(higher) - AT_ONCE, f"priority {priority} was not waiting for its turn"
+
+
+def _seconds(moment: object) -> float:
+    from kept.store.database import when
+
+    return when(moment).timestamp()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m tests.crash.many_jobs")
+    parser.add_argument("--store", choices=["sqlite", "postgres"], default="postgres")
+    parser.add_argument("--jobs", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, default=32)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        server = PostgresServer() if arguments.store == "postgres" else None
+        try:
+            if server:
+                server.start()
+            url = server.create_database() if server else f"sqlite:///{folder}/kept.db"
+            took = run(
+                url,
+                Path(folder),
+                jobs=arguments.jobs,
+                workers=arguments.workers,
+                chance=random.Random(),
+                seconds=3600,
+            )
+        finally:
+            if server:
+                server.close()
+    print(f"{arguments.jobs} jobs by {arguments.workers} workers in {took:.0f} s: each once, in the order of priority")

@@ -1,0 +1,67 @@
+"""The states of a job, how fast it goes, and the page of the manual about it."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from kept.model.generation import Tally
+from kept.model.job import JOB_MOVES, CrawlJob, CrawlMode, JobStatus, Pace, Progress, job_diagram
+
+NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+PAGE = Path(__file__).parents[2] / "docs" / "jobs.md"
+
+
+def job(status: JobStatus, *, done: int, before: int = 0, completed: datetime | None = None) -> CrawlJob:
+    return CrawlJob(
+        id="1",
+        source_id="2",
+        mode=CrawlMode.REFRESH,
+        status=status,
+        priority=0,
+        again=None,
+        attempt=1,
+        retry_count=0,
+        max_retries=3,
+        generation=1,
+        batch=1,
+        listed=True,
+        lists_everything=False,
+        limited=False,
+        unlisted=False,
+        held=False,
+        progress=Progress(discovered=200, tally=Tally(new=done)),
+        created_at=NOW - timedelta(days=1),
+        started_at=NOW - timedelta(days=1),
+        completed_at=completed,
+        last_heartbeat=NOW,
+        error=None,
+        claimed_at=NOW - timedelta(seconds=10),
+        done_before=before,
+    )
+
+
+def test_the_diagram_in_the_manual_is_drawn_from_the_table() -> None:
+    assert f"```text\n{job_diagram()}```" in PAGE.read_text("utf-8")
+    assert all(state in job_diagram() for state in JobStatus)
+
+
+def test_what_has_ended_stays_ended_and_everything_else_can_end() -> None:
+    ended = {JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED}
+    assert {state for state, moves in JOB_MOVES.items() if not moves} == ended
+    assert all(JobStatus.CANCELLED in moves for state, moves in JOB_MOVES.items() if state not in ended)
+
+
+@pytest.mark.parametrize(
+    ("one", "pace"),
+    [
+        (job(JobStatus.PROCESSING, done=100), Pace(rate=10, eta_seconds=10)),
+        (job(JobStatus.PROCESSING, done=100, before=50), Pace(rate=5, eta_seconds=20)),
+        (job(JobStatus.PROCESSING, done=0), Pace(rate=0, eta_seconds=None)),
+        (job(JobStatus.COMPLETED, done=200, completed=NOW - timedelta(seconds=5)), Pace(rate=40)),
+        (job(JobStatus.PAUSED, done=100), Pace()),
+        (job(JobStatus.PENDING, done=100), Pace()),
+    ],
+)
+def test_the_pace_counts_from_when_it_last_went_on_and_only_while_somebody_walks(one: CrawlJob, pace: Pace) -> None:
+    assert one.pace(NOW) == pace
