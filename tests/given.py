@@ -93,6 +93,7 @@ class Site:
     concurrency: int = 4
     unlisted: tuple[Unlisted, ...] = ()
     excluded: frozenset[str] = frozenset()
+    sitemap: Mapping[str, datetime | None] = field(default_factory=dict)  # besides the root: when each was modified
     visits: list[str] = field(default_factory=list)
     not_modified: int = 0
 
@@ -110,6 +111,8 @@ class Site:
             yield unlisted
         if not self.lists_everything:
             yield Listed(url=self.root)
+            for url, modified_at in self.sitemap.items():
+                yield Listed(url=url, modified_at=modified_at)
             return
         for url, page in self.pages.items():
             if not page.gone and url not in self.excluded:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -27,7 +27,9 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.store.jobs import Place
     from kept.upkeep.clocks import Clock
     from kept.upkeep.reaper import Reaper
+    from kept.upkeep.rhythm import Rhythm
 
+SCHEDULE_SECONDS = 5.0
 COLLECT_SECONDS = 600.0
 
 OnProgress = Callable[["CrawlJob"], None]
@@ -52,6 +54,15 @@ class Runtime:
             brake_share=crawl.brake_percent / 100,
             brake_documents=crawl.brake_documents,
         )
+
+    @cached_property
+    def rhythm(self) -> "Rhythm":
+        from kept.crawl.history import Bounds
+        from kept.upkeep.rhythm import Rhythm
+
+        said = self.settings.schedule
+        bounds = Bounds(shortest=timedelta(hours=said.shortest_hours), longest=timedelta(days=said.longest_days))
+        return Rhythm(bounds=bounds, full_every=said.full_every)
 
     @cached_property
     def secrets(self) -> "Secrets":
@@ -111,12 +122,40 @@ class Runtime:
         retention = Retention(generations=history.generations, younger_than=timedelta(days=history.days))
         return [
             Clock("reaped", min(5.0, self.settings.work.silent_seconds / 4), partial(self.reaper.reap, self.db)),
+            Clock("scheduled", SCHEDULE_SECONDS, self.schedule),
+            Clock("told", SCHEDULE_SECONDS, self.deliver),
             Clock("garbage collected", COLLECT_SECONDS, partial(collect, self.db, retention)),
         ]
 
     async def reap(self) -> None:
         """Jobs whose workers are gone wait again. A request that comes after this joins them."""
         await self.reaper.reap(self.db)
+
+    async def schedule(self) -> None:
+        """Crawls that are due by a schedule are asked for."""
+        from kept.upkeep.scheduler import schedule
+
+        await schedule(self.db, self.rhythm)
+
+    async def deliver(self) -> None:
+        """Others are told what came of crawls."""
+        from kept.upkeep.webhooks import Operator, deliver
+
+        said, egress = self.settings.webhooks, None
+
+        async def send(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
+            from kept.origins.web.posting import post, posting_egress
+
+            nonlocal egress
+            egress = egress or posting_egress(self.secrets.look_up(said.url), said.allow)
+            return await post(egress, url, body, headers)
+
+        try:
+            operator = Operator(url=said.url, secret=said.secret)
+            await deliver(self.db, send, operator, look_up=self.secrets.look_up)
+        finally:
+            if egress:
+                await egress.close()
 
     def _readers(self) -> "ReaderPool":
         from kept.extract.pool import ReaderPool

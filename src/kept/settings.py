@@ -41,11 +41,31 @@ class HistorySettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleSettings:
+    """What holds for every schedule."""
+
+    shortest_hours: float = 1.0  # between refreshes, where Kept decides
+    longest_days: float = 30.0
+    full_every: int = 10  # runs; 0: none is full
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    """Who is told what came of crawls."""
+
+    url: str = ""  # of everything; or where to find it: "env:NAME"
+    secret: str = field(default="", repr=False)  # signs what is told; better "env:NAME"
+    allow: str = ""  # "host:port host:port": addresses that are not public and may be told all the same
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     database: str
     crawl: CrawlSettings
     work: WorkSettings
     history: HistorySettings
+    schedule: ScheduleSettings
+    webhooks: WebhookSettings
     secrets_file: Path  # of this user; no setting: it lies in the user's data folder
     environment: Mapping[str, str] = field(repr=False)  # where "env:NAME" is looked up
     came_from: Mapping[str, str] = field(default_factory=dict)  # the name of a setting -> where its value came from
@@ -60,7 +80,13 @@ class Settings:
         }
 
 
-_SECTIONS: dict[str, type] = {"crawl": CrawlSettings, "work": WorkSettings, "history": HistorySettings}
+_SECTIONS: dict[str, type] = {
+    "crawl": CrawlSettings,
+    "work": WorkSettings,
+    "history": HistorySettings,
+    "schedule": ScheduleSettings,
+    "webhooks": WebhookSettings,
+}
 
 
 def load(*, environment: Mapping[str, str], folder: Path, database: str | None = None) -> Settings:

@@ -35,6 +35,10 @@ SCHEMA = {
         UNION ALL SELECT 'view', viewname, '', definition FROM pg_views WHERE schemaname = 'public'""",
 }
 
+FULL_TEXT = """
+    INSERT INTO main.section_words (rowid, title, headings, text)
+    SELECT s.id, c.title, s.headings, s.text FROM main.sections s JOIN main.contents c ON c.id = s.content_id"""
+
 
 @pytest.fixture
 def backend(database_url: str) -> str:
@@ -232,13 +236,8 @@ def copy_rows(url: str, older_url: str, backend: str) -> None:
             for table in tables:
                 columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
                 connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM today.{table}")
-            if not list(connection.execute("SELECT 1 FROM main.sqlite_schema WHERE name = 'section_inserted'")):
-                # No trigger writes the full text any more: a batch did.
-                connection.execute(
-                    "INSERT INTO main.section_words (rowid, title, headings, text)"
-                    " SELECT s.id, c.title, s.headings, s.text"
-                    " FROM main.sections s JOIN main.contents c ON c.id = s.content_id ORDER BY s.id"
-                )
+            if not connection.execute("SELECT 1 FROM main.sqlite_schema WHERE name = 'section_inserted'").fetchall():
+                connection.execute(FULL_TEXT)
         connection.close()
         return
     with psycopg.connect(url) as today, psycopg.connect(older_url) as older:

@@ -36,6 +36,7 @@ async def crawl(
     job = await crawls.request_crawl(runtime.db, source.label, mode=mode, priority=priority)
     if wait:
         job = await _walk(call, runtime, source, job)
+        await runtime.deliver()
     generation = await _made(runtime, source, job)
     seconds = time.monotonic() - began
     call.err.line(_told(source.label, job, generation, seconds))

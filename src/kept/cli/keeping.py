@@ -67,10 +67,11 @@ async def add(
             settings=asked,
             secrets=runtime.secrets,
             numbered=name is None,
+            rhythm=runtime.rhythm,
         )
         if not is_new and (given or begin.access.headers or begin.scope.pages):
             source = await sources.set_source(
-                runtime.db, source.label, lambda old: given.over(_again(old, begin)), runtime.secrets
+                runtime.db, source.label, lambda old: given.over(_again(old, begin)), runtime.secrets, runtime.rhythm
             )
         if not is_new and name and name != source.name:
             call.err.line(f"{source.root} is kept already, as '{source.label}'.")
@@ -94,8 +95,8 @@ async def set_(context: typer.Context, name: options.Name, *, given: Given) -> N
         before = (await sources.show_source(runtime.db, name)).source
         _check_headers(given.over(before.settings))
         check(before.kind, before.root, given.over(before.settings))
-        await sources.set_source(runtime.db, name, given.over, runtime.secrets)
-        view = await sources.show_source(runtime.db, name)
+        await sources.set_source(runtime.db, name, given.over, runtime.secrets, runtime.rhythm)
+        view = await sources.show_source(runtime.db, name, runtime.rhythm)
     if call.as_json:
         from kept.cli import shapes
 
@@ -109,6 +110,7 @@ async def refresh(
     name: options.Name,
     full: options.Full = False,
     failed_only: options.FailedOnly = False,
+    quick: options.Quick = False,
     priority: options.Priority = 0,
     no_wait: options.NoWait = False,
 ) -> int:
@@ -117,11 +119,15 @@ async def refresh(
     \b
     kept refresh django@5.2
     kept refresh django@5.2 --failed-only
+    kept refresh django@5.2 --quick
     """
     call: Call = context.obj
-    if full and failed_only:
-        raise WrongCall("--full and --failed-only exclude each other: say which of them you want.")
+    asked = {"--full": full, "--failed-only": failed_only, "--quick": quick}
+    if sum(asked.values()) > 1:
+        said = " and ".join(name for name, given in asked.items() if given)
+        raise WrongCall(f"{said} exclude each other: say which of them you want.")
     mode = CrawlMode.FULL if full else CrawlMode.FAILED if failed_only else CrawlMode.REFRESH
+    mode = CrawlMode.QUICK if quick else mode
     async with call.open() as runtime:
         source = (await sources.show_source(runtime.db, name)).source
         return await crawl(call, runtime, source, mode=mode, priority=priority, wait=not no_wait)

@@ -60,6 +60,11 @@ Select = Annotated[str | None, typer.Option(metavar="CSS", help="Read only this 
 Drop = Annotated[list[str] | None, typer.Option(metavar="CSS", help="Leave this part out. May be repeated.")]
 Render = Annotated[str | None, typer.Option(metavar="auto|never|always", help="Open pages in a browser first.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="A word of yours. May be repeated.")]
+Schedule = Annotated[
+    str | None,
+    typer.Option(metavar="EVERY|CRON", help="Refresh it by itself: 6h, 1d, '0 3 * * *' (UTC), auto; off."),
+]
+Webhook = Annotated[str | None, typer.Option(metavar="URL", help="Tell this URL what came of its crawls.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be included.")]
 Concurrency = Annotated[int | None, typer.Option(metavar="N", min=1, max=64, help="Requests to the site at once.")]
 Delay = Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Between requests to the site.")]
@@ -68,6 +73,7 @@ Include = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only th
 Exclude = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Not these paths. May be repeated.")]
 Full = Annotated[bool, typer.Option("--full", help="Read everything again, changed or not.")]
 FailedOnly = Annotated[bool, typer.Option("--failed-only", help="Only what could not be read last time.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Only where something probably changed.")]
 Priority = Annotated[
     int, typer.Option(metavar="N", min=-1000, max=1000, help="Of several waiting crawls the highest goes first.")
 ]

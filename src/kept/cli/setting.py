@@ -11,7 +11,10 @@ from typing import Any
 from kept.cli import options
 from kept.cli.words import parse_duration
 from kept.errors import WrongCall
-from kept.model.source import Header, Render, SourceSettings
+from kept.model.root import split_login
+from kept.model.schedule import parse_schedule
+from kept.model.source import Header, Render, SourceSettings, parse_reference
+from kept.model.url import canonical
 
 OPTIONS: dict[str, Any] = {
     "max_pages": options.MaxPages,
@@ -32,6 +35,8 @@ OPTIONS: dict[str, Any] = {
     "concurrency": options.Concurrency,
     "delay": options.Delay,
     "tag": options.Tags,
+    "schedule": options.Schedule,
+    "webhook": options.Webhook,
 }
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -61,13 +66,15 @@ class Given:
             delay=said["delay"],
         )
         self._region = _said(select=said["select"], drop=_listed(said["drop"]))
-        self._tags = _said(tags=_listed(said["tag"]))
+        self._others = _said(
+            tags=_listed(said["tag"]), schedule=_schedule(said["schedule"]), webhook=_webhook(said["webhook"])
+        )
         self._headers = [_header(text) for text in said["header"] or ()]
         if said["cookie"] is not None:
             self._headers.append(Header(name="Cookie", value=_value(said["cookie"], "--cookie")))
 
     def __bool__(self) -> bool:
-        return any((self._limits, self._scope, self._access, self._region, self._tags, self._headers))
+        return any((self._limits, self._scope, self._access, self._region, self._others, self._headers))
 
     def over(self, settings: SourceSettings) -> SourceSettings:
         headers = {header.name.lower(): header for header in (*settings.access.headers, *self._headers)}
@@ -78,7 +85,7 @@ class Given:
             scope=replace(settings.scope, **self._scope),
             access=access,
             region=replace(settings.region, **self._region),
-            **self._tags,
+            **self._others,
         )
 
 
@@ -109,6 +116,22 @@ def _render(said: str | None) -> Render | None:
     if said is not None and said not in Render.__members__.values():
         raise WrongCall(f"--render should be auto, never or always; it is '{said}'.")
     return Render(said) if said is not None else None
+
+
+def _schedule(said: str | None) -> str | None:
+    """As it is stored: checked, in one spelling, and empty for off."""
+    if said is None:
+        return None
+    return " ".join(said.split()) if parse_schedule(said) else ""
+
+
+def _webhook(said: str | None) -> str | None:
+    """A URL without a password, or where to find one; what it is otherwise is not said, it may hold a secret."""
+    if not said or (parse_reference(said) or ())[:2] == ("", "env"):
+        return said
+    if not said.startswith(("http://", "https://")) or canonical(said) is None or split_login(said)[1]:
+        raise WrongCall("--webhook should be a web address without a password, or env:NAME.")
+    return said
 
 
 def _header(text: str) -> Header:

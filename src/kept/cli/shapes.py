@@ -4,6 +4,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from kept.model.duration import spell_duration
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob
 from kept.model.source import Source
@@ -33,6 +34,9 @@ def source(view: SourceView) -> dict[str, Any]:
         "verified_at": _iso(view.verified_at),
         "created_at": _iso(view.source.created_at),
         "tags": view.source.settings.tags,
+        "schedule": view.source.settings.schedule or None,
+        "next_run_at": None if view.source.schedule_paused_at else _iso(view.source.next_run_at),
+        "schedule_paused_at": _iso(view.source.schedule_paused_at) if view.source.settings.schedule else None,
         "settings": view.source.settings.as_json(),
         "upcoming": {"generation": upcoming.number, "state": upcoming.state, "reason": upcoming.reason}
         if upcoming
@@ -47,6 +51,16 @@ def source(view: SourceView) -> dict[str, Any]:
         }
         if job
         else None,
+    }
+
+
+def learned(view: SourceView) -> dict[str, Any]:
+    """What only a closer look at one source tells."""
+    return {
+        "changes_every_seconds": round(view.changes_every.total_seconds()) if view.changes_every else None,
+        "suggested_schedule": spell_duration(view.suggested.total_seconds()) if view.suggested else None,
+        "validators": view.validators,
+        "webhook_given_up": view.untold,
     }
 
 
@@ -114,6 +128,7 @@ def generations(of: Source, found: list[Generation]) -> dict[str, Any]:
                 "counts": one.tally.as_json(),
                 "partial": one.partial is not None,
                 "job": one.job_id,
+                "mode": one.mode,
                 "reason": one.reason,
             }
             for one in found

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from kept.cli.screen import Part, Screen
 from kept.cli.words import ago, counts, duration, moment, plural
+from kept.model.duration import spell_duration
 
 if TYPE_CHECKING:
     from kept.model.generation import Generation
@@ -179,7 +180,7 @@ def sources(screen: Screen, views: Sequence["SourceView"]) -> None:
     if not views:
         screen.line("Nothing is kept yet. 'kept add FOLDER' keeps a folder of documentation.")
         return
-    head = ["NAME", "STATE", "GENERATION", "DOCUMENTS", "SECTIONS", "CHECKED", "ROOT", ""]
+    head = ["NAME", "STATE", "GENERATION", "DOCUMENTS", "SECTIONS", "CHECKED", "NEXT", "ROOT", ""]
     rows: list[list[Part]] = [[(title, "dim") for title in head]]
     for view in views:
         rows.append(
@@ -190,6 +191,7 @@ def sources(screen: Screen, views: Sequence["SourceView"]) -> None:
                 f"{view.documents:,}",
                 f"{view.sections:,}",
                 ago(view.verified_at) if view.verified_at else "never",
+                _next_run(view.source),
                 view.source.root,
                 (" ".join(f"#{tag}" for tag in view.source.settings.tags), "dim"),
             ]
@@ -208,6 +210,15 @@ def source(screen: Screen, view: "SourceView") -> None:
         facts.append(("generation", f"{generation.number}: {what}"))
     if view.verified_at:
         facts.append(("checked", f"{ago(view.verified_at)} ({moment(view.verified_at)})"))
+    if schedule := view.source.settings.schedule:
+        why = " by a rollback, until the next 'kept refresh'" if view.source.schedule_paused_at else ""
+        facts.append(("schedule", f"{schedule}; next run: {_next_run(view.source)}{why}"))
+    if view.changes_every and view.suggested:
+        facts.append(("changes", _rhythm(view, spell_duration(view.suggested.total_seconds()))))
+    if view.validators:
+        facts.append(("validators", _VALIDATORS[view.validators]))
+    if view.untold:
+        facts.append(("webhook", f"given up: {view.untold}"))
     if tags := view.source.settings.tags:
         facts.append(("tags", ", ".join(tags)))
     if settings := _settings(view.source.settings):
@@ -218,6 +229,29 @@ def source(screen: Screen, view: "SourceView") -> None:
         facts.append(("waiting", f"generation {upcoming.number} is held: {upcoming.reason}"))
         facts.append(("decide", f"kept activate {view.source.label}, or kept discard {view.source.label}"))
     screen.table([[(f"  {name}", "dim"), value] for name, value in facts])
+
+
+def _next_run(source: "Source") -> str:
+    if not source.settings.schedule or not source.next_run_at:
+        return "–"
+    if source.schedule_paused_at:
+        return "paused"
+    return moment(source.next_run_at)
+
+
+def _rhythm(view: "SourceView", suggested: str) -> str:
+    """How often it changes, and what follows from that where nobody has seen to it."""
+    assert view.changes_every is not None, "it is known"
+    told = f"about every {spell_duration(view.changes_every.total_seconds())}"
+    if view.source.settings.schedule in ("auto", suggested):
+        return told
+    return f"{told}; suggested: kept set {view.source.label} --schedule {suggested}"
+
+
+_VALIDATORS = {
+    "wrong": "wrong: pages changed and their validators did not; scheduled refreshes read everything",
+    "none": "none: every refresh has to fetch every page",
+}
 
 
 def _settings(settings: "SourceSettings") -> str:
@@ -237,6 +271,7 @@ def _settings(settings: "SourceSettings") -> str:
         f"rendered {access.render}" if access.render != "auto" else "",
         f"reading {region.select}" if region.select else "",
         f"dropping {', '.join(region.drop)}" if region.drop else "",
+        f"telling {settings.webhook}" if settings.webhook else "",
     ]
     return "; ".join(part for part in said if part)
 
@@ -317,7 +352,11 @@ def generations(screen: Screen, of: "Source", found: "Sequence[Generation]") -> 
     head = ["GENERATION", "STATE", "SINCE", "DOCUMENTS", "WHAT HAPPENED"]
     rows: list[list[Part]] = [[(title, "dim") for title in head]]
     for one in found:
-        told = [one.reason or "", counts(one.tally) if not one.reason or one.job_id else ""]
+        told = [
+            "quick" if one.mode == "quick" else "",
+            one.reason or "",
+            counts(one.tally) if not one.reason or one.job_id else "",
+        ]
         told.append(f"partial: {_PARTIAL[one.partial]}" if one.partial else "")
         rows.append(
             [

@@ -23,9 +23,9 @@ async def show(context: typer.Context, name: options.Name) -> None:
     """Show one source: its state, its settings, its last crawl."""
     call: Call = context.obj
     async with call.open() as runtime:
-        view = await service.show_source(runtime.db, name)
+        view = await service.show_source(runtime.db, name, runtime.rhythm)
     if call.as_json:
-        call.answer(shapes.source(view))
+        call.answer(shapes.source(view) | shapes.learned(view))
     else:
         showing.source(call.out, view)
 

@@ -1,27 +1,16 @@
-"""Numbers, times and counts the way people say them; and durations the way they type them."""
+"""Numbers, times and counts the way people say them."""
 
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from kept.errors import WrongCall
+from kept.model.duration import parse_duration as parse_duration
 
 if TYPE_CHECKING:
     from kept.model.generation import Tally
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _ORDER = ("changed", "new", "moved", "gone", "failed", "skipped", "unchanged")
-
-
-def parse_duration(text: str) -> float:
-    """'90', '90s', '15m', '1h30m', '2d' as seconds."""
-    lowered = text.strip().lower()
-    if not re.fullmatch(r"(?:\d+(?:\.\d+)?[smhd]\s*)+|\d+(?:\.\d+)?", lowered):
-        raise WrongCall(f"'{text}' is not a length of time. Say it like 90s, 15m, 1h30m or 2d.")
-    if lowered[-1].isdigit():
-        return float(lowered)
-    return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)([smhd])", lowered))
 
 
 def duration(seconds: float) -> str:

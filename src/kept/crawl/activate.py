@@ -11,6 +11,7 @@ no other generation of its source is activated before they are gone: they would 
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from kept.crawl.history import is_due, is_wrong
 from kept.crawl.identity import end_of_redirects
 from kept.crawl.plan import Plan, plan
 from kept.crawl.sweep import Rules
@@ -20,9 +21,10 @@ from kept.model.generation import Generation, GenerationState, Tally
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source
-from kept.store import documents, frontier, generations, jobs, sources
-from kept.store.database import Connection, Database, moment
+from kept.store import documents, frontier, generations, jobs, notices, sources
+from kept.store.database import Connection, Database, moment, when
 from kept.store.jobs import Place
+from kept.store.notices import Event
 
 CLEARED_AT_ONCE = 1000
 
@@ -35,18 +37,16 @@ class Activation:
     held: str | None  # why a person has to look first
 
 
-async def begin(db: Database, place: Place, *, lists_everything: bool) -> CrawlJob:
+async def begin(db: Database, place: Place, *, lists_everything: bool, now: datetime | None = None) -> CrawlJob:
     """The job, with a generation to fill. What it abandons is cleared away; what was begun before goes on."""
     async with db.transaction() as tx:
         source, job = await _hold_job(tx, place)
         if job.generation is None:
             await abandon(tx, source, "a newer crawl was begun")
             number = await sources.take_generation_number(tx, source.id)
-            await generations.insert(tx, source.id, number, job=job.id)
-            seeded = await _seed(tx, job, source, lists_everything)
-            # Where nothing is kept yet there is nothing to repair: it is a first crawl.
-            first = source.active_generation is None and job.mode is CrawlMode.FAILED
-            mode = CrawlMode.REFRESH if first else job.mode
+            mode = _mode(job, source, lists_everything)
+            await generations.insert(tx, source.id, number, job=job.id, mode=mode)
+            seeded = await _seed(tx, replace(job, mode=mode), source, lists_everything, now or await moment(tx))
             await jobs.begin_generation(tx, job.id, number, discovered=seeded, mode=mode)
             source, job = await _hold_job(tx, place)
     await clear_abandoned(db, job.source_id)
@@ -81,6 +81,7 @@ async def activate(db: Database, place: Place, rules: Rules, *, now: datetime | 
             await generations.describe_held(
                 tx, generation, documents=shown, tally=made.tally, partial=_partial(job, base, made.tally)
             )
+            await _tell(tx, source, "held", generation.number, job.id, tally=made.tally, documents=shown, why=made.hold)
         else:
             await _make_true(tx, source, generation, base, job, made)
         await jobs.complete(tx, job.id, held=made.hold is not None, tally=made.tally)
@@ -136,16 +137,21 @@ async def roll_back(db: Database, source_id: str, target: int) -> int:
         made = await generations.get(tx, source.id, number)
         assert made is not None, "it was made a moment ago"
         difference = await generations.differences(tx, source.id, number)
+        documents_now = active.documents + difference.brought - difference.ended
+        changed = difference.brought + difference.ended > 0
         await generations.activate_generation(
             tx,
             made,
-            documents=active.documents + difference.brought - difference.ended,
+            documents=documents_now,
             tally=shown.tally,
-            changed=difference.brought + difference.ended > 0,
+            changed=changed,
             whole=False,
             partial=shown.partial,
         )
         await sources.point(tx, source.id, number)
+        if changed:
+            why = f"rolled back to {target}"
+            await _tell(tx, source, "activated", number, None, tally=shown.tally, documents=documents_now, why=why)
         await sources.pause_schedule(tx, source.id)
     return number
 
@@ -217,16 +223,36 @@ async def _pair(tx: Connection, source: Source, job: CrawlJob) -> tuple[Generati
     return generation, base
 
 
-async def _seed(tx: Connection, job: CrawlJob, source: Source, lists_everything: bool) -> int:
+def _mode(job: CrawlJob, source: Source, lists_everything: bool) -> CrawlMode:
+    """Where nothing is kept yet there is nothing to repair; and what lists everything is quick already."""
+    first = source.active_generation is None
+    narrow = (job.mode is CrawlMode.QUICK and lists_everything) or (first and not job.mode.is_whole)
+    return CrawlMode.REFRESH if narrow else job.mode
+
+
+async def _seed(tx: Connection, job: CrawlJob, source: Source, lists_everything: bool, now: datetime) -> int:
     """How many entries the frontier starts with."""
     if source.active_generation is None:
         return 0
-    if job.mode is CrawlMode.FAILED:
+    if not job.mode.is_whole:
         ledger = await jobs.ledger(tx, source.id)
-        return await frontier.seed_failed(tx, job.id, source=source.id, ledger=ledger.id) if ledger else 0
+        seeded = await frontier.seed_failed(tx, job.id, source=source.id, ledger=ledger.id) if ledger else 0
+        return seeded + (await _seed_due(tx, job, source, now) if job.mode is CrawlMode.QUICK else 0)
     if lists_everything:
         return 0  # what is known and not listed is found by comparing
     return await frontier.seed_known(tx, job.id, source=source.id, base=source.active_generation)
+
+
+async def _seed_due(tx: Connection, job: CrawlJob, source: Source, now: datetime) -> int:
+    """What could not be read, and what has probably changed since it was last visited."""
+    seeded = await frontier.seed_errors(tx, job.id, source=source.id)
+    last = await generations.last_verified(tx, source.id)
+    due = []
+    for entry, row in await frontier.changed_before(tx, source.id):
+        visited = max(when(row["fetched_at"]), last or when(row["fetched_at"]))
+        if is_due(changes=row["changes"], known_since=when(row["known_since"]), visited_at=visited, now=now):
+            due.append(entry)
+    return seeded + await frontier.insert_listed(tx, job.id, due, batch=0)
 
 
 async def _make_true(
@@ -261,22 +287,30 @@ async def _make_true(
                 for one in made.fates
             ],
         )
-        if job.mode is CrawlMode.FAILED:
+        if not job.mode.is_whole:
             await generations.inherit_settings(tx, source.id, number, heir_of=base.number)
         await generations.move(tx, base, GenerationState.RETIRED)
     for one in made.relabels:
         await frontier.relabel(tx, job.id, one.url, one.outcome, one.reason, one.document)
     difference = await generations.differences(tx, source.id, number)
+    shown = (base.documents if base else 0) + difference.brought - difference.ended
+    changed = difference.news + difference.ended > 0 or base is None
     await generations.activate_generation(
         tx,
         generation,
-        documents=(base.documents if base else 0) + difference.brought - difference.ended,
+        documents=shown,
         tally=made.tally,
-        changed=difference.news + difference.ended > 0 or base is None,
-        whole=job.mode is not CrawlMode.FAILED,
+        changed=changed,
+        whole=job.mode.is_whole,
         partial=_partial(job, base, made.tally),
     )
     await sources.point(tx, source.id, number)
+    if changed:
+        await _tell(tx, source, "activated", number, job.id, tally=made.tally, documents=shown)
+    if job.mode is CrawlMode.FULL:
+        replaced = [pair for pair in await documents.replaced_validators(tx, source.id, number) if pair[0]]
+        if replaced:
+            await sources.judge_validators(tx, source.id, wrong=any(is_wrong(*pair) for pair in replaced))
 
 
 async def _root_failure(tx: Connection, job: CrawlJob, source: Source) -> str | None:
@@ -297,7 +331,36 @@ async def _fail(tx: Connection, job: CrawlJob, generation: Generation | None, er
     if generation:
         await generations.move(tx, generation, GenerationState.ABANDONED, error)
     await jobs.fail(tx, job.id, error)
+    if source := await sources.get(tx, job.source_id):
+        await _tell(tx, source, "failed", job.generation, job.id, tally=job.progress.tally, why=error)
     await _follow_up(tx, job)
+
+
+async def _tell(
+    tx: Connection,
+    source: Source,
+    event: Event,
+    generation: int | None,
+    job: str | None,
+    *,
+    tally: Tally,
+    documents: int | None = None,
+    why: str | None = None,
+) -> None:
+    """Others are to be told, by whoever delivers it. A generation that changed nothing is no news."""
+    states = {"activated": GenerationState.ACTIVE, "held": GenerationState.HELD, "failed": GenerationState.ABANDONED}
+    payload = {
+        "source": source.label,
+        "generation": generation,
+        "state": states[event] if generation else None,
+        "documents": documents,
+        "counts": tally.as_json(),
+        "job": job,
+        "reason": why,
+    }
+    await notices.insert(tx, source.id, "operator", event, payload)
+    if source.settings.webhook:
+        await notices.insert(tx, source.id, "source", event, payload)
 
 
 async def _follow_up(tx: Connection, job: CrawlJob) -> None:
@@ -324,6 +387,6 @@ def _partial(job: CrawlJob, base: Generation | None, tally: Tally) -> str | None
     """Why the generation is not the whole source; None if it is."""
     if job.limited:
         return "limit"
-    if job.mode is CrawlMode.FAILED and base and base.partial == "limit":
+    if not job.mode.is_whole and base and base.partial == "limit":
         return "limit"
     return "errors" if tally.failed or job.unlisted else None

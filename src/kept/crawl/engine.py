@@ -17,7 +17,7 @@ import asyncio
 import hashlib
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Set
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -30,6 +30,7 @@ import structlog
 from kept.crawl import activate, hosts, settle
 from kept.crawl.activate import Activation
 from kept.crawl.decide import Ended, TryAgain, decide, is_conditional, needs_no_visit, needs_reading
+from kept.crawl.history import is_newer
 from kept.crawl.settle import Visited
 from kept.crawl.sweep import Rules
 from kept.errors import LeaseLost, StoreError
@@ -40,8 +41,8 @@ from kept.model.generation import Tally
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source
 from kept.origins.origin import Origin
-from kept.store import frontier, generations, jobs
-from kept.store.database import Connection, Database, moment
+from kept.store import documents, frontier, generations, jobs
+from kept.store.database import Connection, Database, moment, when
 from kept.store.frontier import Found, HeldUrl, ListedEntry
 from kept.store.jobs import Place
 
@@ -119,7 +120,9 @@ class Walk:
 
     async def _prepare(self) -> None:
         await self._origin.open()
-        self._job = await activate.begin(self._db, self._place, lists_everything=self._origin.lists_everything)
+        self._job = await activate.begin(
+            self._db, self._place, lists_everything=self._origin.lists_everything, now=self._fixed_now
+        )
         await self._look_around()
         await self._list()
 
@@ -184,8 +187,22 @@ class Walk:
             self._job = await jobs.count_batch(tx, self._job.id)
 
     async def _take_seeds(self, unlisted: list[Unlisted]) -> None:
+        quick = self._job.mode is CrawlMode.QUICK
         async for chunk in _chunks(self._origin.list(), unlisted):
-            await self._settle([], [Found(url=listed.url, depth=0) for listed in chunk])
+            wanted = await self._worth_a_look(chunk) if quick else frozenset()
+            await self._settle([], [Found(url=one.url, depth=0, wanted=one.url in wanted) for one in chunk])
+
+    async def _worth_a_look(self, listed: list[Listed]) -> Set[str]:
+        """What a quick crawl visits though it is known: the root, and what was modified since it was last visited."""
+        async with self._db.snapshot() as snapshot:
+            last = await generations.last_verified(snapshot, self._source.id)
+            known = await documents.living_at(
+                snapshot, self._source.id, [one.url for one in listed], generation=self._job.generation or 0
+            )
+        fetched = {row["url"]: when(row["fetched_at"]) for row in known}
+        visited = {url: max(at, last or at) for url, at in fetched.items()}
+        newer = {one.url for one in listed if one.url in visited and is_newer(one, visited[one.url])}
+        return newer | {self._source.root}
 
     async def _take_complete_list(self, unlisted: list[Unlisted]) -> None:
         """Absence is evidence: what is held and not listed is gone, unless its part of the list could not be read."""
@@ -413,6 +430,7 @@ class Walk:
                         parent=entry.url,
                         document=document,
                         reached=entry.reached,
+                        wanted=True,
                     ),
                 )
             if not entry.reached or self._job.mode is CrawlMode.FAILED:

@@ -76,11 +76,12 @@ async def plan(
         return Plan(dropped=dropped, relabels=relabels, tally=_tally(job.progress.tally, relabels, {}, [], dropped))
     crawl = Crawl(
         lists_everything=job.lists_everything,
-        sweeps=job.mode is not CrawlMode.FAILED and not job.limited and not job.unlisted,
+        sweeps=job.mode.is_whole and not job.limited and not job.unlisted,
         settings_changed=generation.settings.scope != base.settings.scope
         or generation.settings.limits != base.settings.limits,
         verified_before=await generations.last_verified(db, generation.source_id),
         now=now,
+        quick=job.mode is CrawlMode.QUICK,
     )
     marks = await _marks(db, generation, job, crawl)
     fates = {seen.document: one for seen in marks.seen if (one := fate(seen, crawl, rules))}

@@ -27,10 +27,11 @@ class Crawl:
     """What kind of crawl it was."""
 
     lists_everything: bool
-    sweeps: bool  # it saw everything: no limit, no unread list, no repair
+    sweeps: bool  # it saw everything: no limit, no unread list, no repair, not quick
     settings_changed: bool  # since the base was made
     verified_before: datetime | None  # when the base's documents were last confirmed
     now: datetime
+    quick: bool = False  # it looked here and there: nothing counts as missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +84,8 @@ def fate(seen: Seen, crawl: Crawl, rules: Rules) -> Fate | None:
             return _deleted(seen, crawl, lost=True)
         case Outcome.SKIPPED if seen.by_settings and crawl.settings_changed:
             return _deleted(seen, crawl, lost=False)
+        case Outcome.SKIPPED if crawl.quick:
+            return None
         case Outcome.SKIPPED:
             return _missing(seen, crawl, rules, visible=True)
         case None:

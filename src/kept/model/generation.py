@@ -50,6 +50,7 @@ class Generation:
     state: GenerationState
     job_id: str | None
     settings: SourceSettings  # the source's settings it was made with
+    mode: str | None  # how its crawl looked (see CrawlMode); None for a rollback
     created_at: datetime
     activated_at: datetime | None = None
     documents: int = 0  # how many it shows

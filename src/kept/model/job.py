@@ -38,8 +38,14 @@ class CrawlMode(StrEnum):
     """How wide a crawl looks; a request that joins a waiting one keeps the wider mode."""
 
     FAILED = "failed"  # only what failed last time; sweeps nothing
+    QUICK = "quick"  # the root, what is new, what probably changed, what failed; sweeps nothing
     REFRESH = "refresh"  # everything, conditionally
     FULL = "full"  # everything, without validators
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it visits every known document, so that what it does not see counts."""
+        return self in (CrawlMode.REFRESH, CrawlMode.FULL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,6 +97,8 @@ class SourceSettings:
     access: Access = field(default_factory=Access)
     region: Region = field(default_factory=Region)
     tags: tuple[str, ...] = ()
+    schedule: str = ""  # see kept.model.schedule; empty: only when somebody asks
+    webhook: str = ""  # a URL that is told what came of its crawls, or where to find it: "env:NAME"
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -118,6 +120,8 @@ class SourceSettings:
             access=Access(**access | known),
             region=Region(select=region.get("select", ""), drop=tuple(region.get("drop", ()))),
             tags=tuple(stored.get("tags", ())),
+            schedule=stored.get("schedule", ""),
+            webhook=stored.get("webhook", ""),
         )
 
 
@@ -133,6 +137,10 @@ class Source:
     settings: SourceSettings
     active_generation: int | None
     created_at: datetime
+    next_run_at: datetime | None = None  # of its schedule
+    schedule_paused_at: datetime | None = None  # by a rollback, until somebody asks for a refresh
+    runs: int = 0  # how often its schedule has asked for a crawl
+    validators_wrong_at: datetime | None = None  # when a page had changed and its validators had not
 
     @property
     def label(self) -> str:

@@ -2,20 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain, count
 
 from kept.crawl import activate
+from kept.crawl.history import change_interval, looks, refresh_interval
 from kept.errors import WrongCall
 from kept.model.generation import Generation, GenerationState
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.root import check_label
+from kept.model.schedule import parse_schedule
 from kept.model.source import Source, SourceKind, SourceSettings, parse_reference
 from kept.secrets import Secrets
 from kept.service.naming import source_of
-from kept.store import generations, jobs, sections, sources
-from kept.store.database import Connection, Database
+from kept.store import documents, generations, jobs, notices, sections, sources
+from kept.store.database import Connection, Database, moment
+from kept.upkeep.rhythm import Rhythm, next_run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,10 @@ class SourceView:
     upcoming: Generation | None
     last_job: CrawlJob | None
     verified_at: datetime | None
+    changes_every: timedelta | None = None  # as far as its history tells
+    suggested: timedelta | None = None  # how often to refresh it, therefore
+    validators: str | None = None  # what is wrong with them: "wrong" or "none"
+    untold: str | None = None  # why its webhook was given up, the last time
 
     @property
     def state(self) -> str:
@@ -53,6 +60,7 @@ async def add_source(
     settings: SourceSettings,
     secrets: Secrets | None = None,
     numbered: bool = False,
+    rhythm: Rhythm | None = None,
 ) -> tuple[Source, bool]:
     """The source for this root and version, and whether it is new. The same root again is the same source.
 
@@ -63,7 +71,7 @@ async def add_source(
     sealed = _sealed(settings, secrets)
     source, is_new = None, False
     try:
-        source, is_new = await _insert(db, root, kind, name, version, sealed, numbered)
+        source, is_new = await _insert(db, root, kind, name, version, sealed, numbered, rhythm)
     finally:
         if secrets and not is_new:
             secrets.forget(sealed)
@@ -71,7 +79,14 @@ async def add_source(
 
 
 async def _insert(
-    db: Database, root: str, kind: SourceKind, name: str, version: str, settings: SourceSettings, numbered: bool
+    db: Database,
+    root: str,
+    kind: SourceKind,
+    name: str,
+    version: str,
+    settings: SourceSettings,
+    numbered: bool,
+    rhythm: Rhythm | None,
 ) -> tuple[Source, bool]:
     async with db.transaction(durable=True) as tx:
         for free in chain([name], (f"{name}-{number}" for number in count(2)) if numbered else []):
@@ -82,14 +97,18 @@ async def _insert(
             ):
                 made = await sources.by_label(tx, free, version)
                 assert made is not None, "it was made a moment ago"
-                return made, True
+                return await _plan(tx, made, rhythm), True
         other = await sources.by_label(tx, name, version)
         kept = f" It keeps {other.root}." if other else ""
         raise WrongCall(f"There is already a source named '{name}'.{kept} Choose another name with --name.")
 
 
 async def set_source(
-    db: Database, label: str, change: Callable[[SourceSettings], SourceSettings], secrets: Secrets | None = None
+    db: Database,
+    label: str,
+    change: Callable[[SourceSettings], SourceSettings],
+    secrets: Secrets | None = None,
+    rhythm: Rhythm | None = None,
 ) -> Source:
     """The source with its settings changed; they hold from its next crawl on."""
     async with db.transaction(durable=True) as tx:
@@ -97,6 +116,8 @@ async def set_source(
         source = await sources.lock(tx, source.id) or source
         changed = replace(source, settings=_sealed(change(source.settings), secrets, source.settings))
         await sources.set_settings(tx, source.id, changed.settings)
+        if changed.settings.schedule != source.settings.schedule:
+            changed = await _plan(tx, changed, rhythm)
     if secrets:
         secrets.forget(source.settings, but=changed.settings)
     return changed
@@ -107,9 +128,28 @@ async def list_sources(db: Database) -> list[SourceView]:
         return [await _view(snapshot, source) for source in await sources.all(snapshot)]
 
 
-async def show_source(db: Database, label: str) -> SourceView:
+async def show_source(db: Database, label: str, rhythm: Rhythm | None = None) -> SourceView:
+    """One source, and what its history tells of it."""
     async with db.snapshot() as snapshot:
-        return await _view(snapshot, await source_of(snapshot, label))
+        source = await source_of(snapshot, label)
+        view = await _view(snapshot, source)
+        seen = looks(await generations.all(snapshot, source.id))
+        lost = await notices.given_up(snapshot, source.id)
+        given = await documents.has_validators(snapshot, source.id) if source.kind is SourceKind.WEB else None
+    if seen:
+        interval = refresh_interval(seen, (rhythm or Rhythm()).bounds)
+        view = replace(view, changes_every=change_interval(seen), suggested=interval)
+    validators = "wrong" if source.validators_wrong_at else "none" if given is False else None
+    return replace(view, validators=validators, untold=lost.error if lost else None)
+
+
+async def _plan(tx: Connection, source: Source, rhythm: Rhythm | None) -> Source:
+    """The source with its next run according to its schedule; one that is overdue is due at once."""
+    planned, now = parse_schedule(source.settings.schedule), await moment(tx)
+    last = await generations.last_verified(tx, source.id)
+    at = await next_run(tx, source, planned, rhythm or Rhythm(), now=now, last=last) if planned else None
+    await sources.plan_run(tx, source.id, at)
+    return replace(source, next_run_at=at)
 
 
 async def remove_source(db: Database, label: str, secrets: Secrets | None = None) -> Source:

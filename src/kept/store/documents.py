@@ -210,6 +210,25 @@ async def carry_over_renewals(db: Connection, job: str) -> None:
     await db.run("carry_over_renewals", job=job)
 
 
+async def replaced_validators(
+    db: Connection, source: str, generation: int, *, limit: int = 1000
+) -> list[tuple[Validators, Validators]]:
+    """The validators of pages that a generation changed, before and after."""
+    return [
+        (
+            Validators(etag=row["etag_before"], last_modified=row["last_modified_before"]),
+            Validators(etag=row["etag"], last_modified=row["last_modified"]),
+        )
+        for row in await db.all("replaced_validators", source=source, generation=generation, limit=limit)
+    ]
+
+
+async def has_validators(db: Connection, source: str, *, limit: int = 1000) -> bool | None:
+    """Whether the pages that are shown have any, as far as the first of them tell; None: none is shown."""
+    row = await db.one("has_validators", source=source, limit=limit)
+    return None if row is None or row["some"] is None else bool(row["some"])
+
+
 async def set_lifecycles(db: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
     await db.run_many("set_lifecycle", rows)
 

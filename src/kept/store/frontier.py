@@ -54,6 +54,7 @@ class Found:
     parent: str | None = None
     document: str | None = None  # moves here by a redirect
     reached: bool = True
+    wanted: bool = False  # also by a quick crawl that knows it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +120,21 @@ async def seed_failed(db: Connection, job: str, *, source: str, ledger: str) -> 
     return await db.run("seed_failed", job=job, source=source, ledger=ledger)
 
 
+async def seed_errors(db: Connection, job: str, *, source: str) -> int:
+    return await db.run("seed_errors", job=job, source=source)
+
+
+async def changed_before(db: Connection, source: str) -> list[tuple[ListedEntry, Row]]:
+    """What is shown and was otherwise before; with how often it changed, and since when that is known."""
+    return [
+        (
+            ListedEntry(url=row["url"], version_id=row["version_id"], document=row["document_id"], depth=row["depth"]),
+            row,
+        )
+        for row in await db.all("pages_that_changed", source=source)
+    ]
+
+
 async def insert(db: Connection, job: str, found: Iterable[Found]) -> int:
     """How many of them the frontier did not have. Inserted in the order of their URLs: no deadlocks."""
     ordered = sorted(found, key=lambda entry: entry.url)
@@ -132,6 +148,7 @@ async def insert(db: Connection, job: str, found: Iterable[Found]) -> int:
                 "parent": entry.parent,
                 "document": entry.document,
                 "reached": entry.reached,
+                "wanted": entry.wanted,
             }
             for entry in ordered
         ],

@@ -11,9 +11,11 @@ from kept.store.database import Connection, Row, when, when_if
 LARGEST_NUMBER = 2**63 - 1  # that a column can hold; what people type may be larger
 
 
-async def insert(db: Connection, source: str, number: int, *, job: str | None, reason: str | None = None) -> None:
+async def insert(
+    db: Connection, source: str, number: int, *, job: str | None, mode: str | None = None, reason: str | None = None
+) -> None:
     """A generation that is being built on what is active now."""
-    await db.run("insert_generation", source=source, number=number, job=job, reason=reason)
+    await db.run("insert_generation", source=source, number=number, job=job, mode=mode, reason=reason)
 
 
 async def inherit_settings(db: Connection, source: str, number: int, *, heir_of: int) -> None:
@@ -135,6 +137,7 @@ def _read(row: Row) -> Generation:
         state=GenerationState(row["state"]),
         job_id=row["job_id"],
         settings=SourceSettings.from_json(json.loads(row["settings"])),
+        mode=row["mode"],
         created_at=when(row["created_at"]),
         activated_at=when_if(row["activated_at"]),
         documents=row["documents"],

@@ -1,9 +1,10 @@
 """Sources: rows in, nouns out."""
 
 import json
+from datetime import datetime
 
 from kept.model.source import Source, SourceKind, SourceSettings
-from kept.store.database import Connection, Row, when
+from kept.store.database import Connection, Row, when, when_if
 
 
 async def insert(
@@ -66,6 +67,26 @@ async def unpause_schedule(db: Connection, id: str) -> None:
     await db.run("unpause_schedule", id=id)
 
 
+async def plan_run(db: Connection, id: str, at: datetime | None) -> None:
+    """When its schedule asks for the next crawl; None: never."""
+    await db.run("plan_run", id=id, at=at)
+
+
+async def due(db: Connection, now: datetime, *, limit: int) -> list[Source]:
+    """The sources whose schedules ask for a crawl, the longest overdue first."""
+    return [_read(row) for row in await db.all("due_sources", now=now, limit=limit)]
+
+
+async def take_run(db: Connection, source: Source, next: datetime | None) -> bool:
+    """True if the run that was due is this caller's; False if somebody took it, or it is not due any more."""
+    return await db.run("take_run", id=source.id, seen=source.next_run_at, next=next) > 0
+
+
+async def judge_validators(db: Connection, id: str, *, wrong: bool) -> None:
+    """Notes that they outlived a change, or, when a change came with others, that they did not."""
+    await db.run("judge_validators", id=id, wrong=wrong)
+
+
 async def hide(db: Connection, id: str) -> bool:
     """True if it was there to be hidden."""
     return await db.run("hide_source", id=id) > 0
@@ -96,4 +117,8 @@ def _read(row: Row) -> Source:
         settings=SourceSettings.from_json(json.loads(row["settings"])),
         active_generation=row["active_generation"],
         created_at=when(row["created_at"]),
+        next_run_at=when_if(row["next_run_at"]),
+        schedule_paused_at=when_if(row["schedule_paused_at"]),
+        runs=row["runs"],
+        validators_wrong_at=when_if(row["validators_wrong_at"]),
     )

@@ -10,7 +10,7 @@ from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.store import jobs, sources
 from kept.store.database import Connection, Database
 
-_WIDTH = [CrawlMode.FAILED, CrawlMode.REFRESH, CrawlMode.FULL]
+_WIDTH = [CrawlMode.FAILED, CrawlMode.QUICK, CrawlMode.REFRESH, CrawlMode.FULL]
 
 
 async def request(
@@ -26,6 +26,17 @@ async def request(
         await sources.unpause_schedule(tx, source_id)
         job = await jobs.insert(tx, id=new_id(), source=source_id, mode=mode, priority=priority, payload=payload)
         return job or await _join(tx, source_id, mode, priority)
+
+
+async def request_unless_running(tx: Connection, source_id: str, *, mode: CrawlMode) -> CrawlJob | None:
+    """A job that waits, new or not; None where one runs already or is paused: nobody in a hurry asked for another."""
+    job = await jobs.insert(tx, id=new_id(), source=source_id, mode=mode)
+    if job is not None:
+        return job
+    live = await jobs.live(tx, source_id)
+    if live is None or live.status is not JobStatus.PENDING:
+        return None
+    return await jobs.join(tx, live.id, mode=_wider(live.mode, mode), priority=live.priority)
 
 
 async def pause(db: Database, job_id: str) -> CrawlJob:

@@ -179,11 +179,12 @@ class Egress:
         *,
         most: int,
         headers: Headers | None = None,
+        body: bytes | None = None,
         wanted: Wanted = is_good,
         cut: bool = False,
         seconds: float | None = None,
     ) -> Answer | NoAnswer:
-        """One GET of a canonical URL, no redirects.
+        """One GET of a canonical URL (with a ``body``: one POST), no redirects.
 
         Bodies are read where ``wanted``, up to ``most`` unpacked bytes; with ``cut`` the rest is left out instead
         of refusing it. ``seconds``: what is left of the time for the whole.
@@ -195,18 +196,22 @@ class Egress:
             with self._deadlines.limit(seconds) as limit:
                 if target not in self._cleared:
                     await self._clear(target)
-                response = await self._connected().get(
-                    URL(url, encoded=True), headers=self._headers(target, headers), allow_redirects=False
+                response = await self._connected().request(
+                    "GET" if body is None else "POST",
+                    URL(url, encoded=True),
+                    headers=self._headers(target, headers),
+                    data=body,
+                    allow_redirects=False,
                 )
                 took = monotonic() - began
                 limit.heard()
                 try:
-                    body = b""
+                    found = b""
                     if wanted(response.status, response.headers):
-                        body = await _read(response.content, response.headers, most, limit, cut=cut)
+                        found = await _read(response.content, response.headers, most, limit, cut=cut)
                     else:
                         await _drain(response)
-                    return Answer(url, response.status, response.headers, body, took)
+                    return Answer(url, response.status, response.headers, found, took)
                 except (Bomb, TooLarge, Undecodable) as error:
                     trouble, reason = _unpacking(error, most)
                     return NoAnswer(url=url, trouble=trouble, reason=reason, status=response.status, took=took)

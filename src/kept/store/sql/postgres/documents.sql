@@ -16,7 +16,7 @@ SELECT r.source, r.document, r.born, r.pending, r.read_again, r.url, r.content, 
 
 -- name: living_versions_at
 -- What a generation that is being built has, or takes over from its base, at these URLs.
-SELECT v.url, v.document_id, v.content_id, v.content_type
+SELECT v.url, v.document_id, v.content_id, v.content_type, v.fetched_at
   FROM versions v
  WHERE v.source_id = :source AND v.url = ANY(:urls) AND v.died IS NULL
    AND (v.born = :generation

@@ -1,13 +1,15 @@
 -- name: insert_entry
--- :document: where it moved to by a redirect; no limit keeps that out. Only a repair can be led to a document that it
--- did not begin with. In the order of the URLs, so that two workers cannot wait for each other.
+-- :document: where it moved to by a redirect; no limit keeps that out. Only a repair or a quick crawl can be led to a
+-- document that it did not begin with; a quick one visits it if that is :wanted. In the order of the URLs, so that two workers cannot wait for each other.
 INSERT INTO frontier (job_id, url, depth, parent_url, reached, version_id, document_id, due_at)
 SELECT j.id, r.url, r.depth, r.parent, r.reached, v.id, COALESCE(v.document_id, r.document), now()
-  FROM unnest(:job::uuid[], :url::text[], :depth::bigint[], :parent::text[], :document::uuid[], :reached::boolean[])
-       AS r (job, url, depth, parent, document, reached)
+  FROM unnest(:job::uuid[], :url::text[], :depth::bigint[], :parent::text[], :document::uuid[], :reached::boolean[],
+              :wanted::boolean[])
+       AS r (job, url, depth, parent, document, reached, wanted)
   JOIN crawl_jobs j ON j.id = r.job
-  LEFT JOIN versions v ON j.mode = 'failed' AND v.source_id = j.source_id AND v.url = r.url AND v.died IS NULL
-                      AND NOT v.pending
+  LEFT JOIN versions v ON j.mode IN ('failed', 'quick') AND v.source_id = j.source_id AND v.url = r.url
+                      AND v.died IS NULL AND NOT v.pending
+ WHERE j.mode <> 'quick' OR v.id IS NULL OR r.wanted
  ORDER BY r.url COLLATE "C"
 ON CONFLICT (job_id, url) DO NOTHING;
 

@@ -106,6 +106,20 @@ UPDATE versions
   FROM frontier f
  WHERE f.job_id = :job AND f.renews AND versions.id = f.version_id;
 
+-- name: replaced_validators
+-- The validators of pages that a generation changed, before and after.
+SELECT former.etag AS etag_before, former.last_modified AS last_modified_before, v.etag, v.last_modified
+  FROM versions v
+  JOIN versions former ON former.document_id = v.document_id AND former.died = v.born AND former.url = v.url
+ WHERE v.source_id = :source AND v.born = :generation AND NOT v.read_again
+ LIMIT :limit;
+
+-- name: has_validators
+-- Whether any of the first :limit pages that are shown has validators; no row: none is shown.
+SELECT max(CASE WHEN etag IS NOT NULL OR last_modified IS NOT NULL THEN 1 ELSE 0 END) AS some
+  FROM (SELECT etag, last_modified FROM versions
+         WHERE source_id = :source AND died IS NULL AND NOT pending LIMIT :limit) AS living;
+
 -- name: set_lifecycle
 UPDATE documents
    SET lifecycle = :lifecycle, since = :since, missed_crawls = :missed_crawls, retry_count = :retry_count,

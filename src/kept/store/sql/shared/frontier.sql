@@ -17,15 +17,34 @@ SELECT :job, f.url, f.depth, TRUE, v.id, v.document_id, now()
  ORDER BY f.url
 ON CONFLICT (job_id, url) DO NOTHING;
 
+-- name: seed_errors
+-- Known documents that could not be read, by whichever crawl.
+INSERT INTO frontier (job_id, url, depth, reached, version_id, document_id, due_at)
+SELECT :job, v.url, v.depth, TRUE, v.id, v.document_id, now()
+  FROM documents d
+  JOIN versions v ON v.document_id = d.id AND v.died IS NULL AND NOT v.pending
+ WHERE d.source_id = :source AND d.lifecycle = 'error' AND (d.lifecycle <> 'active' OR d.verified_at IS NOT NULL)
+ ORDER BY v.url
+ON CONFLICT (job_id, url) DO NOTHING;
+
+-- name: pages_that_changed
+-- What is shown and was otherwise before: how often it changed, as far as its history is kept.
+SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.fetched_at, min(former.fetched_at) AS known_since,
+       count(*) - sum(CASE WHEN former.read_again THEN 1 ELSE 0 END) - max(CASE WHEN v.read_again THEN 1 ELSE 0 END) AS changes
+  FROM versions former
+  JOIN versions v ON v.document_id = former.document_id AND v.died IS NULL AND NOT v.pending
+ WHERE former.source_id = :source AND former.died IS NOT NULL
+ GROUP BY v.id, v.document_id, v.url, v.depth, v.fetched_at;
+
 -- name: insert_entry
--- :document: where it moved to by a redirect; no limit keeps that out. Only a repair can be led to a document that it
--- did not begin with.
+-- :document: where it moved to by a redirect; no limit keeps that out. Only a repair or a quick crawl can be led to a
+-- document that it did not begin with; a quick one visits it if that is :wanted.
 INSERT INTO frontier (job_id, url, depth, parent_url, reached, version_id, document_id, due_at)
 SELECT j.id, :url, :depth, :parent, :reached, v.id, COALESCE(v.document_id, :document), now()
   FROM crawl_jobs j
-  LEFT JOIN versions v ON j.mode = 'failed' AND v.source_id = j.source_id AND v.url = :url AND v.died IS NULL
-                      AND NOT v.pending
- WHERE j.id = :job
+  LEFT JOIN versions v ON j.mode IN ('failed', 'quick') AND v.source_id = j.source_id AND v.url = :url
+                      AND v.died IS NULL AND NOT v.pending
+ WHERE j.id = :job AND (j.mode <> 'quick' OR v.id IS NULL OR :wanted)
 ON CONFLICT (job_id, url) DO NOTHING;
 
 -- name: reach_entry
@@ -138,8 +157,8 @@ SELECT f.*, j.source_id, j.mode, j.status, s.name AS source_name, s.version AS s
   JOIN sources s ON s.id = j.source_id AND s.removed_at IS NULL
  WHERE f.url = :url
    AND NOT EXISTS (SELECT 1 FROM crawl_jobs later
-                    WHERE later.source_id = j.source_id AND later.status = 'completed' AND later.mode <> 'failed'
-                      AND later.created_at > j.created_at)
+                    WHERE later.source_id = j.source_id AND later.status = 'completed'
+                      AND later.mode IN ('refresh', 'full') AND later.created_at > j.created_at)
  ORDER BY j.created_at DESC;
 
 -- name: not_kept
@@ -172,7 +191,7 @@ SELECT j.id FROM crawl_jobs j
    AND EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id)
    AND EXISTS (SELECT 1 FROM crawl_jobs later
                 WHERE later.source_id = j.source_id AND later.status = 'completed' AND later.created_at > j.created_at
-                  AND (later.mode <> 'failed' OR j.mode = 'failed'))
+                  AND (later.mode IN ('refresh', 'full') OR (later.mode = 'failed' AND j.mode = 'failed')))
    AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.job_id = j.id AND g.state IN ('building', 'held'));
 
 -- name: delete_entries

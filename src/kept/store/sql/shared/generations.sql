@@ -1,6 +1,7 @@
 -- name: insert_generation
-INSERT INTO generations (source_id, number, base, state, job_id, settings, documents, reason, created_at)
-SELECT id, :number, active_generation, 'building', :job, settings, 0, :reason, now() FROM sources WHERE id = :source;
+INSERT INTO generations (source_id, number, base, state, job_id, mode, settings, documents, reason, created_at)
+SELECT id, :number, active_generation, 'building', :job, :mode, settings, 0, :reason, now()
+  FROM sources WHERE id = :source;
 
 -- name: inherit_settings
 -- What it shows was kept under the settings of another generation.

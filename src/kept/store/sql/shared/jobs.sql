@@ -141,5 +141,5 @@ UPDATE crawl_jobs SET status = 'pending', run_after = now() WHERE id = :id AND s
 
 -- name: ledger_job
 -- The last crawl that visited everything, whose frontier is the ledger.
-SELECT * FROM crawl_jobs WHERE source_id = :source AND status = 'completed' AND mode <> 'failed'
+SELECT * FROM crawl_jobs WHERE source_id = :source AND status = 'completed' AND mode IN ('refresh', 'full')
  ORDER BY created_at DESC, id DESC LIMIT 1;

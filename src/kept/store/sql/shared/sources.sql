@@ -32,6 +32,22 @@ UPDATE sources SET schedule_paused_at = now() WHERE id = :id AND schedule_paused
 -- name: unpause_schedule
 UPDATE sources SET schedule_paused_at = NULL WHERE id = :id AND schedule_paused_at IS NOT NULL;
 
+-- name: plan_run
+UPDATE sources SET next_run_at = :at WHERE id = :id;
+
+-- name: due_sources
+SELECT * FROM sources
+ WHERE next_run_at <= :now AND schedule_paused_at IS NULL AND removed_at IS NULL
+ ORDER BY next_run_at, id LIMIT :limit;
+
+-- name: take_run
+-- Touches no row if another process has taken this run, or the schedule was paused or changed meanwhile.
+UPDATE sources SET next_run_at = :next, runs = runs + 1
+ WHERE id = :id AND next_run_at = :seen AND schedule_paused_at IS NULL AND removed_at IS NULL;
+
+-- name: judge_validators
+UPDATE sources SET validators_wrong_at = CASE WHEN :wrong THEN now() END WHERE id = :id;
+
 -- name: hide_source
 -- Its name and root are free at once.
 UPDATE sources SET removed_at = now(), active_generation = NULL WHERE id = :id AND removed_at IS NULL;

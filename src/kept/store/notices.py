@@ -1,0 +1,77 @@
+"""What others are still to be told: rows in, nouns out."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from kept.model.ids import new_id
+from kept.store.database import Connection, Row, when, when_if
+
+Event: TypeAlias = Literal["activated", "held", "failed"]
+Receiver: TypeAlias = Literal["operator", "source"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """Something that happened to a source, for one receiver."""
+
+    id: str
+    source_id: str
+    receiver: Receiver
+    event: Event
+    payload: Mapping[str, Any]
+    attempts: int
+    created_at: datetime
+    due_at: datetime | None  # None: given up
+    error: str | None
+
+
+async def insert(db: Connection, source: str, receiver: Receiver, event: Event, payload: Mapping[str, Any]) -> None:
+    """Written in the transaction that makes it true: what is rolled back was never told."""
+    await db.run(
+        "insert_notice", id=new_id(), source=source, receiver=receiver, event=event, payload=json.dumps(payload)
+    )
+
+
+async def due(db: Connection, now: datetime, *, limit: int) -> list[Notice]:
+    return [_read(row) for row in await db.all("due_notices", now=now, limit=limit)]
+
+
+async def take(db: Connection, notice: Notice, *, until: datetime) -> bool:
+    """True if it is this caller's to deliver until then; False if somebody else took it."""
+    return await db.run("take_notice", id=notice.id, seen=notice.due_at, until=until) > 0
+
+
+async def put_off(db: Connection, notice: Notice, *, attempts: int, due: datetime | None, error: str) -> None:
+    """To be tried again then; None: never."""
+    await db.run("put_off_notice", id=notice.id, attempts=attempts, due=due, error=error)
+
+
+async def delete(db: Connection, id: str) -> None:
+    await db.run("delete_notice", id=id)
+
+
+async def given_up(db: Connection, source: str) -> Notice | None:
+    """The latest of a source that nobody could be told."""
+    row = await db.one("given_up_notice", source=source)
+    return None if row is None else _read(row)
+
+
+async def forget_given_up(db: Connection, *, before: datetime) -> None:
+    await db.run("delete_given_up_notices", before=before)
+
+
+def _read(row: Row) -> Notice:
+    return Notice(
+        id=row["id"],
+        source_id=row["source_id"],
+        receiver=row["receiver"],
+        event=row["event"],
+        payload=json.loads(row["payload"]),
+        attempts=row["attempts"],
+        created_at=when(row["created_at"]),
+        due_at=when_if(row["due_at"]),
+        error=row["error"],
+    )

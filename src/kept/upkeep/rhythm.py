@@ -1,0 +1,59 @@
+"""When the next run of a schedule is, and how wide it looks."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from kept.crawl.history import Bounds, looks, refresh_interval
+from kept.model.job import CrawlMode
+from kept.model.schedule import Adaptive, Cron, Schedule
+from kept.model.source import Source
+from kept.store import generations
+from kept.store.database import Connection
+
+LONGEST_JITTER = timedelta(minutes=10)
+CRON_JITTER = timedelta(seconds=30)  # who names a time means it
+
+Chance = Callable[[], float]  # from 0 to 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rhythm:
+    """What holds for every schedule."""
+
+    bounds: Bounds = field(default_factory=Bounds)  # of what is learned
+    full_every: int = 10  # runs; 0: none of them is full
+
+
+async def next_run(
+    db: Connection,
+    source: Source,
+    planned: Schedule,
+    rhythm: Rhythm,
+    *,
+    now: datetime,
+    last: datetime | None,
+    chance: Chance = random.random,
+) -> datetime | None:
+    """When the schedule asks for the next crawl, if the last was at ``last``; not before ``now``.
+
+    A little later than planned, so that sources that were added together are not all crawled together.
+    """
+    if isinstance(planned, Cron):
+        at = planned.after(now)
+        return at + CRON_JITTER * chance() if at else None
+    interval = await _learned(db, source, rhythm) if isinstance(planned, Adaptive) else planned.interval
+    return max(now, (last or now) + interval) + min(interval / 10, LONGEST_JITTER) * chance()
+
+
+def mode_of(source: Source, planned: Schedule, rhythm: Rhythm) -> CrawlMode:
+    """How wide the next run looks. Where validators were found wrong, asking "has it changed?" is no use."""
+    is_full = rhythm.full_every > 0 and (source.runs + 1) % rhythm.full_every == 0
+    if is_full or source.validators_wrong_at:
+        return CrawlMode.FULL
+    return CrawlMode.QUICK if isinstance(planned, Adaptive) else CrawlMode.REFRESH
+
+
+async def _learned(db: Connection, source: Source, rhythm: Rhythm) -> timedelta:
+    return refresh_interval(looks(await generations.all(db, source.id)), rhythm.bounds)

@@ -1,0 +1,69 @@
+"""The scheduler: asks for the crawls that are due. One pass; any process may run it, any number of them.
+
+A run belongs to whoever moves the source's next run away from the moment that was seen: one statement, so two passes
+at once ask once. Runs that were missed while nobody looked are one run.
+"""
+
+import random
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from kept.errors import WrongCall
+from kept.model.schedule import Schedule, parse_schedule
+from kept.model.source import Source
+from kept.store import sources
+from kept.store.database import Database, moment
+from kept.upkeep.rhythm import Chance, Rhythm, mode_of, next_run
+from kept.work import queue
+
+log = structlog.get_logger(__name__)
+
+AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduled:
+    requested: int = 0
+    waiting: int = 0  # was due while a crawl of the source was running or paused already
+
+
+async def schedule(
+    db: Database, rhythm: Rhythm, *, now: datetime | None = None, chance: Chance = random.random
+) -> Scheduled:
+    """Asks for a crawl of every source whose schedule says so, by the database's clock."""
+    requested = waiting = 0
+    while True:
+        async with db.snapshot() as snapshot:
+            at = now or await moment(snapshot)
+            due = await sources.due(snapshot, at, limit=AT_ONCE)
+        for source in due:
+            asked = await _run(db, source, rhythm, at, chance)
+            requested, waiting = requested + (asked is True), waiting + (asked is False)
+        if len(due) < AT_ONCE:
+            return Scheduled(requested=requested, waiting=waiting)
+
+
+async def _run(db: Database, source: Source, rhythm: Rhythm, now: datetime, chance: Chance) -> bool | None:
+    """Whether a crawl was asked for; None: this run is somebody else's."""
+    async with db.transaction(durable=True) as tx:
+        planned = _parsed(source)
+        following = await next_run(tx, source, planned, rhythm, now=now, last=now, chance=chance) if planned else None
+        if following and following <= now:  # never twice in one pass
+            following = now + timedelta(seconds=1)
+        if not await sources.take_run(tx, source, following) or planned is None:
+            return None
+        mode = mode_of(source, planned, rhythm)
+        asked = await queue.request_unless_running(tx, source.id, mode=mode)
+    log.info("run due", source=source.label, mode=mode, job=asked.id if asked else None, next=str(following))
+    return asked is not None
+
+
+def _parsed(source: Source) -> Schedule | None:
+    """A schedule that nobody can read any more ends; it must not keep the others from running."""
+    try:
+        return parse_schedule(source.settings.schedule)
+    except WrongCall as error:
+        log.warning("schedule unreadable", source=source.label, reason=str(error))
+        return None

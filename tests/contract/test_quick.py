@@ -1,0 +1,229 @@
+"""A quick refresh looks where something probably changed, and draws no conclusion from what it did not see."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from kept.model.document import Lifecycle
+from kept.model.generation import Generation, Tally
+from kept.model.job import CrawlMode
+from kept.model.source import Scope, Source
+from kept.service import ledger
+from kept.store import documents, frontier, generations, jobs, sources
+from kept.store.database import Database
+from kept.upkeep.gc import Retention, collect
+from tests.contract.stories import story
+from tests.given import ROOT, Page, Site, a_source, crawl, shown
+
+NAMES = [f"{ROOT}{number}" for number in range(6)]
+LATER = timedelta(days=60)
+
+
+def site(**changed: str) -> dict[str, Page]:
+    """A root that leads to six pages; some have other words than at first."""
+    pages = {name: Page(f"page {name}", tag=f"tag {name}") for name in NAMES}
+    for number, words in changed.items():
+        name = f"{ROOT}{number.removeprefix('p')}"
+        pages[name] = Page(words, tag=f"tag {words}")
+    return {ROOT: Page("the root", tuple(NAMES), tag="tag root")} | pages
+
+
+async def kept(db: Database, pages: dict[str, Page] | None = None) -> Source:
+    source = await a_source(db)
+    await crawl(db, source, Site(pages or site()))
+    return source
+
+
+async def quickly(db: Database, source: Source, site: Site, now: datetime | None = None) -> Generation:
+    job = await crawl(db, source, site, mode=CrawlMode.QUICK, now=now)
+    assert job.status == "completed"
+    async with db.snapshot() as snapshot:
+        made = await generations.get(snapshot, source.id, job.generation or 0)
+    assert made is not None
+    return made
+
+
+@story
+async def test_it_visits_the_root_and_nothing_else_that_is_known(db: Database) -> None:
+    source = await kept(db)
+    before = await shown(db, source)
+    looked = Site(site(p1="changed unnoticed"))
+    made = await quickly(db, source, looked)
+    assert looked.visits == [ROOT]
+    assert (made.mode, made.state, made.tally) == ("quick", "active", Tally(unchanged=1))
+    assert made.documents == 7
+    assert await shown(db, source) == before
+
+
+@story
+async def test_it_follows_new_links_as_far_as_they_lead_to_what_is_new(db: Database) -> None:
+    source = await kept(db)
+    pages = site() | {ROOT: Page("the root", (*NAMES, f"{ROOT}new"))}
+    pages |= {f"{ROOT}new": Page("new", (f"{ROOT}newer", NAMES[0])), f"{ROOT}newer": Page("newer", (ROOT,))}
+    looked = Site(pages)
+    made = await quickly(db, source, looked)
+    assert sorted(looked.visits) == [ROOT, f"{ROOT}new", f"{ROOT}newer"]
+    assert (made.documents, made.tally.new) == (9, 2)
+    assert {f"{ROOT}new", f"{ROOT}newer"} <= (await shown(db, source)).keys()
+
+
+@story
+async def test_it_visits_what_the_sitemap_says_was_modified_since(db: Database) -> None:
+    source = await kept(db)
+    now = datetime.now(UTC)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    looked = Site(
+        site(p0="said to be modified", p3="changed, but said to be old"),
+        sitemap={
+            NAMES[0]: now + timedelta(hours=1),
+            NAMES[1]: midnight,  # a day: at some hour of it
+            NAMES[2]: None,
+            NAMES[3]: now - timedelta(days=3),
+        },
+    )
+    made = await quickly(db, source, looked)
+    assert sorted(looked.visits) == [ROOT, NAMES[0], NAMES[1]]
+    assert made.tally == Tally(changed=1, unchanged=2)
+
+
+@story
+async def test_it_visits_pages_whose_history_says_that_they_are_due(db: Database) -> None:
+    source = await kept(db)
+    for number in range(3):
+        await crawl(db, source, Site(site(p2=f"restless {number}")))
+    soon = Site(site(p2="restless 2"))
+    await quickly(db, source, soon)
+    assert soon.visits == [ROOT]
+    late = Site(site(p2="restless 3"))
+    made = await quickly(db, source, late, datetime.now(UTC) + LATER)
+    assert sorted(late.visits) == [ROOT, NAMES[2]]
+    assert made.tally == Tally(changed=1, unchanged=1)
+
+
+@story
+async def test_a_page_that_only_another_reader_read_otherwise_is_not_due(db: Database) -> None:
+    source = await kept(db)
+    pages = {url: Page(page.text, page.links) for url, page in site().items()}
+    await crawl(db, source, Site(pages), signature="2", mode=CrawlMode.FULL)
+    looked = Site(pages)
+    await crawl(db, source, looked, mode=CrawlMode.QUICK, signature="2", now=datetime.now(UTC) + LATER)
+    assert looked.visits == [ROOT]
+
+
+@story
+async def test_it_tries_what_failed_again(db: Database) -> None:
+    broken = site() | {NAMES[4]: Page(error="500 Internal Server Error")}
+    source = await kept(db, broken)
+    looked = Site(site())
+    made = await quickly(db, source, looked)
+    assert sorted(looked.visits) == [ROOT, NAMES[4]]
+    assert (made.documents, made.tally.new) == (7, 1)
+
+    await quickly(db, source, Site(site() | {ROOT: Page(error="503 Service Unavailable")}))
+    async with db.snapshot() as snapshot:
+        [root] = await documents.exceptional(snapshot, source.id, None)
+    assert (root.url, root.lifecycle) == (ROOT, Lifecycle.ERROR)
+    await quickly(db, source, Site(site()))
+    async with db.snapshot() as snapshot:
+        assert await documents.exceptional(snapshot, source.id, None) == []
+
+
+@story
+async def test_it_sweeps_nothing_and_calls_nothing_missing(db: Database) -> None:
+    source = await kept(db)
+    alone = {ROOT: Page("the root leads nowhere")}
+    made = await quickly(db, source, Site(alone))
+    assert made.documents == 7
+
+    refused = Site(site() | {NAMES[0]: Page(refused="robots.txt forbids it")})
+    refused.sitemap = {NAMES[0]: datetime.now(UTC) + timedelta(hours=1)}
+    made = await quickly(db, source, refused)
+    assert NAMES[0] in refused.visits
+    assert (made.documents, made.tally.skipped) == (7, 1)
+    async with db.snapshot() as snapshot:
+        assert await documents.exceptional(snapshot, source.id, None) == []
+
+
+@story
+async def test_what_it_saw_gone_is_gone(db: Database) -> None:
+    source = await kept(db)
+    pages = site()
+    del pages[NAMES[5]]
+    made = await quickly(db, source, Site(pages, sitemap={NAMES[5]: datetime.now(UTC) + timedelta(hours=1)}))
+    assert (made.documents, made.tally.gone) == (6, 1)
+
+
+@story
+async def test_a_root_that_redirects_leads_it_to_the_page_behind(db: Database) -> None:
+    pages = site() | {ROOT: Page(redirect=f"{ROOT}home"), f"{ROOT}home": Page("home", tuple(NAMES))}
+    source = await kept(db, pages)
+    looked = Site(pages | {f"{ROOT}home": Page("home, changed", tuple(NAMES))})
+    made = await quickly(db, source, looked)
+    assert looked.visits == [ROOT, f"{ROOT}home"]
+    assert made.tally == Tally(changed=1, skipped=1)
+
+
+@story
+async def test_the_ledger_stays_that_of_the_last_full_crawl(db: Database) -> None:
+    source = await kept(db, site() | {NAMES[3]: Page(refused="too large")})
+    async with db.snapshot() as snapshot:
+        before = await jobs.ledger(snapshot, source.id)
+        verified = await generations.last_verified(snapshot, source.id)
+    found = site() | {ROOT: Page("the root", (*NAMES, f"{ROOT}new")), f"{ROOT}new": Page("new")}
+    await quickly(db, source, Site(found | {NAMES[3]: Page(refused="too large")}))
+    await quickly(db, source, Site(found | {NAMES[3]: Page(refused="too large")}))
+    await collect(db, Retention())
+    async with db.snapshot() as snapshot:
+        assert await jobs.ledger(snapshot, source.id) == before
+        assert await generations.last_verified(snapshot, source.id) == verified, "it did not visit everything"
+        assert before is not None
+        assert len(await frontier.urls(snapshot, before.id)) == 7
+    [account] = await ledger.why(db, f"{ROOT}new", lambda source, url: None)
+    assert account.outcome == "new", "what a quick crawl found is explained too"
+    told = await ledger.not_kept(db, "docs", examples=5)
+    assert [(one.reason, one.examples) for one in told.reasons] == [("too large", [NAMES[3]])]
+
+
+@story
+async def test_a_first_crawl_and_one_of_an_origin_that_lists_everything_are_whole(db: Database) -> None:
+    source = await a_source(db)
+    first = await quickly(db, source, Site(site()))
+    assert (first.mode, first.documents) == ("refresh", 7)
+    folder = await a_source(db, "folder", root="https://folder.test/")
+    pages = {f"https://folder.test/{name}": Page(name) for name in "abcdef"}
+    await crawl(db, folder, Site(pages, lists_everything=True))
+    del pages["https://folder.test/a"]
+    again = await quickly(db, folder, Site(pages, lists_everything=True))
+    assert (again.mode, again.documents, again.tally.gone) == ("refresh", 5, 1)
+
+
+@story
+async def test_settings_that_changed_are_still_to_come_after_a_quick_crawl(db: Database) -> None:
+    source = await kept(db)
+    without = replace(source.settings, scope=Scope(exclude=("1",)))
+    async with db.transaction() as tx:
+        await sources.set_settings(tx, source.id, without)
+    made = await quickly(db, source, Site(site(), excluded=frozenset({NAMES[1]})))
+    assert (made.settings, made.documents) == (source.settings, 7)
+    await crawl(db, source, Site(site(), excluded=frozenset({NAMES[1]})))
+    assert NAMES[1] not in await shown(db, source)
+
+
+@story
+async def test_content_that_changed_under_the_same_validators_is_noted(db: Database) -> None:
+    source = await kept(db)
+    lying = site() | {NAMES[0]: Page("other words", tag=f"tag {NAMES[0]}")}
+    await crawl(db, source, Site(lying))
+    assert await validators_wrong(db, source) is False, "the server denied it, and was believed"
+    await crawl(db, source, Site(lying), mode=CrawlMode.FULL)
+    assert await validators_wrong(db, source) is True
+    await crawl(db, source, Site(lying), mode=CrawlMode.FULL)
+    assert await validators_wrong(db, source) is True, "nothing changed: nothing was learned"
+    await crawl(db, source, Site(lying | {NAMES[1]: Page("honest", tag="another")}), mode=CrawlMode.FULL)
+    assert await validators_wrong(db, source) is False
+
+
+async def validators_wrong(db: Database, source: Source) -> bool:
+    async with db.snapshot() as snapshot:
+        found = await sources.get(snapshot, source.id)
+    assert found is not None
+    return found.validators_wrong_at is not None

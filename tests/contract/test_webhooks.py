@@ -1,0 +1,262 @@
+"""Webhooks: what became true is told, signed, and told again until it was heard, whoever is restarted meanwhile."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from kept.crawl import activate
+from kept.crawl.sweep import Rules
+from kept.errors import SecretUnavailable
+from kept.model.source import Source, SourceSettings
+from kept.origins.web.posting import post, posting_egress
+from kept.service import sources as service
+from kept.store import notices
+from kept.store.database import Database
+from kept.upkeep import webhooks
+from kept.upkeep.webhooks import TRIES, Delivered, Operator, deliver
+from tests.contract.stories import story
+from tests.given import ROOT, Page, Site, a_database, a_source, crawl
+
+SECRET = "a shared secret"
+PAGES = {ROOT: Page("the root", tuple(f"{ROOT}{number}" for number in range(6)))}
+PAGES |= {f"{ROOT}{number}": Page(f"page {number}") for number in range(6)}
+
+
+@dataclass
+class Receiver:
+    """A program on loopback that hears what it is told; with what it answers, in turn, then 204."""
+
+    answers: list[int] = field(default_factory=list)
+    heard: list[web.Request] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    url: str = ""
+
+    async def hear(self, request: web.Request) -> web.Response:
+        self.heard.append(request)
+        self.bodies.append(await request.read())
+        status = self.answers.pop(0) if self.answers else 204
+        return web.Response(status=status, headers={"Location": "/elsewhere"} if status == 302 else None)
+
+    @property
+    def told(self) -> list[dict[str, Any]]:
+        return [json.loads(body) for body in self.bodies]
+
+
+@asynccontextmanager
+async def a_receiver(*answers: int) -> AsyncIterator[Receiver]:
+    receiver = Receiver(list(answers))
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", receiver.hear)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook?key=of+mine"
+    try:
+        yield receiver
+    finally:
+        await runner.cleanup()
+
+
+async def tell(
+    db: Database, url: str = "", *, later: timedelta = timedelta(), secret: str = SECRET, allowed: str = ""
+) -> Delivered:
+    """One pass, some time from now, with a way out of its own: as a process that was started just now."""
+    egress = posting_egress(url, allowed)
+    try:
+        now = datetime.now(UTC) + later + timedelta(seconds=1)
+        return await deliver(db, partial(post, egress), Operator(url=url, secret=secret), look_up=plain, now=now)
+    finally:
+        await egress.close()
+
+
+def plain(value: str) -> str:
+    if value.startswith("env:"):
+        raise SecretUnavailable(f"The environment variable {value[4:]} is not set.")
+    return value
+
+
+async def untold(db: Database) -> list[notices.Notice]:
+    async with db.snapshot() as snapshot:
+        return await notices.due(snapshot, datetime.now(UTC) + timedelta(days=30), limit=100)
+
+
+async def set_webhook(db: Database, url: str) -> Source:
+    return await service.set_source(db, "docs", lambda settings: replace(settings, webhook=url))
+
+
+@story
+async def test_an_activation_is_told_with_what_it_brought_and_signed(db: Database) -> None:
+    job = await crawl(db, await a_source(db), Site(PAGES))
+    async with a_receiver() as receiver:
+        assert await tell(db, receiver.url) == Delivered(delivered=1)
+        assert await tell(db, receiver.url, later=timedelta(days=1)) == Delivered()
+    [told], [request] = receiver.told, receiver.heard
+    assert (told["event"], told["source"], told["generation"], told["state"]) == ("activated", "docs", 1, "active")
+    assert (told["counts"]["new"], told["documents"], told["job"], told["reason"]) == (7, 7, job.id, None)
+    assert (request.method, request.path_qs) == ("POST", "/hook?key=of+mine")
+    assert request.headers["Content-Type"] == "application/json"
+    assert (request.headers["Kept-Event"], request.headers["Kept-Delivery"]) == ("activated", told["id"])
+    signed = f"{request.headers['Kept-Timestamp']}.".encode() + receiver.bodies[0]
+    expected = hmac.new(SECRET.encode(), signed, hashlib.sha256).hexdigest()
+    assert request.headers["Kept-Signature"] == f"sha256={expected}"
+
+
+@story
+async def test_holds_failures_rollbacks_and_decisions_are_told(db: Database) -> None:
+    source = await a_source(db)
+    failed = await crawl(db, source, Site({ROOT: Page(error="500 Internal Server Error")}))
+    await crawl(db, source, Site(PAGES))
+    await crawl(db, source, Site({ROOT: Page("the root")}))
+    await activate.activate_held(db, source.id, Rules())
+    await activate.roll_back(db, source.id, 2)
+    async with a_receiver() as receiver:
+        await tell(db, receiver.url)
+    told = sorted(receiver.told, key=lambda one: one["id"])
+    assert [(one["event"], one["generation"], one["state"]) for one in told] == [
+        ("failed", 1, "abandoned"),
+        ("activated", 2, "active"),
+        ("held", 3, "held"),
+        ("activated", 3, "active"),
+        ("activated", 4, "active"),
+    ]
+    assert told[0]["job"] == failed.id
+    assert "500 Internal Server Error" in told[0]["reason"]
+    assert told[2]["reason"] == "6 of 7 documents would be lost"
+    assert (told[4]["job"], told[4]["reason"], told[4]["documents"]) == (None, "rolled back to 2", 7)
+
+
+@story
+async def test_a_generation_that_changed_nothing_is_no_news(db: Database) -> None:
+    source = await a_source(db)
+    await crawl(db, source, Site(PAGES))
+    assert len(await untold(db)) == 1
+    await crawl(db, source, Site(PAGES))
+    assert len(await untold(db)) == 1
+
+
+def test_a_receiver_that_fails_twice_is_told_again_across_a_restart(database_url: str) -> None:
+    async def before() -> None:
+        async with a_database(database_url) as db, a_receiver(500, 503) as receiver:
+            await crawl(db, await a_source(db), Site(PAGES))
+            assert await tell(db, receiver.url) == Delivered(put_off=1)
+            assert await tell(db, receiver.url) == Delivered(), "not yet"
+            [waiting] = await untold(db)
+            assert (waiting.attempts, waiting.error) == (1, "answered 500")
+            assert await tell(db, receiver.url, later=timedelta(seconds=15)) == Delivered(put_off=1)
+
+    async def after() -> None:
+        async with a_database(database_url) as db, a_receiver() as receiver:
+            assert await tell(db, receiver.url, later=timedelta(seconds=20)) == Delivered(), "twice as long this time"
+            assert await tell(db, receiver.url, later=timedelta(minutes=1)) == Delivered(delivered=1)
+            assert receiver.told[0]["event"] == "activated"
+            assert await untold(db) == []
+
+    asyncio.run(before())
+    asyncio.run(after())
+
+
+@story
+async def test_what_was_taken_and_never_answered_for_is_due_again(db: Database) -> None:
+    await crawl(db, await a_source(db), Site(PAGES))
+    [notice] = await untold(db)
+    now = datetime.now(UTC) + timedelta(seconds=1)
+    async with db.transaction() as tx:  # by a process that was killed
+        assert await notices.take(tx, notice, until=now + webhooks.LEASE)
+        assert not await notices.take(tx, notice, until=now + webhooks.LEASE), "by one only"
+    async with a_receiver() as receiver:
+        assert await tell(db, receiver.url) == Delivered()
+        assert await tell(db, receiver.url, later=timedelta(minutes=2)) == Delivered(delivered=1)
+
+
+def test_two_processes_at_once_tell_everything_once(database_url: str) -> None:
+    async def story() -> None:
+        async with a_database(database_url) as db, a_database(database_url) as other, a_receiver() as receiver:
+            for number in range(6):
+                source = await a_source(db, f"s{number}", root=f"https://s{number}.test/")
+                await crawl(db, source, Site({source.root: Page("root")}, root=source.root))
+            passes = await asyncio.gather(*(tell(one, receiver.url) for one in (db, other, db, other)))
+            assert sum(one.delivered for one in passes) == 6
+            assert len({one["source"] for one in receiver.told}) == len(receiver.told) == 6
+
+    asyncio.run(story())
+
+
+@story
+async def test_it_is_given_up_after_so_many_tries_with_a_note(db: Database) -> None:
+    await crawl(db, await a_source(db), Site(PAGES))
+    async with a_receiver(*[302] * TRIES) as receiver:
+        passes = [await tell(db, receiver.url, later=timedelta(days=number)) for number in range(TRIES + 1)]
+        assert len(receiver.heard) == TRIES, "a redirect is not followed"
+    assert passes == [*[Delivered(put_off=1)] * (TRIES - 1), Delivered(given_up=1), Delivered()]
+    assert (await service.show_source(db, "docs")).untold == "answered 302"
+
+
+@story
+async def test_a_source_has_a_webhook_of_its_own_besides_the_operators(db: Database) -> None:
+    async with a_receiver() as operators, a_receiver() as own:
+        host_and_port = own.url.split("/")[2]
+        source = await a_source(db, settings=SourceSettings(webhook=own.url))
+        await crawl(db, source, Site(PAGES))
+        assert await tell(db, operators.url, allowed=host_and_port) == Delivered(delivered=2)
+        assert [one.told[0]["source"] for one in (operators, own)] == ["docs", "docs"]
+        await set_webhook(db, "")
+        await crawl(db, source, Site(PAGES | {ROOT: Page("changed", PAGES[ROOT].links)}))
+        assert await tell(db, operators.url) == Delivered(delivered=1)
+
+
+@story
+async def test_a_private_address_that_the_operator_did_not_name_is_not_told(db: Database) -> None:
+    async with a_receiver() as receiver:
+        await crawl(db, await a_source(db, settings=SourceSettings(webhook=receiver.url)), Site(PAGES))
+        assert await tell(db) == Delivered(put_off=1, dropped=1)
+        assert receiver.heard == []
+    [notice] = await untold(db)
+    assert "is not a public address" in (notice.error or "")
+
+
+@story
+async def test_what_nobody_wants_to_know_is_dropped(db: Database) -> None:
+    await crawl(db, await a_source(db), Site(PAGES))
+    assert await tell(db) == Delivered(dropped=1)
+    assert await untold(db) == []
+    other = await a_source(db, "other", root="https://other.test/")
+    await crawl(db, other, Site({other.root: Page("root")}, root=other.root))
+    await service.remove_source(db, "other")
+    async with a_receiver() as receiver:
+        assert await tell(db, receiver.url) == Delivered(dropped=1)
+
+
+@story
+async def test_without_a_secret_there_is_no_signature_and_one_that_is_missing_is_waited_for(db: Database) -> None:
+    source = await a_source(db)
+    await crawl(db, source, Site(PAGES))
+    async with a_receiver() as receiver:
+        assert await tell(db, receiver.url, secret="env:NOWHERE") == Delivered(put_off=1)
+        assert receiver.heard == []
+        assert await tell(db, receiver.url, secret="", later=timedelta(minutes=1)) == Delivered(delivered=1)
+        assert "Kept-Signature" not in receiver.heard[0].headers
+
+
+@story
+async def test_a_receiver_that_is_down_ends_the_pass_and_loses_nothing(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "AT_ONCE", 2)
+    for number in range(5):
+        source = await a_source(db, f"s{number}", root=f"https://s{number}.test/")
+        await crawl(db, source, Site({source.root: Page("root")}, root=source.root))
+    async with a_receiver(500, 500) as receiver:
+        assert await tell(db, receiver.url) == Delivered(put_off=2)
+        assert await tell(db, receiver.url) == Delivered(delivered=3)
+        assert await tell(db, receiver.url, later=timedelta(minutes=1)) == Delivered(delivered=2)
