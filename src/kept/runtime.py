@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.upkeep.clocks import Clock
     from kept.upkeep.reaper import Reaper
     from kept.upkeep.rhythm import Rhythm
+    from kept.upkeep.scheduler import Scheduled
+    from kept.upkeep.webhooks import Delivered
 
 SCHEDULE_SECONDS = 5.0
 COLLECT_SECONDS = 600.0
@@ -131,13 +133,13 @@ class Runtime:
         """Jobs whose workers are gone wait again. A request that comes after this joins them."""
         await self.reaper.reap(self.db)
 
-    async def schedule(self) -> None:
+    async def schedule(self) -> "Scheduled":
         """Crawls that are due by a schedule are asked for."""
         from kept.upkeep.scheduler import schedule
 
-        await schedule(self.db, self.rhythm)
+        return await schedule(self.db, self.rhythm)
 
-    async def deliver(self) -> None:
+    async def deliver(self) -> "Delivered":
         """Others are told what came of crawls."""
         from kept.upkeep.webhooks import Operator, deliver
 
@@ -152,7 +154,7 @@ class Runtime:
 
         try:
             operator = Operator(url=said.url, secret=said.secret)
-            await deliver(self.db, send, operator, look_up=self.secrets.look_up)
+            return await deliver(self.db, send, operator, look_up=self.secrets.look_up)
         finally:
             if egress:
                 await egress.close()
