@@ -29,7 +29,7 @@ run:
 
 test:
 	@sh tools/bootstrap test
-	@$(python) -m pytest -n 3 $(ARGS)
+	@$(python) -m pytest -n 2 $(ARGS)
 
 lint:
 	@sh tools/bootstrap lint
