@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from kept.extract import html_cells, html_code, html_definitions, html_headings, html_inline, html_lists, html_tabs
-from kept.extract.html_page import VOID, Closer, Page, Part, attribute, done, leave_out
+from kept.extract.html_page import VOID, Closer, Page, Part, Token, attribute, done, leave_out
 from kept.extract.html_rules import SILENT, Role
 
 __all__ = ["Part", "Writer"]
@@ -39,7 +39,7 @@ class Writer(Page):
         if len(html) < LARGE:
             tokens = self.tokens = iter(_TOKENS.findall(html))
         else:
-            tokens = self.tokens = (found.groups("") for found in _TOKENS.finditer(html))  # type: ignore[misc]
+            tokens = self.tokens = (cast(Token, found.groups("")) for found in _TOKENS.finditer(html))
         waiting: list[Closer] = []
         openers, whole_ones, words = _OPENERS, _WHOLE, self.words
         for whole, its, inside, name, attributes, text in tokens:

@@ -167,8 +167,6 @@ class Worker:
         except StoreError as error:
             log.warning("walk interrupted", job=place.job_id, reason=str(error))
             self._deserted.append(place)
-        except asyncio.CancelledError:
-            raise
         except Exception:
             # A bug in one walk is no reason to leave the others. The job waits again, until its retries are spent.
             log.exception("walk failed", job=place.job_id)
