@@ -4,14 +4,13 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from kept.cli import shapes
 from kept.cli.command import DONE, FAILED, UNDECIDED, Call
 from kept.cli.progress import Watch
 from kept.cli.words import counts, duration
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source
-from kept.service import crawls, sources
+from kept.service import crawls, shapes, sources
 from kept.service import generations as past
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 import typer
 
-from kept.cli import options, shapes, show
+from kept.cli import options, show
 from kept.cli.command import Call
-from kept.service import ledger
+from kept.service import ledger, shapes
 
 
 async def why(context: typer.Context, what: options.Unkept, limit: options.Examples = 5) -> None:

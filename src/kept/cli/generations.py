@@ -2,9 +2,10 @@
 
 import typer
 
-from kept.cli import options, shapes, show
+from kept.cli import options, show
 from kept.cli.command import Call
 from kept.service import generations as past
+from kept.service import shapes
 
 
 async def generations(context: typer.Context, name: options.Name) -> None:

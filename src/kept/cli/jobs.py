@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 
 import typer
 
-from kept.cli import options, shapes
+from kept.cli import options
 from kept.cli import show as showing
 from kept.cli.command import Call
-from kept.service import crawls
+from kept.service import crawls, shapes
 from kept.service.crawls import JobView
 
 

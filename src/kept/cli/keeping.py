@@ -49,7 +49,7 @@ async def add(
     if dry_run:
         found = await survey(call.settings, kind, url, asked)
         if call.as_json:
-            from kept.cli import shapes
+            from kept.service import shapes
 
             call.answer(shapes.survey(url, found))
         else:
@@ -98,7 +98,7 @@ async def set_(context: typer.Context, name: options.Name, *, given: Given) -> N
         await sources.set_source(runtime.db, name, given.over, runtime.secrets, runtime.rhythm)
         view = await sources.show_source(runtime.db, name, runtime.rhythm)
     if call.as_json:
-        from kept.cli import shapes
+        from kept.service import shapes
 
         call.answer(shapes.source(view))
     else:

@@ -2,9 +2,9 @@
 
 import typer
 
-from kept.cli import options, shapes, show
+from kept.cli import options, show
 from kept.cli.command import Call
-from kept.service import reading
+from kept.service import reading, shapes
 
 
 async def read(

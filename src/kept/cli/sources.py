@@ -2,9 +2,10 @@
 
 import typer
 
-from kept.cli import options, shapes
+from kept.cli import options
 from kept.cli import show as showing
 from kept.cli.command import Call
+from kept.service import shapes
 from kept.service import sources as service
 
 

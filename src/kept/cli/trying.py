@@ -2,13 +2,14 @@
 
 import typer
 
-from kept.cli import options, shapes, show
+from kept.cli import options, show
 from kept.cli.command import Call
 from kept.cli.keeping import first_settings
 from kept.cli.setting import Given, takes_settings
 from kept.errors import WrongCall
 from kept.model.root import parse_root
 from kept.runtime import check, try_page
+from kept.service import shapes
 
 
 @takes_settings

@@ -15,7 +15,7 @@ from kept.service.reading import History, Page
 from kept.service.sources import SourceView
 
 if TYPE_CHECKING:
-    from kept.runtime import Look, Survey
+    from kept.crawl.trying import Look, Survey
 
 
 def source(view: SourceView) -> dict[str, Any]:
