@@ -74,6 +74,18 @@ class Runtime:
         """Why a URL is none of a source, by its settings; None: it could be."""
         return make_origin(source.kind, source.root, _without_secrets(source.settings)).why_not(url)
 
+    def check(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
+        check(kind, root, settings)
+
+    async def look_at_root(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
+        await look_at_root(self.settings, kind, root, settings)
+
+    async def survey(self, kind: SourceKind, root: str, settings: SourceSettings) -> "Survey":
+        return await survey(self.settings, kind, root, settings)
+
+    async def try_page(self, kind: SourceKind, url: str, settings: SourceSettings) -> "Look":
+        return await try_page(self.settings, kind, url, settings)
+
     async def run_job(self, job: "CrawlJob", on_progress: OnProgress = lambda job: None) -> "CrawlJob":
         """The job at its end: walked here if it is free, followed if somebody else walks it."""
         await self._readers().start()  # it loads what it needs while we do
@@ -114,6 +126,22 @@ class Runtime:
             ticking.cancel()  # each pass may be cut off anywhere
             await asyncio.gather(ticking, return_exceptions=True)
         return worker.done
+
+    async def serve(
+        self, stop: asyncio.Event, *, host: str, port: int, workers: int, ready: Callable[[str], None]
+    ) -> None:
+        """Opens the doors, with workers behind them, until ``stop`` is set. ``ready`` is told where, once they are."""
+        from kept.serve.app import make_app
+        from kept.serve.listening import listen
+        from kept.upkeep import clocks
+
+        behind = self.work(stop, concurrency=workers) if workers else clocks.run(self.clocks(), stop)
+        working = asyncio.create_task(behind)
+        try:
+            await listen(make_app(self, self.settings), host, port, stop, ready)
+        finally:
+            stop.set()
+            await working
 
     def clocks(self) -> "list[Clock]":
         """What keeps house."""

@@ -59,6 +59,14 @@ class WebhookSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSettings:
+    """What callers of the server may name as a source: 1 is yes, 0 is no."""
+
+    allow_private: int = 0  # hosts that are not public
+    allow_files: int = 0  # folders and files of the server's machine, and its environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     database: str
     crawl: CrawlSettings
@@ -66,6 +74,7 @@ class Settings:
     history: HistorySettings
     schedule: ScheduleSettings
     webhooks: WebhookSettings
+    network: NetworkSettings
     secrets_file: Path  # of this user; no setting: it lies in the user's data folder
     environment: Mapping[str, str] = field(repr=False)  # where "env:NAME" is looked up
     came_from: Mapping[str, str] = field(default_factory=dict)  # the name of a setting -> where its value came from
@@ -86,6 +95,7 @@ _SECTIONS: dict[str, type] = {
     "history": HistorySettings,
     "schedule": ScheduleSettings,
     "webhooks": WebhookSettings,
+    "network": NetworkSettings,
 }
 
 

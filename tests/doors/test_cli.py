@@ -345,7 +345,7 @@ def test_a_full_refresh_reads_everything_and_finds_nothing_new(kept: Kept) -> No
         (["diff", "docs", "1"], 2, "Missing argument 'B'. See 'kept diff --help'."),
         (["rollback", "docs", "9"], 3, "docs has no generation 9 to go back to."),
         (["activate", "docs"], 3, "there is nothing to decide"),
-        (["serch", "pool"], 2, "Did you mean 'search'?"),
+        (["serch", "pool"], 2, "Did you mean 'search'"),
         (["list", "--nothing"], 2, "--nothing"),
         (["show", "d\udcffcs"], 3, "There is no source named 'd?cs'. Did you mean 'docs'?"),
         (["--database", "mysql://host/db", "list"], 2, "'mysql://host/db' names no database"),

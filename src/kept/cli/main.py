@@ -38,6 +38,7 @@ class Kept(Group):
         "resume": "jobs",
         "cancel": "jobs",
         "worker": "working",
+        "serve": "serving",
         "config": "configuration",
     }
 

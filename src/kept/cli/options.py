@@ -93,3 +93,6 @@ Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many
 AsOf = Annotated[int | None, typer.Option("--generation", metavar="N", min=1, help="As of this generation.")]
 Examples = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="How many URLs of each kind.")]
 Section = Annotated[str | None, typer.Option(metavar="ANCHOR", help="Only this section.")]
+Host = Annotated[str, typer.Option(help="The address to listen at; any but loopback needs keys.", metavar="ADDRESS")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any that is free.")]
+Workers = Annotated[int, typer.Option(min=0, help="How many crawls may run here at once.")]

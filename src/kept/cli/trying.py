@@ -4,12 +4,11 @@ import typer
 
 from kept.cli import options, show
 from kept.cli.command import Call
-from kept.cli.keeping import first_settings
-from kept.cli.setting import Given, takes_settings
+from kept.cli.setting import takes_settings
 from kept.errors import WrongCall
-from kept.model.root import parse_root
 from kept.runtime import check, try_page
-from kept.service import shapes
+from kept.service import keeping, shapes
+from kept.service.given import Given
 
 
 @takes_settings
@@ -22,12 +21,11 @@ async def try_(context: typer.Context, page: options.Page, *, given: Given) -> N
     kept try docs/pool.md --json
     """
     call: Call = context.obj
-    kind, url = parse_root(page)
     if page.startswith("@"):
         raise WrongCall("'kept try' looks at one page. 'kept add @urls.txt --dry-run' looks at a list.")
-    asked = given.over(first_settings(page, kind, url))
-    check(kind, url, asked)
-    found = await try_page(call.settings, kind, url, asked)
+    wish = keeping.understand(page, given)
+    check(wish.kind, wish.root, wish.settings)
+    found = await try_page(call.settings, wish.kind, wish.root, wish.settings)
     if call.as_json:
         call.answer(shapes.look(found))
     else:

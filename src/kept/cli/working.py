@@ -24,6 +24,15 @@ async def worker(
     """
     call: Call = context.obj
     log_events(verbose=call.verbose, info=True)
+    stop = stop_on_signal()
+    async with call.open(create=True) as runtime:
+        done = await runtime.work(stop, name=name, concurrency=concurrency)
+    if call.as_json:
+        call.answer({"jobs": done})
+
+
+def stop_on_signal() -> asyncio.Event:
+    """Set at the first SIGINT or SIGTERM; at the second the process ends at once."""
     stop = asyncio.Event()
 
     def interrupted(number: int) -> None:
@@ -33,7 +42,4 @@ async def worker(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, interrupted, number)
-    async with call.open(create=True) as runtime:
-        done = await runtime.work(stop, name=name, concurrency=concurrency)
-    if call.as_json:
-        call.answer({"jobs": done})
+    return stop

@@ -1,0 +1,47 @@
+"""Listening: one socket, one server, until it is told to stop."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+from kept.errors import WrongCall
+
+GRACE_SECONDS = 5  # for answers that are under way when it stops
+
+
+async def listen(app: FastAPI, host: str, port: int, stop: asyncio.Event, ready: Callable[[str], None]) -> None:
+    """Serves until ``stop`` is set. ``ready`` is told the address as soon as it can be asked."""
+    with _socket(host, port) as at:
+        config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS)
+        server = _Server(config)
+        ready(_url(at))
+        serving, stopped = asyncio.create_task(server.serve([at])), asyncio.create_task(stop.wait())
+        await asyncio.wait([serving, stopped], return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        stopped.cancel()
+        await serving
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield  # whoever started us takes them
+
+
+def _socket(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except (OSError, OverflowError) as error:
+        raise WrongCall(
+            f"Nothing can listen at {host}:{port}: {error}. Choose another with --host or --port."
+        ) from None
+
+
+def _url(at: socket.socket) -> str:
+    host, port = at.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,142 @@
+"""The settings of a source as a call gives them, in the words of the command line. Every door takes the same."""
+
+import os
+import re
+from dataclasses import replace
+from typing import Any
+
+from kept.errors import WrongCall
+from kept.model.duration import parse_duration
+from kept.model.root import split_login
+from kept.model.schedule import parse_schedule
+from kept.model.source import Header, Render, SourceSettings, parse_reference
+from kept.model.url import canonical
+
+NAMES = (
+    "max_pages",
+    "max_depth",
+    "max_time",
+    "scope",
+    "include",
+    "exclude",
+    "header",
+    "cookie",
+    "user_agent",
+    "proxy",
+    "ca_file",
+    "select",
+    "drop",
+    "render",
+    "ignore_robots",
+    "concurrency",
+    "delay",
+    "tag",
+    "schedule",
+    "webhook",
+)
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OURS = ("host", "connection", "content-length", "transfer-encoding", "user-agent")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class Given:
+    """The settings that a call gives. Those it does not mention stay as they are; an empty text clears one."""
+
+    def __init__(self, **call: Any) -> None:
+        if unknown := call.keys() - set(NAMES):
+            raise WrongCall(f"There is no setting '{min(unknown)}' of a source. There are {', '.join(NAMES)}.")
+        said = dict.fromkeys(NAMES) | call
+        self._limits = _said(
+            max_pages=said["max_pages"],
+            max_depth=said["max_depth"],
+            max_seconds=parse_duration(said["max_time"]) if said["max_time"] else None,
+        )
+        self._scope = _said(
+            include=_listed(said["include"]), exclude=_listed(said["exclude"]), within=_listed(said["scope"])
+        )
+        self._access = _said(
+            user_agent=said["user_agent"],
+            proxy=said["proxy"],
+            ca_file=said["ca_file"] and os.path.abspath(said["ca_file"]),
+            render=_render(said["render"]),
+            ignore_robots=said["ignore_robots"],
+            concurrency=said["concurrency"],
+            delay=said["delay"],
+        )
+        self._region = _said(select=said["select"], drop=_listed(said["drop"]))
+        self._others = _said(
+            tags=_listed(said["tag"]), schedule=_schedule(said["schedule"]), webhook=_webhook(said["webhook"])
+        )
+        self._headers = [_header(text) for text in said["header"] or ()]
+        if said["cookie"] is not None:
+            self._headers.append(Header(name="Cookie", value=_value(said["cookie"], "--cookie")))
+
+    def __bool__(self) -> bool:
+        return any((self._limits, self._scope, self._access, self._region, self._others, self._headers))
+
+    @property
+    def of_this_machine(self) -> str | None:
+        """The name of a setting whose value lies on this machine: a file, a variable, a secret, a way out."""
+        refers = {"header": [one.value for one in self._headers], "webhook": [self._others.get("webhook") or ""]}
+        local = [name for name in ("ca_file", "proxy") if self._access.get(name)]
+        found = [*local, *(name for name, values in refers.items() if any(map(parse_reference, values)))]
+        return found[0] if found else None
+
+    def over(self, settings: SourceSettings) -> SourceSettings:
+        headers = {header.name.lower(): header for header in (*settings.access.headers, *self._headers)}
+        access = replace(settings.access, headers=tuple(one for one in headers.values() if one.value), **self._access)
+        return replace(
+            settings,
+            limits=replace(settings.limits, **self._limits),
+            scope=replace(settings.scope, **self._scope),
+            access=access,
+            region=replace(settings.region, **self._region),
+            **self._others,
+        )
+
+
+def _said(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _listed(values: list[str] | None) -> tuple[str, ...] | None:
+    return tuple(filter(None, values)) if values else None
+
+
+def _render(said: str | None) -> Render | None:
+    if said is not None and said not in Render.__members__.values():
+        raise WrongCall(f"--render should be auto, never or always; it is '{said}'.")
+    return Render(said) if said is not None else None
+
+
+def _schedule(said: str | None) -> str | None:
+    """As it is stored: checked, in one spelling, and empty for off."""
+    if said is None:
+        return None
+    return " ".join(said.split()) if parse_schedule(said) else ""
+
+
+def _webhook(said: str | None) -> str | None:
+    """A URL without a password, or where to find one; what it is otherwise is not said, it may hold a secret."""
+    if not said or (parse_reference(said) or ())[:2] == ("", "env"):
+        return said
+    if not said.startswith(("http://", "https://")) or canonical(said) is None or split_login(said)[1]:
+        raise WrongCall("--webhook should be a web address without a password, or env:NAME.")
+    return said
+
+
+def _header(text: str) -> Header:
+    """What is wrong with it is said without its value, which may be a secret."""
+    name, colon, value = text.partition(":")
+    if not colon or not _NAME.fullmatch(name.strip()):
+        raise WrongCall("--header should look like 'Name: value'; what was given has no name before a colon.")
+    if name.strip().lower() in _OURS:
+        raise WrongCall(f"--header cannot be {name.strip()}: Kept says that itself.")
+    return Header(name=name.strip(), value=_value(value, f"--header {name.strip()}"))
+
+
+def _value(text: str, of: str) -> str:
+    if _CONTROL.search(text):
+        raise WrongCall(f"The value of {of} has line breaks or control characters in it.")
+    return text.strip()

@@ -1,0 +1,138 @@
+"""Keeping: what was asked for, understood, and made a source. The same at every door.
+
+    understand   a root as it was typed and the settings that were given  -> a Wish
+    keep         a Wish                                                    -> the source, made or brought up to date
+    change       settings that were given                                  -> the source with them
+
+Who asks decides what may be asked. A person at the command line names their own files, hosts and variables; a caller
+of the server may name only what its operator allows.
+"""
+
+from dataclasses import dataclass, replace
+
+from kept.errors import NoSuchThing, WrongCall
+from kept.model.root import derive_name, parse_root, split_login
+from kept.model.source import Access, Scope, Source, SourceKind, SourceSettings, host_and_port
+from kept.model.url import canonical, file_path
+from kept.service import sources
+from kept.service.given import Given
+from kept.service.house import House
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """What somebody may name as a source."""
+
+    files: bool = False  # folders and files of this machine, and its environment
+    private: bool = False  # hosts that are not public
+
+
+PERSON = Caller(files=True, private=True)
+"""Somebody at the command line of this machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A source as somebody asks for it."""
+
+    kind: SourceKind
+    root: str
+    begin: SourceSettings  # what the root itself says
+    given: Given
+
+    @property
+    def settings(self) -> SourceSettings:
+        return self.given.over(self.begin)
+
+
+def understand(root: str, given: Given, caller: Caller = PERSON) -> Wish:
+    """WrongCall for a root or settings that make no sense, or that this caller may not name."""
+    kind, url = parse_root(root)
+    if not caller.files and (kind is SourceKind.FOLDER or url.startswith("file:")):
+        raise WrongCall("Folders and files of the server can only be kept from its command line: kept add FOLDER.")
+    wish = Wish(kind=kind, root=url, begin=_first_settings(root, kind, url, caller), given=given)
+    _check(wish.settings, given, caller)
+    return wish
+
+
+async def keep(house: House, wish: Wish, *, name: str | None = None, version: str = "") -> tuple[Source, bool]:
+    """The source of a wish, and whether it is new. The same root again is the same source, with what was given."""
+    source, is_new = await sources.add_source(
+        house.db,
+        root=wish.root,
+        kind=wish.kind,
+        name=name or derive_name(wish.root),
+        version=version,
+        settings=wish.settings,
+        secrets=house.secrets,
+        numbered=name is None,
+        rhythm=house.rhythm,
+    )
+    if not is_new and (wish.given or wish.begin.access.headers or wish.begin.scope.pages):
+
+        def changed(old: SourceSettings) -> SourceSettings:
+            return wish.given.over(_again(old, wish.begin))
+
+        source = await sources.set_source(house.db, source.label, changed, house.secrets, house.rhythm)
+    return source, is_new
+
+
+async def change(house: House, label: str, given: Given, caller: Caller = PERSON) -> Source:
+    """The source with what was given; it holds from its next crawl on."""
+    before = (await sources.show_source(house.db, label)).source
+    _check(given.over(before.settings), given, caller)
+    house.check(before.kind, before.root, given.over(before.settings))
+    return await sources.set_source(house.db, label, given.over, house.secrets, house.rhythm)
+
+
+def _first_settings(root: str, kind: SourceKind, url: str, caller: Caller) -> SourceSettings:
+    """What the root itself says: who may be asked, as whom, for which pages.
+
+    A person who names a root has allowed exactly that host and port, public or not.
+    """
+    if kind is not SourceKind.WEB:
+        return SourceSettings()
+    pages = _pages(file_path(url)) if url.startswith("file:") else ()
+    allowed = tuple(dict.fromkeys(host_and_port(page) for page in pages or (url,))) if caller.private else ()
+    _, login = split_login(root)
+    return SourceSettings(scope=Scope(pages=pages), access=Access(allowed=allowed, headers=(login,) if login else ()))
+
+
+def _again(settings: SourceSettings, begin: SourceSettings) -> SourceSettings:
+    """The settings of a source whose root is named once more."""
+    kept = {header.name.lower(): header for header in (*settings.access.headers, *begin.access.headers)}
+    allowed = begin.access.allowed or settings.access.allowed
+    return replace(
+        settings,
+        scope=replace(settings.scope, pages=begin.scope.pages),
+        access=replace(settings.access, allowed=allowed, headers=tuple(kept.values())),
+    )
+
+
+def _check(settings: SourceSettings, given: Given, caller: Caller) -> None:
+    if settings.access.headers and len({host_and_port(page) for page in settings.scope.pages}) > 1:
+        raise WrongCall("A header or cookie is for one site only, and these pages are of several: make a list of each.")
+    if not caller.files and (what := given.of_this_machine):
+        raise WrongCall(f"{what} names something of the server's own machine: that can only be set from there.")
+
+
+def _pages(file: str) -> tuple[str, ...]:
+    """The URLs in a file, one a line. Empty lines, and those that begin with #, do not count."""
+    try:
+        with open(file, encoding="utf-8", errors="replace") as lines:
+            texts = [(number, line.strip()) for number, line in enumerate(lines, 1)]
+    except FileNotFoundError:
+        raise NoSuchThing(f"There is no file {file}.") from None
+    found: dict[str, None] = {}
+    for number, text in texts:
+        if not text or text.startswith("#"):
+            continue
+        bare, login = split_login(text)
+        url = canonical(bare)
+        if url is None or not url.startswith("http") or login:
+            what = "has a password in it" if login else "is not the URL of a web page"
+            raise WrongCall(f"Line {number} of {file} {what}. It takes one URL a line.")
+        found[url] = None
+    if not found:
+        raise WrongCall(f"{file} has no URL in it. It takes one URL a line.")
+    return tuple(found)
