@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.crawl.trying import Look as Look  # the doors show it
     from kept.crawl.trying import Read
     from kept.crawl.trying import Survey as Survey
-    from kept.extract.pool import ReaderPool
+    from kept.extract.pool import ReaderPool as ReaderPool
     from kept.model.job import CrawlJob
     from kept.origins.folder import FolderOrigin
     from kept.origins.web import WebOrigin
@@ -40,10 +40,10 @@ OnProgress = Callable[["CrawlJob"], None]
 class Runtime:
     """An open store and everything that works on it."""
 
-    def __init__(self, settings: Settings, db: Database) -> None:
+    def __init__(self, settings: Settings, db: Database, readers: "ReaderPool | None" = None) -> None:
         self.settings = settings
         self.db = db
-        self._pool: ReaderPool | None = None
+        self._pool = readers
 
     @cached_property
     def rules(self) -> "Rules":
@@ -188,9 +188,7 @@ class Runtime:
                 await egress.close()
 
     def _readers(self) -> "ReaderPool":
-        from kept.extract.pool import ReaderPool
-
-        self._pool = self._pool or ReaderPool(processes=max(1, min(4, os.cpu_count() or 1)))
+        self._pool = self._pool or _reader_pool()
         return self._pool
 
     def _walk(self, place: "Place", source: Source, on_progress: OnProgress) -> "Walk":
@@ -306,10 +304,29 @@ async def _looking(
 
 
 @asynccontextmanager
-async def open_runtime(settings: Settings, *, create: bool = True) -> AsyncIterator[Runtime]:
+async def open_runtime(
+    settings: Settings, *, create: bool = True, readers: "ReaderPool | None" = None
+) -> AsyncIterator[Runtime]:
     """A runtime on the database of the settings, closed at the end. Without ``create`` it has to be there already."""
-    runtime = Runtime(settings, await open_database(settings.database, create=create))
+    runtime = Runtime(settings, await open_database(settings.database, create=create), readers)
     try:
         yield runtime
     finally:
         await runtime.close()
+
+
+@asynccontextmanager
+async def started_readers() -> AsyncIterator["ReaderPool"]:
+    """Readers for a runtime that is not open yet: they load what they need while we do."""
+    pool = _reader_pool()
+    await pool.start()
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+def _reader_pool() -> "ReaderPool":
+    from kept.extract.pool import ReaderPool
+
+    return ReaderPool(processes=max(1, min(4, os.cpu_count() or 1)))

@@ -25,7 +25,7 @@ from kept.cli.screen import Screen
 from kept.errors import KeptError, NeedsDecision, NoSuchThing, SourceMissing, WrongCall
 
 if TYPE_CHECKING:  # heavy: loaded when a command runs
-    from kept.runtime import Runtime
+    from kept.runtime import ReaderPool, Runtime
     from kept.settings import Settings
 
 DONE, FAILED, WRONG, MISSING, UNDECIDED = 0, 1, 2, 3, 4
@@ -47,7 +47,9 @@ class Call:
 
         return settings.load(environment=os.environ, folder=Path.cwd(), database=self.database)
 
-    def open(self, *, create: bool = False) -> AbstractAsyncContextManager["Runtime"]:
+    def open(
+        self, *, create: bool = False, readers: "ReaderPool | None" = None
+    ) -> AbstractAsyncContextManager["Runtime"]:
         """A runtime on the database. Only a command that may begin one asks for it to be made."""
         import logging
 
@@ -55,7 +57,7 @@ class Call:
 
         if not self.verbose:  # libraries would write their warnings between our sentences
             logging.getLogger().addHandler(logging.NullHandler())
-        return open_runtime(self.settings, create=create)
+        return open_runtime(self.settings, create=create, readers=readers)
 
     def answer(self, value: Any) -> None:
         """One JSON value. Where the encoding cannot write all of Unicode, it is escaped."""

@@ -1,5 +1,7 @@
 """Keeping: ``add``, ``set`` and ``refresh``."""
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from kept.cli import options, show
@@ -9,9 +11,12 @@ from kept.cli.setting import takes_settings
 from kept.errors import WrongCall
 from kept.model.job import CrawlMode
 from kept.model.source import SourceKind
-from kept.runtime import check, look_at_root, survey
+from kept.runtime import check, look_at_root, started_readers, survey
 from kept.service import keeping, sources
 from kept.service.given import Given
+
+if TYPE_CHECKING:
+    from kept.runtime import ReaderPool
 
 
 @takes_settings
@@ -39,8 +44,8 @@ async def add(
     """
     call: Call = context.obj
     wish = keeping.understand(root, given)
-    check(wish.kind, wish.root, wish.settings)
     if dry_run:
+        check(wish.kind, wish.root, wish.settings)
         found = await survey(call.settings, wish.kind, wish.root, wish.settings)
         if call.as_json:
             from kept.service import shapes
@@ -49,13 +54,28 @@ async def add(
         else:
             show.survey(call.out, wish.root, found)
         return None
-    if not no_wait or wish.kind is SourceKind.FOLDER:
+    if no_wait:
+        return await _add(call, wish, name, version, priority)
+    async with started_readers() as readers:
+        return await _add(call, wish, name, version, priority, readers)
+
+
+async def _add(
+    call: Call,
+    wish: keeping.Wish,
+    name: str | None,
+    version: str,
+    priority: int,
+    readers: "ReaderPool | None" = None,
+) -> int:
+    check(wish.kind, wish.root, wish.settings)
+    if readers or wish.kind is SourceKind.FOLDER:
         await look_at_root(call.settings, wish.kind, wish.root, wish.settings)
-    async with call.open(create=True) as runtime:
+    async with call.open(create=True, readers=readers) as runtime:
         source, is_new = await keeping.keep(runtime, wish, name=name, version=version)
         if not is_new and name and name != source.name:
             call.err.line(f"{source.root} is kept already, as '{source.label}'.")
-        return await crawl(call, runtime, source, priority=priority, wait=not no_wait)
+        return await crawl(call, runtime, source, priority=priority, wait=readers is not None)
 
 
 @takes_settings
