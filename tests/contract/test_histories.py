@@ -34,7 +34,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from structlog.testing import capture_logs
 
 from kept.crawl import activate
 from kept.crawl.engine import Walk
@@ -74,8 +73,7 @@ def test_every_history_keeps_every_promise(database_url: str) -> None:
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    with capture_logs():
-        run_state_machine_as_test(partial(Histories, database_url), settings=steps)
+    run_state_machine_as_test(partial(Histories, database_url), settings=steps)
 
 
 # What a site is, and how it changes ----------------------------------------------------------------------------------

@@ -201,8 +201,6 @@ def _prepare() -> tuple[Callable[[Path], None], Callable[..., Any]]:
     """Imports everything once; pages are read once."""
     import logging
 
-    import structlog
-
     import kept.extract.pool as pool
     import kept.extract.reader as reader
     import kept.origins.folder
@@ -216,7 +214,7 @@ def _prepare() -> tuple[Callable[[Path], None], Callable[..., Any]]:
     from kept.crawl import activate, engine
     from kept.model.url import file_url
 
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    logging.getLogger("kept").setLevel(logging.ERROR)
     engine.BATCH_PAGES = engine.LEASED_AT_ONCE = BATCH
     engine.LISTED_AT_ONCE = 2 * BATCH
     activate.CLEARED_AT_ONCE = BATCH // 4

@@ -100,12 +100,7 @@ def _told(label: str, job: CrawlJob, generation: Generation | None, seconds: flo
 def log_events(*, verbose: bool, info: bool = False) -> None:
     """Events go to standard error: warnings always, everything if it was asked for."""
     import logging
-    import sys
 
-    import structlog
+    from kept.log import show_events
 
-    level = logging.DEBUG if verbose else logging.INFO if info else logging.WARNING
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    show_events(logging.DEBUG if verbose else logging.INFO if info else logging.WARNING)

@@ -25,8 +25,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-import structlog
-
 from kept.crawl import activate, hosts, settle
 from kept.crawl.activate import Activation
 from kept.crawl.decide import Ended, TryAgain, decide, is_conditional, needs_no_visit, needs_reading
@@ -35,6 +33,7 @@ from kept.crawl.settle import Visited
 from kept.crawl.sweep import Rules
 from kept.errors import LeaseLost, StoreError
 from kept.extract.sections import Unreadable
+from kept.log import Log
 from kept.model.document import Reading
 from kept.model.frontier import Entry, Fetched, Listed, Outcome, Unlisted, Visit
 from kept.model.generation import Tally
@@ -46,7 +45,7 @@ from kept.store.database import Connection, Database, moment, when
 from kept.store.frontier import Found, HeldUrl, ListedEntry
 from kept.store.jobs import Place
 
-log = structlog.get_logger(__name__)
+log = Log(__name__)
 
 BATCH_PAGES = 200
 BATCH_SECONDS = 2.0

@@ -10,11 +10,10 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import structlog
-
 from kept.errors import KeptError
+from kept.log import Log
 
-log = structlog.get_logger(__name__)
+log = Log(__name__)
 
 
 @dataclass(frozen=True, slots=True)

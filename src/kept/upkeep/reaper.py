@@ -13,16 +13,15 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-import structlog
-
 from kept.errors import StoreError
+from kept.log import Log
 from kept.store import jobs
 from kept.store.database import Database
 from kept.store.jobs import Place
 from kept.work import queue
 from kept.work.worker import is_alive, this_host
 
-log = structlog.get_logger(__name__)
+log = Log(__name__)
 
 AT_ONCE = 100
 

@@ -8,9 +8,8 @@ import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import structlog
-
 from kept.errors import WrongCall
+from kept.log import Log
 from kept.model.schedule import Schedule, parse_schedule
 from kept.model.source import Source
 from kept.store import sources
@@ -18,7 +17,7 @@ from kept.store.database import Database, moment
 from kept.upkeep.rhythm import Chance, Rhythm, mode_of, next_run
 from kept.work import queue
 
-log = structlog.get_logger(__name__)
+log = Log(__name__)
 
 AT_ONCE = 100
 

@@ -18,15 +18,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
-import structlog
-
 from kept.errors import SecretUnavailable, WrongCall
+from kept.log import Log
 from kept.model.source import Source
 from kept.store import notices, sources
 from kept.store.database import Database, moment
 from kept.store.notices import Notice
 
-log = structlog.get_logger(__name__)
+log = Log(__name__)
 
 AT_ONCE = 50
 TRIES = 12  # over about half a day

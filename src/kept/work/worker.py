@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import structlog
-
 from kept.crawl import activate
 from kept.crawl.engine import LEASED_AT_ONCE, Walk
 from kept.errors import LeaseLost, SourceUnavailable, StoreError, WrongCall
+from kept.log import Log
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Source
@@ -31,7 +30,7 @@ from kept.store.database import Database
 from kept.store.jobs import Place
 from kept.work import queue
 
-log = structlog.get_logger(__name__)
+log = Log(__name__)
 
 BEATS_MISSED = 6  # in a row: half of what the reaper waits for
 LOOK_SECONDS = 1.0  # so often a walk asks whether it is wanted

@@ -16,15 +16,14 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any
 
-import structlog
-
+from kept.log import Log
 from kept.model.document import RENDERED, Validators
 from kept.model.frontier import Fetched, Redirected, Refused, Unreachable, Visit
 from kept.model.url import canonical, canonical_route
 from kept.origins.web.devtools import TO_END, BrowserLost, Declined, DevTools, NoBrowser, find_browser
 from kept.origins.web.egress import Answer, Egress, Headers, Trouble
 
-log = structlog.get_logger(__name__)
+log = Log(__name__)
 
 TABS = 2
 LONGEST = 30.0  # seconds, for one page
