@@ -1,0 +1,148 @@
+"""A long frontier costs no more than a short one.
+
+    python -m bench.frontier [--waiting 10000 1000000] [--rounds 40]
+
+A job is given so many URLs that wait, on SQLite and on PostgreSQL. Then batches of 200 are leased, and settled with
+400 links each, half of them new; and the worker is killed and another resumes: it reaps, claims, begins and leases.
+Medians, in milliseconds, and how they compare with the shortest frontier. 1.5 × is promised.
+"""
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import TypeVar
+
+from kept.crawl import activate
+from kept.crawl.decide import Ended
+from kept.crawl.settle import Visited, settle
+from kept.model.frontier import Entry, Outcome
+from kept.model.ids import new_id
+from kept.model.job import CrawlJob
+from kept.store import frontier, jobs
+from kept.store.database import Database
+from kept.store.frontier import Found
+from kept.store.jobs import Place
+from kept.upkeep.reaper import Reaper
+from kept.work import queue
+from kept.work.worker import this_host
+from tests.given import ROOT, a_database, a_source
+from tests.postgres import PostgresServer
+
+BATCH = 200
+LINKS = 400
+RESUMED = 5
+
+T = TypeVar("T")
+
+
+class Costs:
+    """What each step took, in milliseconds."""
+
+    def __init__(self) -> None:
+        self._took: dict[str, list[float]] = defaultdict(list)
+
+    async def of(self, step: str, doing: Awaitable[T]) -> T:
+        began = time.perf_counter()
+        result = await doing
+        self._took[step].append(1000 * (time.perf_counter() - began))
+        return result
+
+    def median(self, step: str) -> float:
+        return statistics.median(self._took[step])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("bench.frontier", description=__doc__)
+    parser.add_argument("--waiting", type=int, nargs="+", default=[10_000, 1_000_000])
+    parser.add_argument("--rounds", type=int, default=40)
+    asked = parser.parse_args()
+    print("| database | waiting | lease 200 | settle 200 | resume after a kill |\n| --- | ---: | ---: | ---: | ---: |")
+    with tempfile.TemporaryDirectory(prefix="bench") as folder:
+        _row("SQLite", lambda size: f"sqlite:///{folder}/{size}.db", asked.waiting, asked.rounds)
+    server = PostgresServer()
+    server.start()
+    try:
+        _row("PostgreSQL", lambda size: server.create_database(), asked.waiting, asked.rounds)
+    finally:
+        server.close()
+
+
+def _row(name: str, database: Callable[[int], str], sizes: list[int], rounds: int) -> None:
+    first: Costs | None = None
+    for size in sizes:
+        costs = asyncio.run(_measured(database(size), size, rounds))
+        first = first or costs
+        cells = [
+            f"{costs.median(step):.1f} ms ({costs.median(step) / first.median(step):.2f} ×)"
+            for step in ("lease", "settle", "resume")
+        ]
+        print(f"| {name} | {size:,} | {' | '.join(cells)} |", flush=True)
+
+
+async def _measured(url: str, waiting: int, rounds: int) -> Costs:
+    costs = Costs()
+    async with a_database(url) as db:
+        source = await a_source(db)
+        asked = await queue.request(db, source.id)
+        place, job, _ = await _resumed(db, asked.id)
+        await _fill(db, job, waiting)
+        for number in range(rounds):
+            entries = await costs.of("lease", _lease(db, place))
+            job = await costs.of("settle", _settle(db, place, job, entries, number))
+        for number in range(rounds, rounds + RESUMED):  # with a batch between: one without progress is given up
+            place, job, entries = await costs.of("resume", _resumed(db, job.id))
+            job = await _settle(db, place, job, entries, number)
+    return costs
+
+
+async def _fill(db: Database, job: CrawlJob, waiting: int) -> None:
+    for start in range(0, waiting, 20_000):
+        size = min(20_000, waiting - start)
+        async with db.transaction() as tx:
+            await frontier.insert(tx, job.id, [_found(start + number) for number in range(size)])
+
+
+def _found(number: int) -> Found:
+    return Found(url=f"{ROOT}{number % 97}/page-{number}.html", depth=1, parent=ROOT)
+
+
+async def _lease(db: Database, place: Place) -> list[Entry]:
+    async with db.transaction() as tx:
+        await jobs.hold(tx, place)
+        return await frontier.lease(tx, place.job_id, worker=place.id, limit=BATCH)
+
+
+async def _settle(db: Database, place: Place, job: CrawlJob, entries: list[Entry], number: int) -> CrawlJob:
+    visited = [Visited(entry=entry, decision=Ended(outcome=Outcome.SKIPPED, reason="a bench")) for entry in entries]
+    known = [_found(number * LINKS + one) for one in range(LINKS // 2)]
+    new = [_found(10_000_000 + number * LINKS + one) for one in range(LINKS // 2)]
+    return await settle(db, place, job, visited, [*known, *new], signature="")
+
+
+async def _resumed(db: Database, job_id: str) -> tuple[Place, CrawlJob, list[Entry]]:
+    """What a worker does that finds a job whose worker died, up to its first entries."""
+    await Reaper(timedelta(minutes=2)).reap(db)
+    async with db.transaction(durable=True) as tx:
+        claimed = await jobs.claim(tx, worker=new_id(), job=job_id)
+        assert claimed is not None, "it waits for a worker"
+        place = Place(
+            id=new_id(),
+            job_id=job_id,
+            name="bench",
+            host=this_host(),
+            pid=0,  # no process has this number: whoever looks finds it dead
+            process_started="",
+            attempt=claimed.attempt,
+        )
+        await jobs.enter(tx, place)
+    job = await activate.begin(db, place, lists_everything=False)
+    return place, job, await _lease(db, place)
+
+
+if __name__ == "__main__":
+    main()
