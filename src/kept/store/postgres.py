@@ -48,6 +48,7 @@ class PostgresDatabase:
                 connection_class=psycopg.AsyncConnection[dict[str, Any]],
                 kwargs={"autocommit": True, "row_factory": dict_row, "connect_timeout": CONNECT_SECONDS},
                 configure=_configure,
+                check=AsyncConnectionPool.check_connection,  # one that was lost while nobody used it costs nothing
                 min_size=1,
                 max_size=connections,
                 open=False,
