@@ -1,6 +1,6 @@
 """The ready-made beginnings that tests start from."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -94,6 +94,7 @@ class Site:
     unlisted: tuple[Unlisted, ...] = ()
     excluded: frozenset[str] = frozenset()
     sitemap: Mapping[str, datetime | None] = field(default_factory=dict)  # besides the root: when each was modified
+    renames: Mapping[str, str] = field(default_factory=dict)
     visits: list[str] = field(default_factory=list)
     not_modified: int = 0
 
@@ -117,6 +118,9 @@ class Site:
         for url, page in self.pages.items():
             if not page.gone and url not in self.excluded:
                 yield Listed(url=url, validators=Validators(etag=page.tag))
+
+    async def renamed(self, absent: Mapping[str, Validators], arrived: Sequence[str]) -> Mapping[str, str]:
+        return {url: to for url, to in self.renames.items() if url in absent and to in arrived}
 
     async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
         self.visits.append(entry.url)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.extract.pool import ReaderPool as ReaderPool
     from kept.model.job import CrawlJob
     from kept.origins.folder import FolderOrigin
+    from kept.origins.tree import TreeOrigin
     from kept.origins.web import WebOrigin
     from kept.secrets import Secrets
     from kept.store.jobs import Place
@@ -72,10 +73,10 @@ class Runtime:
 
     def why_not(self, source: Source, url: str) -> str | None:
         """Why a URL is none of a source, by its settings; None: it could be."""
-        return make_origin(source.kind, source.root, _without_secrets(source.settings)).why_not(url)
+        return make_origin(source.kind, source.root, _without_secrets(source.settings), self.settings).why_not(url)
 
     def check(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
-        check(kind, root, settings)
+        check(kind, root, settings, self.settings)
 
     async def look_at_root(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
         await look_at_root(self.settings, kind, root, settings)
@@ -201,9 +202,7 @@ class Runtime:
             self.db,
             place,
             source,
-            make_origin(
-                source.kind, source.root, source.settings, self.secrets.look_up, browser=self.settings.crawl.browser
-            ),
+            make_origin(source.kind, source.root, source.settings, self.settings, self.secrets.look_up),
             read=partial(self._readers().read, region=region),
             signature=signature(region=region) + (" heedless" if heedless else ""),
             rules=self.rules,
@@ -223,27 +222,44 @@ def make_origin(
     kind: SourceKind,
     root: str,
     settings: SourceSettings,
+    here: Settings,
     look_up: Callable[[str], str] | None = None,
-    browser: str = "",
-) -> "WebOrigin | FolderOrigin":
+) -> "WebOrigin | FolderOrigin | TreeOrigin":
     """Where a source lives. WrongCall where its settings make no sense, SecretUnavailable where a value is missing."""
     if kind is SourceKind.WEB:
         from kept.origins.web import web_origin
 
-        return web_origin(next(iter(settings.scope.pages), root), settings, look_up=look_up, browser=browser)
+        first = next(iter(settings.scope.pages), root)
+        return web_origin(first, settings, look_up=look_up, browser=here.crawl.browser)
     from kept.extract.reader import content_type_of
+
+    if kind is SourceKind.GIT:
+        from kept.origins.git import git_origin
+
+        return git_origin(
+            root,
+            settings,
+            type_of=content_type_of,
+            look_up=look_up or str,
+            environment=here.environment,
+            cache=here.cache_folder,
+        )
+    if kind is SourceKind.PACKAGE:
+        from kept.origins.packages import package_origin
+
+        return package_origin(root, settings, type_of=content_type_of, environment=here.environment)
     from kept.origins.folder import FolderOrigin
 
     return FolderOrigin(root, scope=settings.scope, limits=settings.limits, type_of=content_type_of)
 
 
-def check(kind: SourceKind, root: str, settings: SourceSettings) -> None:
+def check(kind: SourceKind, root: str, settings: SourceSettings, here: Settings) -> None:
     """WrongCall unless the settings of a source make sense, as far as that can be seen from here."""
     from kept.extract.html import check_region
 
     check_region(settings.region)
     said = settings.access if not parse_reference(settings.access.proxy) else replace(settings.access, proxy="")
-    make_origin(kind, root, replace(settings, access=replace(said, headers=())))
+    make_origin(kind, root, replace(settings, access=replace(said, headers=())), here)
 
 
 def _without_secrets(settings: SourceSettings) -> SourceSettings:
@@ -286,12 +302,12 @@ async def survey(settings: Settings, kind: SourceKind, root: str, asked: SourceS
 @asynccontextmanager
 async def _looking(
     settings: Settings, kind: SourceKind, root: str, asked: SourceSettings
-) -> AsyncIterator[tuple["WebOrigin | FolderOrigin", "Read"]]:
+) -> AsyncIterator[tuple["WebOrigin | FolderOrigin | TreeOrigin", "Read"]]:
     from kept.extract.pool import ReaderPool
     from kept.secrets import check_references
 
     check_references(asked)
-    origin = make_origin(kind, root, asked, _secrets(settings).look_up)
+    origin = make_origin(kind, root, asked, settings, _secrets(settings).look_up)
     pool = ReaderPool(processes=1)
     try:
         yield origin, partial(pool.read, region=asked.region)

@@ -76,6 +76,7 @@ class Settings:
     webhooks: WebhookSettings
     network: NetworkSettings
     secrets_file: Path  # of this user; no setting: it lies in the user's data folder
+    cache_folder: Path  # for what can be fetched again
     environment: Mapping[str, str] = field(repr=False)  # where "env:NAME" is looked up
     came_from: Mapping[str, str] = field(default_factory=dict)  # the name of a setting -> where its value came from
 
@@ -114,6 +115,7 @@ def load(*, environment: Mapping[str, str], folder: Path, database: str | None =
     return Settings(
         database=values["database"],
         secrets_file=_data_folder() / "secrets.json",
+        cache_folder=_cache_folder(),
         environment=environment,
         came_from=came_from,
         **made,
@@ -124,6 +126,12 @@ def _data_folder() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("kept", appauthor=False)
+
+
+def _cache_folder() -> Path:
+    from platformdirs import user_cache_path
+
+    return user_cache_path("kept", appauthor=False)
 
 
 def _defaults() -> dict[str, Any]:

@@ -329,7 +329,7 @@ def test_a_full_refresh_reads_everything_and_finds_nothing_new(kept: Kept) -> No
         (["add", "docs/pool.md/below"], 3, "There is no file or folder "),
         (["add", "loop"], 1, "loop cannot be read: "),
         (["add", ""], 2, "The root is empty."),
-        (["add", "github:owner/repo"], 2, "github:owner/repo cannot be kept: so far only "),
+        (["add", "ftp://owner/repo"], 2, "ftp://owner/repo cannot be kept: "),
         (["add", "docs", "--name", "a b"], 2, "'a b' cannot be the name of a source"),
         (["add", "docs", "--max-time", "soon"], 2, "'soon' is not a length of time."),
         (["add", "docs", "--max-pages", "0"], 2, "'--max-pages'"),

@@ -44,18 +44,9 @@ def test_links_in_a_path_are_left_as_they_are(tmp_path: Path) -> None:
     assert parse_root(str(tmp_path / "link"))[1] == file_url(tmp_path / "link")
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
-        "ssh://git@example.com/docs.git",
-        "git@example.com:docs.git",
-        "github:owner/repo",
-        "npm:left-pad",
-        "pypi:requests@2",
-    ],
-)
-def test_what_is_elsewhere_cannot_be_kept_yet(typed: str) -> None:
-    with pytest.raises(WrongCall, match="cannot be kept: so far only"):
+@pytest.mark.parametrize("typed", ["ftp://example.com/docs", "svn+ssh://example.com/docs", "git:docs"])
+def test_what_is_elsewhere_and_unknown_cannot_be_kept(typed: str) -> None:
+    with pytest.raises(WrongCall, match="cannot be kept"):
         parse_root(typed)
 
 
@@ -87,7 +78,16 @@ def test_a_login_in_front_of_a_host_becomes_a_header(typed: str, root: str, valu
     assert header is None or value not in repr(header)
 
 
-@pytest.mark.parametrize("typed", ["ftp://me:hunter22@docs.test/", "https://me:hunter22@", "http://me:hunter22@a b/"])
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "ftp://me:hunter22@docs.test/",
+        "https://me:hunter22@",
+        "http://me:hunter22@a b/",
+        "ssh://me:hunter22@git.test/a.git",
+        "git+ssh://me:hunter22@git.test/a.git",
+    ],
+)
 def test_no_complaint_about_a_root_repeats_its_password(typed: str) -> None:
     with pytest.raises(WrongCall) as complaint:
         parse_root(typed)

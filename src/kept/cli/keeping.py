@@ -24,18 +24,21 @@ async def add(
     context: typer.Context,
     root: options.Root,
     name: options.Called = None,
-    version: options.Label = "",
+    version: options.Label = None,
     priority: options.Priority = 0,
+    as_: options.As = None,
     dry_run: options.DryRun = False,
     no_wait: options.NoWait = False,
     *,
     given: Given,
 ) -> int | None:
-    """Keep a web site, a folder or a file of documentation.
+    """Keep a web site, a git repository, a package, a folder or a file of documentation.
 
     \b
     kept add https://docs.example.com/guide/
     kept add https://wiki.example.com/ --header 'Authorization: Bearer env:TOKEN'
+    kept add github:django/django@stable/5.2.x
+    kept add pypi:httpx
     kept add @urls.txt --name clippings
     kept add ~/src/django/docs --name django --version 5.2
     kept add notes --include '*.md' --exclude 'drafts/*'
@@ -43,9 +46,9 @@ async def add(
     The same root again is a refresh; settings that are given again are changed.
     """
     call: Call = context.obj
-    wish = keeping.understand(root, given)
+    wish = keeping.understand(root, given, as_=as_)
     if dry_run:
-        check(wish.kind, wish.root, wish.settings)
+        check(wish.kind, wish.root, wish.settings, call.settings)
         found = await survey(call.settings, wish.kind, wish.root, wish.settings)
         if call.as_json:
             from kept.service import shapes
@@ -64,11 +67,11 @@ async def _add(
     call: Call,
     wish: keeping.Wish,
     name: str | None,
-    version: str,
+    version: str | None,
     priority: int,
     readers: "ReaderPool | None" = None,
 ) -> int:
-    check(wish.kind, wish.root, wish.settings)
+    check(wish.kind, wish.root, wish.settings, call.settings)
     if readers or wish.kind is SourceKind.FOLDER:
         await look_at_root(call.settings, wish.kind, wish.root, wish.settings)
     async with call.open(create=True, readers=readers) as runtime:

@@ -8,7 +8,11 @@ import typer
 
 Root = Annotated[
     str,
-    typer.Argument(metavar="ROOT", help="A web site, a folder, a file, or @urls.txt: a list.", show_default=False),
+    typer.Argument(
+        metavar="ROOT",
+        help="A web site, a folder, a file, a git repository, npm: or pypi:NAME; @urls.txt.",
+        show_default=False,
+    ),
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A source: its name, or name@version.", show_default=False)]
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="Words to find.", show_default=False)]
@@ -33,7 +37,10 @@ Version = Annotated[bool, typer.Option("--version", help="Say which Kept this is
 # Options of crawls
 
 Called = Annotated[str | None, typer.Option("--name", metavar="NAME", help="What to call it.")]
-Label = Annotated[str, typer.Option("--version", metavar="LABEL", help="Which version of it this is: name@LABEL.")]
+As = Annotated[str | None, typer.Option("--as", metavar="web|git", help="What the root is, where both could be.")]
+Label = Annotated[
+    str | None, typer.Option("--version", metavar="LABEL", help="Which version of it this is: name@LABEL.")
+]
 MaxPages = Annotated[int | None, typer.Option(metavar="N", min=1, help="Keep no more documents than these.")]
 MaxTime = Annotated[str | None, typer.Option(metavar="TIME", help="Take in nothing new after 90s, 15m, 2h.")]
 MaxDepth = Annotated[int | None, typer.Option(metavar="N", min=0, help="On a site: follow no more links in a row.")]

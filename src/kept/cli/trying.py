@@ -6,6 +6,7 @@ from kept.cli import options, show
 from kept.cli.command import Call
 from kept.cli.setting import takes_settings
 from kept.errors import WrongCall
+from kept.model.source import SourceKind
 from kept.runtime import check, try_page
 from kept.service import keeping, shapes
 from kept.service.given import Given
@@ -23,8 +24,10 @@ async def try_(context: typer.Context, page: options.Page, *, given: Given) -> N
     call: Call = context.obj
     if page.startswith("@"):
         raise WrongCall("'kept try' looks at one page. 'kept add @urls.txt --dry-run' looks at a list.")
-    wish = keeping.understand(page, given)
-    check(wish.kind, wish.root, wish.settings)
+    wish = keeping.understand(page, given, as_="web")
+    if wish.kind is SourceKind.PACKAGE:
+        raise WrongCall(f"'kept try' looks at one page. 'kept add {page} --dry-run' lists the files of a package.")
+    check(wish.kind, wish.root, wish.settings, call.settings)
     found = await try_page(call.settings, wish.kind, wish.root, wish.settings)
     if call.as_json:
         call.answer(shapes.look(found))

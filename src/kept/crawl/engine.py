@@ -205,32 +205,40 @@ class Walk:
 
     async def _take_complete_list(self, unlisted: list[Unlisted]) -> None:
         """Absence is evidence: what is held and not listed is gone, unless its part of the list could not be read."""
-        held: dict[str, HeldUrl] = {}
+        known: dict[str, HeldUrl] = {}
         async with self._db.snapshot() as snapshot:
             if self._base is not None:
-                known = await frontier.held_urls(snapshot, source=self._source.id, base=self._base)
-                held = {one.url: one for one in known}
+                held = await frontier.held_urls(snapshot, source=self._source.id, base=self._base)
+                known = {one.url: one for one in held}
             taken = await frontier.urls(snapshot, self._job.id)  # by a walk that was cut short
-        for url in taken:
-            held.pop(url, None)
+        absent, arrived = dict(known), []
         async for chunk in _chunks(self._origin.list(), unlisted):
-            entries = [self._listed(one, held.pop(one.url, None)) for one in chunk if one.url not in taken]
+            entries = [self._listed(one, known.get(one.url)) for one in chunk if one.url not in taken]
             await self._insert_listed(entries)
-        absent = [
-            ListedEntry(
-                url=one.url,
-                version_id=one.version_id,
-                document=one.document,
-                depth=one.depth,
-                outcome=outcome,
-                reason=reason,
-                by_settings=outcome is Outcome.SKIPPED,
-            )
-            for one in held.values()
-            for outcome, reason in [self._absence(one.url, unlisted)]
-        ]
-        for start in range(0, len(absent), LISTED_AT_ONCE):
-            await self._insert_listed(absent[start : start + LISTED_AT_ONCE])
+            for one in chunk:
+                absent.pop(one.url, None)
+            arrived += [one.url for one in chunk if known and one.url not in known]
+        # Asked about all of them, whatever a walk that was cut short has taken: the answer has to be the same.
+        validators = {one.url: one.validators for one in absent.values()}
+        moved = await self._origin.renamed(validators, arrived) if absent and arrived else {}
+        gone = [self._absent(one, moved.get(one.url), unlisted) for one in absent.values() if one.url not in taken]
+        for start in range(0, len(gone), LISTED_AT_ONCE):
+            await self._insert_listed(gone[start : start + LISTED_AT_ONCE])
+
+    def _absent(self, held: HeldUrl, moved_to: str | None, unlisted: list[Unlisted]) -> ListedEntry:
+        outcome, reason = self._absence(held.url, unlisted)
+        if moved_to:
+            outcome, reason = Outcome.MOVED, f"renamed to {moved_to}"
+        return ListedEntry(
+            url=held.url,
+            version_id=held.version_id,
+            document=held.document,
+            depth=held.depth,
+            outcome=outcome,
+            reason=reason,
+            by_settings=outcome is Outcome.SKIPPED,
+            redirect_to=moved_to,
+        )
 
     def _listed(self, listed: Listed, held: HeldUrl | None) -> ListedEntry:
         if held is None:

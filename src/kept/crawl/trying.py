@@ -8,6 +8,7 @@ from kept.extract.sections import Unreadable
 from kept.model.document import Reading
 from kept.model.frontier import Entry, Fetched, Gone, Listed, Redirected, Refused, Unreachable
 from kept.origins.folder import FolderOrigin
+from kept.origins.tree import TreeOrigin
 from kept.origins.web import WebOrigin
 
 MOST = 2000  # URLs that a survey looks at
@@ -37,7 +38,7 @@ class Survey:
     more: bool = False  # there are more than were looked at
 
 
-async def look(origin: WebOrigin | FolderOrigin, read: Read, url: str) -> Look:
+async def look(origin: WebOrigin | FolderOrigin | TreeOrigin, read: Read, url: str) -> Look:
     """The page at a URL, by the same gate, rules and readers as in a crawl. Raises where it would not be kept."""
     await origin.open()
     for _ in range(HOPS):
@@ -63,7 +64,7 @@ async def look(origin: WebOrigin | FolderOrigin, read: Read, url: str) -> Look:
     raise SourceUnavailable(f"{url} redirects more than {HOPS} times.")
 
 
-async def survey(origin: WebOrigin | FolderOrigin, read: Read, root: str | None) -> Survey:
+async def survey(origin: WebOrigin | FolderOrigin | TreeOrigin, read: Read, root: str | None) -> Survey:
     """The pages that the root, its links and the lists of its site name, and which of them would be visited.
 
     Without a root: those that the origin lists.

@@ -3,6 +3,7 @@
     parse_root     what was typed         -> the kind of source, and its root as a URL
     split_login    what was typed         -> the same without user:password@, and the header that says it to the site
     derive_name    a root as a URL        -> what the source is called when nobody says
+    derive_version  a root as a URL       -> the version that it names: a tag's, or a package's
     check_label    a name and a version   -> WrongCall unless ``name@version`` can be typed, and parsed again
 
 A new kind of source begins here: parse_root is the only place that knows how roots are spelled.
@@ -15,13 +16,18 @@ import unicodedata
 from urllib.parse import unquote
 
 from kept.errors import WrongCall
+from kept.model.package import parse_package
+from kept.model.repository import local_repository, parse_repository, repository_of, split_at
 from kept.model.source import Header, SourceKind
 from kept.model.url import canonical, file_path, file_url
 
 # What is not a path: a URL, 'github:owner/repo' and the like, 'git@host:repo'. A folder with such a name is still
 # found as './github:…'.
-_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*://|(?:github|gitlab|git|npm|pypi):|[\w.-]+@[\w.-]+:", re.IGNORECASE)
-_LOGIN = re.compile(r"([a-z][a-z0-9+.-]*:/*)([^/?#\\]*)@", re.IGNORECASE)
+_ELSEWHERE = re.compile(
+    r"[a-z][a-z0-9+.-]*://|(?:github|gitlab|codeberg|bitbucket|git|npm|pypi):|[\w.-]+@[\w.-]+:", re.IGNORECASE
+)
+_LOGIN = re.compile(r"((?!(?:git\+)?ssh:)[a-z][a-z0-9+.-]*:/+|https?:)([^/?#\\]*)@", re.IGNORECASE)
+_SSH_PASSWORD = re.compile(r"(?:git\+)?ssh://[^/@]*:[^/]*@", re.IGNORECASE)
 
 _SUFFIX = re.compile(r"(?<=.)\.(?:md|markdown|x?html?|txt|rst|pdf|ipynb)$", re.IGNORECASE)
 _NAME = re.compile(r"\w[\w.+-]*")
@@ -29,29 +35,48 @@ _NOT_IN_A_NAME = re.compile(r"[^\w.+-]+")
 LONGEST_NAME = 60
 
 
-def parse_root(root: str) -> tuple[SourceKind, str]:
-    """The kind of source behind a root as it was typed, and its URL. WrongCall for what cannot be kept (yet).
+def parse_root(root: str, as_: str | None = None) -> tuple[SourceKind, str]:
+    """The kind of source behind a root as it was typed, and its URL. WrongCall for what cannot be kept.
 
-    '@urls.txt' is a list of web pages: its root is the file.
+    '@urls.txt' is a list of web pages: its root is the file. ``as_`` 'web' or 'git' decides where both could be meant.
     """
     root, _ = split_login(root)
     if not root.strip(" @"):
         raise WrongCall("The root is empty. Say which folder or file to keep, as in: kept add docs")
     if root.startswith("@"):
         return SourceKind.WEB, _folder(root[1:])
+    if _SSH_PASSWORD.match(root):
+        raise WrongCall("ssh takes no password from a URL. Give it a key, and leave the password out.")
+    if package := parse_package(root):
+        return SourceKind.PACKAGE, package.root
+    if as_ != "web" and (repository := parse_repository(root, asked=as_ == "git")):
+        return SourceKind.GIT, repository.root
     if root[:7].lower() == "file://":
-        spelled = canonical(root)
-        if spelled is None:
-            raise WrongCall(f"{root} is not the URL of a file or folder on this machine.")
-        return SourceKind.FOLDER, _folder(file_path(spelled))
-    if root[:8].lower().startswith(("http://", "https://")):
+        return _on_this_machine(root, as_)
+    if root[:8].lower().startswith(("http://", "https://")) and as_ != "git":
         spelled = canonical(root)
         if spelled is None:
             raise WrongCall(f"{root} is not the URL of a web page.")
         return SourceKind.WEB, spelled
     if _ELSEWHERE.match(root):
-        raise WrongCall(f"{root} cannot be kept: so far only web sites, and folders and files of this machine can.")
+        raise WrongCall(
+            f"{root} cannot be kept: it is no web site, git repository or package that Kept knows how to ask for, "
+            "nor a folder or file of this machine."
+        )
+    if as_ == "git":
+        path, at = split_at(root)
+        return SourceKind.GIT, local_repository(_folder(path), at).root
     return SourceKind.FOLDER, _folder(root)
+
+
+def _on_this_machine(root: str, as_: str | None) -> tuple[SourceKind, str]:
+    remote, at = split_at(root)
+    is_git = as_ == "git" or (as_ is None and remote.endswith(".git"))
+    spelled = canonical(remote if is_git else root)
+    if spelled is None:
+        raise WrongCall(f"{root} is not the URL of a file or folder on this machine.")
+    folder = _folder(file_path(spelled))
+    return (SourceKind.GIT, local_repository(folder, at).root) if is_git else (SourceKind.FOLDER, folder)
 
 
 def split_login(root: str) -> tuple[str, Header | None]:
@@ -64,15 +89,26 @@ def split_login(root: str) -> tuple[str, Header | None]:
     return found[1] + root[found.end() :], Header(name="Authorization", value=value)
 
 
-def derive_name(root: str) -> str:
-    """A name after the last part of a path, or after a site, fit to be typed.
+def derive_name(root: str, kind: SourceKind = SourceKind.FOLDER) -> str:
+    """A name after the last part of a path, or after a site, a repository or a package, fit to be typed.
 
     'file:///srv/User%20Guide.md' is 'user-guide', 'https://www.example.com/docs/' is 'example.com-docs'.
     """
     scheme, _, rest = root.partition("://")
     last = unquote(rest.rstrip("/") if scheme != "file" else rest.rstrip("/").rpartition("/")[2]).removeprefix("www.")
+    if kind is SourceKind.GIT:
+        last = repository_of(root).name
+    elif package := parse_package(root):
+        last = package.name.rpartition("/")[2]
     slug = _NOT_IN_A_NAME.sub("-", unicodedata.normalize("NFKC", _SUFFIX.sub("", last)).lower())
     return slug.lstrip("-.+_")[:LONGEST_NAME].rstrip("-._") or "files"
+
+
+def derive_version(root: str, kind: SourceKind) -> str:
+    """The version that a root itself names: a tag's, or a package's."""
+    package = parse_package(root)
+    version = repository_of(root).version if kind is SourceKind.GIT else package.version if package else ""
+    return version if _NAME.fullmatch(version) else ""
 
 
 def check_label(name: str, version: str = "") -> None:

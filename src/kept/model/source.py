@@ -11,6 +11,7 @@ class SourceKind(StrEnum):
     WEB = "web"
     FOLDER = "folder"
     GIT = "git"
+    PACKAGE = "package"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

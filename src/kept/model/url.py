@@ -41,11 +41,14 @@ TRACKING = frozenset({
 })  # fmt: skip
 
 
+# How the files of packages are called: 'npm:/left-pad/README.md'. Such URLs are Kept's own; no page links to them.
+PACKAGES = frozenset({"npm:", "pypi:"})
+
 # ── One spelling ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def canonical(url: str) -> str | None:
-    """The one spelling of an http, https or file URL; None for anything else, and for hosts and paths that cannot be.
+    """The one spelling of an http, https or file URL, or a package's; None for anything else, and for what cannot be.
 
     canonical(canonical(x)) == canonical(x). The result is ASCII, at most LONGEST characters, and has neither
     fragment nor credentials.
@@ -109,6 +112,8 @@ def _spell(url: can_ada.URL) -> str | None:
         spelled = _spell_web(url)
     elif url.protocol == "file:":
         spelled = _spell_file(url)
+    elif url.protocol in PACKAGES and not url.host and url.pathname.startswith("/"):
+        spelled = url.protocol + _TO_RESPELL.sub(_respell, url.pathname)
     return spelled if spelled and len(spelled) <= LONGEST else None
 
 
@@ -197,8 +202,8 @@ def _follow(href: str, page: str) -> str | None:
         return None
     url = _parse(href, _parsed(page))
     spelled = _spell(url) if url else None
-    if spelled and spelled.startswith("file:") and not page.startswith("file:"):
-        return None
+    if spelled and not spelled.startswith("http") and not page.startswith(spelled[: spelled.index(":")]):
+        return None  # neither a file nor a package is where the web leads
     return spelled
 
 

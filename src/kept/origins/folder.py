@@ -8,7 +8,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import translate
 from itertools import islice
@@ -59,6 +59,8 @@ class FolderOrigin:
 
     def why_not(self, url: str) -> str | None:
         """Why a file is none of this source; None: it would be."""
+        if not url.startswith("file:"):
+            return "not a file of this machine"
         path = file_path(url)
         if not f"{path}/".startswith(f"{self._root.rstrip('/')}/"):
             return "outside the source's folder"
@@ -73,6 +75,9 @@ class FolderOrigin:
         while chunk := await asyncio.to_thread(lambda: list(islice(walk, CHUNK))):
             for one in chunk:
                 yield one
+
+    async def renamed(self, absent: Mapping[str, Validators], arrived: Sequence[str]) -> Mapping[str, str]:
+        return {}  # a folder does not remember names
 
     async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
         return await asyncio.to_thread(self._read, file_path(entry.url))

@@ -4,10 +4,11 @@ An origin answers with values (``kept.model.frontier``). It raises SourceUnavail
 whole cannot be read, which fails the crawl and deletes nothing.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from kept.model.document import Validators
 from kept.model.frontier import Entry, Fetched, Listed, Unlisted, Visit
 
 
@@ -43,6 +44,12 @@ class Origin(Protocol):
 
     def admits(self, url: str) -> bool:
         """Whether a link leads to a page of this source."""
+
+    async def renamed(self, absent: Mapping[str, Validators], arrived: Sequence[str]) -> Mapping[str, str]:
+        """Of what it does not list any more, where it says that it is now: among the URLs that have ``arrived``.
+
+        Only what lists everything is asked. What it does not know may still be told by its content.
+        """
 
     async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
         """What is at this URL now. Conditional: only if it differs from what is held."""

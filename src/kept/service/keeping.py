@@ -11,7 +11,8 @@ of the server may name only what its operator allows.
 from dataclasses import dataclass, replace
 
 from kept.errors import NoSuchThing, WrongCall
-from kept.model.root import derive_name, parse_root, split_login
+from kept.model.repository import address_of, repository_of
+from kept.model.root import derive_name, derive_version, parse_root, split_login
 from kept.model.source import Access, Scope, Source, SourceKind, SourceSettings, host_and_port
 from kept.model.url import canonical, file_path
 from kept.service import sources
@@ -45,24 +46,29 @@ class Wish:
         return self.given.over(self.begin)
 
 
-def understand(root: str, given: Given, caller: Caller = PERSON) -> Wish:
-    """WrongCall for a root or settings that make no sense, or that this caller may not name."""
-    kind, url = parse_root(root)
-    if not caller.files and (kind is SourceKind.FOLDER or url.startswith("file:")):
-        raise WrongCall("Folders and files of the server can only be kept from its command line: kept add FOLDER.")
+def understand(root: str, given: Given, caller: Caller = PERSON, *, as_: str | None = None) -> Wish:
+    """WrongCall for a root or settings that make no sense, or that this caller may not name.
+
+    ``as_``: "web" or "git", for a URL that could be either.
+    """
+    if as_ not in (None, "web", "git"):
+        raise WrongCall(f"--as should be web or git; it is '{as_}'.")
+    kind, url = parse_root(root, as_)
+    if not caller.files and (kind is SourceKind.FOLDER or url.startswith(("file:", "ssh:"))):
+        raise WrongCall("Files and keys of the server can only be used from its command line: kept add ROOT.")
     wish = Wish(kind=kind, root=url, begin=_first_settings(root, kind, url, caller), given=given)
     _check(wish.settings, given, caller)
     return wish
 
 
-async def keep(house: House, wish: Wish, *, name: str | None = None, version: str = "") -> tuple[Source, bool]:
+async def keep(house: House, wish: Wish, *, name: str | None = None, version: str | None = None) -> tuple[Source, bool]:
     """The source of a wish, and whether it is new. The same root again is the same source, with what was given."""
     source, is_new = await sources.add_source(
         house.db,
         root=wish.root,
         kind=wish.kind,
-        name=name or derive_name(wish.root),
-        version=version,
+        name=name or derive_name(wish.root, wish.kind),
+        version=derive_version(wish.root, wish.kind) if version is None else version,
         settings=wish.settings,
         secrets=house.secrets,
         numbered=name is None,
@@ -90,10 +96,11 @@ def _first_settings(root: str, kind: SourceKind, url: str, caller: Caller) -> So
 
     A person who names a root has allowed exactly that host and port, public or not.
     """
-    if kind is not SourceKind.WEB:
+    if kind not in (SourceKind.WEB, SourceKind.GIT):
         return SourceSettings()
-    pages = _pages(file_path(url)) if url.startswith("file:") else ()
-    allowed = tuple(dict.fromkeys(host_and_port(page) for page in pages or (url,))) if caller.private else ()
+    pages = _pages(file_path(url)) if kind is SourceKind.WEB and url.startswith("file:") else ()
+    asked = [address_of(repository_of(url).remote)] if kind is SourceKind.GIT else map(host_and_port, pages or (url,))
+    allowed = tuple(dict.fromkeys(filter(None, asked))) if caller.private else ()
     _, login = split_login(root)
     return SourceSettings(scope=Scope(pages=pages), access=Access(allowed=allowed, headers=(login,) if login else ()))
 

@@ -67,7 +67,8 @@ async def document_of(db: Connection, what: str, generation: int | None = None) 
 def spelled(text: str) -> str | None:
     """The canonical URL behind a URL or a path; None if it can be neither."""
     try:
-        return canonical(text) if "://" in text else file_url(os.path.abspath(text))
+        is_url = "://" in text or text.startswith(("npm:/", "pypi:/"))
+        return canonical(text) if is_url else file_url(os.path.abspath(text))
     except ValueError:
         return None
 

@@ -68,6 +68,7 @@ class ListedEntry:
     outcome: Outcome | None = None
     reason: str | None = None
     by_settings: bool = False
+    redirect_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +181,7 @@ async def insert_listed(db: Connection, job: str, entries: Sequence[ListedEntry]
                 "outcome": entry.outcome,
                 "reason": entry.reason,
                 "by_settings": entry.by_settings,
+                "redirect_to": entry.redirect_to,
                 "batch": batch if entry.outcome else None,
             }
             for entry in entries

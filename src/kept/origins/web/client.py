@@ -15,7 +15,7 @@ A visit, step by step:
 import asyncio
 import errno
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -179,6 +179,9 @@ class WebOrigin:
         readable = [folder for folder in folders if all(allows(folder + name) for name in llms.NAMES)]
         async for one in llms.listed(self._egress, readable, admits):
             yield one
+
+    async def renamed(self, absent: Mapping[str, Validators], arrived: Sequence[str]) -> Mapping[str, str]:
+        return {}  # redirects tell
 
     async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
         url, _, route = entry.url.partition("#")

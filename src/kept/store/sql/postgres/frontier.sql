@@ -16,12 +16,12 @@ ON CONFLICT (job_id, url) DO NOTHING;
 -- name: insert_listed_entry
 -- What an origin that lists everything names. An outcome: its validators are those we hold, so there is nothing to visit.
 INSERT INTO frontier (job_id, url, depth, reached, version_id, document_id, due_at, outcome, reason, by_settings,
-                      visited_at, batch)
-SELECT r.job, r.url, r.depth, TRUE, r.version, r.document, now(), r.outcome, r.reason, r.by_settings,
+                      redirect_to, visited_at, batch)
+SELECT r.job, r.url, r.depth, TRUE, r.version, r.document, now(), r.outcome, r.reason, r.by_settings, r.redirect_to,
        CASE WHEN r.outcome IS NULL THEN NULL ELSE now() END, r.batch
   FROM unnest(:job::uuid[], :url::text[], :depth::bigint[], :version::bigint[], :document::uuid[], :outcome::text[],
-              :reason::text[], :by_settings::boolean[], :batch::bigint[])
-       AS r (job, url, depth, version, document, outcome, reason, by_settings, batch)
+              :reason::text[], :by_settings::boolean[], :redirect_to::text[], :batch::bigint[])
+       AS r (job, url, depth, version, document, outcome, reason, by_settings, redirect_to, batch)
  ORDER BY r.url COLLATE "C"
 ON CONFLICT (job_id, url) DO NOTHING;
 

@@ -59,8 +59,8 @@ UPDATE frontier SET document_id = :document
 -- name: insert_listed_entry
 -- What an origin that lists everything names. An outcome: its validators are those we hold, so there is nothing to visit.
 INSERT INTO frontier (job_id, url, depth, reached, version_id, document_id, due_at, outcome, reason, by_settings,
-                      visited_at, batch)
-VALUES (:job, :url, :depth, TRUE, :version, :document, now(), :outcome, :reason, :by_settings,
+                      redirect_to, visited_at, batch)
+VALUES (:job, :url, :depth, TRUE, :version, :document, now(), :outcome, :reason, :by_settings, :redirect_to,
         CASE WHEN CAST(:outcome AS TEXT) IS NULL THEN NULL ELSE now() END, :batch)
 ON CONFLICT (job_id, url) DO NOTHING;
 

@@ -1,0 +1,42 @@
+"""A published package, whose archive has documentation in it: 'npm:left-pad@1.3.0', 'pypi:requests'."""
+
+import re
+from dataclasses import dataclass
+
+from kept.errors import WrongCall
+
+_ROOT = re.compile(r"(npm|pypi):(?!/)(@?[^@]+)(?:@(.*))?", re.IGNORECASE)
+_NAMES = {
+    "npm": re.compile(r"(?:@[a-z0-9~][\w.~-]*/)?[a-z0-9~][\w.~-]*", re.IGNORECASE),
+    "pypi": re.compile(r"[a-z0-9](?:[\w.-]*[a-z0-9])?", re.IGNORECASE),
+}
+_VERSION = re.compile(r"[A-Za-z0-9][\w.+!-]{0,59}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    registry: str  # npm or pypi
+    name: str
+    version: str = ""  # empty: the newest
+
+    @property
+    def root(self) -> str:
+        return f"{self.registry}:{self.name}{f'@{self.version}' if self.version else ''}"
+
+    @property
+    def url(self) -> str:
+        """What its documents' URLs begin with. No site shows them, so the form is Kept's own."""
+        return self.root.replace(":", ":/", 1) + "/"
+
+
+def parse_package(root: str) -> Package | None:
+    """The package that a root names; None: it names none. WrongCall for a name that no package can have."""
+    found = _ROOT.fullmatch(root)
+    if not found:
+        return None
+    registry, name, version = found[1].lower(), found[2], found[3] or ""
+    if not _NAMES[registry].fullmatch(name) or (version and not _VERSION.fullmatch(version)):
+        raise WrongCall(f"{root} is no package. It should look like npm:left-pad@1.3.0 or pypi:requests.")
+    if registry == "pypi":
+        name = re.sub(r"[-_.]+", "-", name).lower()
+    return Package(registry=registry, name=name, version=version)

@@ -1,0 +1,90 @@
+"""The way to a remote: who may be asked, as whom, and through what.
+
+Secrets go into git's environment and nowhere else.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from kept.errors import SourceUnavailable
+from kept.model.repository import address_of
+from kept.model.source import SourceSettings
+from kept.origins.git.program import Git, git_environment
+from kept.origins.programs import ProgramFailed, run
+from kept.origins.web.client import pair_of, user_agent, web_egress
+from kept.origins.web.egress import Egress
+from kept.origins.web.gate import Closed
+from kept.origins.web.proxy import GateProxy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """``async with way.to(remote) as git``: git, told how to get there."""
+
+    settings: SourceSettings
+    environment: Mapping[str, str] = field(repr=False)
+    look_up: Callable[[str], str]
+
+    @asynccontextmanager
+    async def to(self, remote: str) -> AsyncIterator[Git]:
+        """Raises SourceUnavailable where the gate does not let us."""
+        scheme = remote.partition("://")[0] if "://" in remote else "ssh"
+        told = [("remote.origin.url", remote)]
+        if scheme == "file":
+            yield self._git(told, scheme)
+            return
+        egress = web_egress(f"{remote}/", self.settings, look_up=self.look_up)
+        try:
+            addresses = await _addresses(egress, remote)
+            if scheme in ("http", "https"):
+                async with GateProxy(egress) as proxy:
+                    yield self._git([*told, *self._over_http(remote, proxy)], scheme)
+            elif scheme == "git" and addresses:
+                host, port = pair_of(address_of(remote))
+                address = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
+                beginning = remote[: remote.index("/", len("git://")) + 1]
+                pinned = [(f"url.git://{address}:{port}/.insteadOf", beginning)]
+                yield self._git([*told, *pinned], scheme, GIT_OVERRIDE_VIRTUAL_HOST=f"{host}:{port}")
+            else:
+                yield self._git(told, scheme, ssh=await self._ssh())
+        finally:
+            await egress.close()
+
+    def _git(self, told: list[tuple[str, str]], scheme: str, ssh: str = "ssh", **more: str) -> Git:
+        return Git(environment=git_environment(self.environment, told, protocol=scheme, ssh=ssh) | more)
+
+    def _over_http(self, remote: str, proxy: GateProxy) -> list[tuple[str, str]]:
+        """Through the gate, and with the headers of the source for this site only."""
+        access, to = self.settings.access, urlsplit(remote)
+        login = f"{proxy.username}:{proxy.password}@"
+        told = [
+            ("remote.origin.proxy", proxy.server.replace("://", f"://{login}")),
+            ("http.userAgent", access.user_agent or f"git/2 {user_agent()}"),
+        ]
+        site = f"http.{to.scheme}://{to.netloc}/.extraHeader"
+        told += [(site, f"{header.name}: {self.look_up(header.value)}") for header in access.headers]
+        return told + ([("http.sslCAInfo", access.ca_file)] if access.ca_file else [])
+
+    async def _ssh(self) -> str:
+        """The ssh that the user has told git to use."""
+        arguments = ("git", "config", "--get", "core.sshCommand")
+        with suppress(ProgramFailed):
+            found = await run(*arguments, environment=self.environment, folder=Path("/"), seconds=10)
+            return found.decode().strip() or "ssh"
+        return "ssh"
+
+
+async def _addresses(egress: Egress, remote: str) -> list[str]:
+    """Where the host of a remote is, if it may be asked. None are known of names that only ssh or a proxy resolves."""
+    try:
+        with suppress(OSError):
+            return list(await egress.gate.addresses(*pair_of(address_of(remote))))
+    except Closed as error:
+        raise SourceUnavailable(
+            f"{remote} cannot be asked: {error}. "
+            "An address that is not public has to be allowed by the owner of the source."
+        ) from None
+    return []

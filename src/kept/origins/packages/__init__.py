@@ -1,0 +1,19 @@
+"""A published package as an origin: origin · fetching (by npm or pip) · archive (unpacked without trusting it)."""
+
+from collections.abc import Callable, Mapping
+
+from kept.errors import WrongCall
+from kept.model.package import parse_package
+from kept.model.source import SourceSettings
+from kept.origins.packages.origin import PackageOrigin
+
+__all__ = ["PackageOrigin", "package_origin"]
+
+
+def package_origin(
+    root: str, settings: SourceSettings, *, type_of: Callable[[str], str | None], environment: Mapping[str, str]
+) -> PackageOrigin:
+    package = parse_package(root)
+    if package is None:
+        raise WrongCall(f"{root} is no package. It should look like npm:left-pad@1.3.0 or pypi:requests.")
+    return PackageOrigin(package, settings, type_of=type_of, environment=environment)

@@ -1,0 +1,75 @@
+"""A published package as an origin: the documentation in its archive, file by file. Its hashes are the validators."""
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from kept.model.package import Package
+from kept.model.source import SourceSettings
+from kept.model.url import canonical
+from kept.origins.packages.archive import unpack
+from kept.origins.packages.fetching import download, readme_of
+from kept.origins.selection import Selection
+from kept.origins.tree import File, TooLarge, TreeOrigin
+
+
+class PackageOrigin(TreeOrigin):
+    def __init__(
+        self,
+        package: Package,
+        settings: SourceSettings,
+        *,
+        type_of: Callable[[str], str | None],
+        environment: Mapping[str, str],
+    ) -> None:
+        super().__init__(settings.limits.max_bytes)
+        self._package = package
+        self._selection = Selection(settings.scope, type_of)
+        self._type_of = type_of
+        self._environment = environment
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    async def open(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="kept-", ignore_cleanup_errors=True)
+        there = Path(self._folder.name)
+        archive = await download(self._package, there, self._environment)
+        await asyncio.to_thread(self._take, archive, there)
+
+    async def close(self) -> None:
+        if self._folder:
+            self._folder.cleanup()
+
+    def why_not(self, url: str) -> str | None:
+        if not url.startswith(self._package.url):
+            return "no file of this package"
+        return self._selection.why_not(unquote(url.removeprefix(self._package.url)))
+
+    def _take(self, archive: Path, folder: Path) -> None:
+        found = unpack(archive, folder, lambda path: self._type_of(path) is not None or _is_metadata(path))
+        for path in [path for path in found if _is_metadata(path)]:
+            metadata = found.pop(path)
+            if readme := readme_of(metadata.read_bytes()):
+                name, text = readme
+                metadata.write_bytes(text)
+                found.setdefault(name, metadata)
+        for path in self._selection.of(sorted(found)):
+            url, kind = canonical(self._package.url + quote(path, safe=_UNQUOTED)), self._type_of(path)
+            if url and kind:
+                etag = hashlib.sha256(found[path].read_bytes()).hexdigest()
+                self._files[url] = File(key=str(found[path]), etag=etag, content_type=kind)
+
+    async def _read(self, file: File) -> bytes:
+        body = await asyncio.to_thread(Path(file.key).read_bytes)
+        if len(body) > self._max_bytes:
+            raise TooLarge
+        return body
+
+
+_UNQUOTED = "/!$&'()*+,;=:@~"
+
+
+def _is_metadata(path: str) -> bool:
+    return path.count("/") == 1 and path.endswith(".dist-info/METADATA")

@@ -1,0 +1,105 @@
+"""Archives that nobody should trust, and what of a tree is documentation."""
+
+import io
+import os
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from kept.errors import SourceUnavailable
+from kept.extract.reader import content_type_of
+from kept.model.source import Scope
+from kept.origins.packages import archive
+from kept.origins.packages.archive import TooMuch, unpack
+from kept.origins.packages.fetching import readme_of
+from kept.origins.selection import Selection
+
+EVIL = ["../out.md", "/etc/out.md", "a/../../out.md", "..\\out.md", "C:/out.md", "a\n.md", "", "."]
+
+
+def a_tarball(path: Path, names: list[str], body: bytes = b"# Hi\n") -> Path:
+    with tarfile.open(path, "w:gz") as tar:
+        for name in names:
+            member = tarfile.TarInfo(f"package/{name}")
+            member.size = len(body)
+            tar.addfile(member, io.BytesIO(body))
+        for kind, name in ((tarfile.SYMTYPE, "link.md"), (tarfile.LNKTYPE, "hard.md"), (tarfile.FIFOTYPE, "fifo.md")):
+            member = tarfile.TarInfo(f"package/{name}")
+            member.type, member.linkname = kind, "/etc/passwd"
+            tar.addfile(member)
+    return path
+
+
+def a_zip(path: Path, names: list[str], body: bytes = b"# Hi\n") -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in names:
+            made.writestr(name or "/", body)
+        link = zipfile.ZipInfo("link.md")
+        link.external_attr = 0o120777 << 16
+        made.writestr(link, "/etc/passwd")
+    return path
+
+
+@pytest.mark.parametrize("make", [a_tarball, a_zip])
+def test_nothing_in_an_archive_leads_out_of_its_folder(tmp_path: Path, make) -> None:  # type: ignore[no-untyped-def]
+    packed = make(tmp_path / "a.bin", [*EVIL, "docs/a.md", "./b.md", "code.py"])
+    (tmp_path / "into").mkdir()
+    found = unpack(packed, tmp_path / "into", lambda path: path.endswith(".md"))
+    assert set(found) == {"docs/a.md", "b.md"}
+    assert {path.parent for path in found.values()} == {tmp_path / "into"}
+    assert sorted(os.listdir(tmp_path)) == ["a.bin", "into"]
+
+
+@pytest.mark.parametrize("make", [a_tarball, a_zip])
+def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, make, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(archive, "MOST_BYTES", 100_000)
+    packed = make(tmp_path / "a.bin", ["bomb.md"], b"0" * 5_000_000)
+    (tmp_path / "into").mkdir()
+    with pytest.raises(TooMuch):
+        unpack(packed, tmp_path / "into", lambda path: True)
+    monkeypatch.setattr(archive, "MOST_ENTRIES", 3)
+    with pytest.raises(TooMuch):
+        unpack(make(tmp_path / "b.bin", list("abcd")), tmp_path / "into", lambda path: False)
+
+
+def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:
+    for number, body in enumerate([b"", b"nonsense", a_tarball(tmp_path / "x.tgz", ["a.md"] * 50).read_bytes()[:200]]):
+        (tmp_path / f"{number}.tgz").write_bytes(body)
+        with pytest.raises(SourceUnavailable, match="is no archive that can be unpacked"):
+            unpack(tmp_path / f"{number}.tgz", tmp_path, lambda path: True)
+
+
+def test_a_wheel_says_what_it_is_about() -> None:
+    head = b"Metadata-Version: 2.1\nName: x\nSummary: y\n"
+    assert readme_of(head + b"Description-Content-Type: text/markdown; charset=UTF-8\n\n# \xc3\xa9\n") == (
+        "README.md",
+        "# é\n".encode(),
+    )
+    assert readme_of(head + b"\nTitle\n=====\n") == ("README.rst", b"Title\n=====\n")
+    assert readme_of(head + b"Description-Content-Type: text/plain\n\nPlain\n") == ("README.txt", b"Plain\n")
+    assert readme_of(head) is None
+
+
+CODE = ["README.md", "src/a.py", "src/notes.md", "docs/a.md", "lib/x/README.rst", "pkg/doc/b.html", "docs/.x/c.md"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "below", "paths", "chosen"),
+    [
+        (Scope(), "", CODE, ["README.md", "docs/a.md", "lib/x/README.rst", "pkg/doc/b.html"]),
+        (Scope(exclude=("pkg/*",)), "", CODE, ["README.md", "docs/a.md", "lib/x/README.rst"]),
+        (Scope(include=("src/*",)), "", CODE, ["src/notes.md"]),
+        (Scope(), "src", CODE, ["src/notes.md"]),
+        (Scope(), "docs/a.md", CODE, ["docs/a.md"]),
+        (Scope(include=("*.html",)), "pkg", CODE, ["pkg/doc/b.html"]),
+        (Scope(), "", ["README.md", "posts/a.md", "x.c"], ["README.md", "posts/a.md"]),
+        (Scope(), "", ["tests/docs/a.md", "guide.md"], ["tests/docs/a.md", "guide.md"]),
+        (Scope(), "", ["node_modules/x/README.md", "docs/a.md"], ["docs/a.md"]),
+    ],
+)
+def test_documentation_is_chosen_unless_somebody_says_otherwise(
+    scope: Scope, below: str, paths: list[str], chosen: list[str]
+) -> None:
+    assert Selection(scope, content_type_of, below=below).of(paths) == chosen
