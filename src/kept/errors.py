@@ -7,6 +7,8 @@
     ├── SourceUnavailable     the origin as a whole cannot be read: the crawl fails, nothing is deleted
     │   ├── SourceMissing     there is nothing at its root
     │   └── SecretUnavailable a value that its site has to be told cannot be had
+    ├── EmbedderUnavailable   what makes vectors does not answer; they are made later
+    ├── TextRefused           what makes vectors will never make one for this text
     ├── LeaseLost             this worker was replaced; whatever it was about to write is refused
     └── StoreError            the database cannot do what was asked
         ├── StoreUnreachable  not there, or not answering
@@ -45,6 +47,18 @@ class SourceMissing(SourceUnavailable):
 
 class SecretUnavailable(SourceUnavailable):
     """A value that the site has to be told cannot be had."""
+
+
+class EmbedderUnavailable(KeptError):
+    """What makes vectors does not answer. They are made later; until then words alone find the sections."""
+
+    def __init__(self, sentence: str, *, retry_after: float = 0.0) -> None:
+        super().__init__(sentence)
+        self.retry_after = retry_after  # seconds
+
+
+class TextRefused(KeptError):
+    """What makes vectors does not take this text, now or later."""
 
 
 class LeaseLost(KeptError):

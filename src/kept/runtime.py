@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property, partial
@@ -19,14 +19,19 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.crawl.trying import Look as Look  # the doors show it
     from kept.crawl.trying import Read
     from kept.crawl.trying import Survey as Survey
+    from kept.embed.providers import Providers
+    from kept.embed.remote import Reply
     from kept.extract.pool import ReaderPool as ReaderPool
     from kept.model.job import CrawlJob
     from kept.origins.folder import FolderOrigin
     from kept.origins.tree import TreeOrigin
     from kept.origins.web import WebOrigin
+    from kept.origins.web.egress import Egress
+    from kept.search.meaning import By
     from kept.secrets import Secrets
     from kept.store.jobs import Place
     from kept.upkeep.clocks import Clock
+    from kept.upkeep.embedding import Filler
     from kept.upkeep.reaper import Reaper
     from kept.upkeep.rhythm import Rhythm
     from kept.upkeep.scheduler import Scheduled
@@ -34,6 +39,8 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
 
 SCHEDULE_SECONDS = 5.0
 COLLECT_SECONDS = 600.0
+EMBED_SECONDS = 2.0
+FINISH_SECONDS = 30.0  # for vectors that are still missing when a crawl has ended here
 
 OnProgress = Callable[["CrawlJob"], None]
 
@@ -45,6 +52,7 @@ class Runtime:
         self.settings = settings
         self.db = db
         self._pool = readers
+        self._to_embedder: Egress | None = None
 
     @cached_property
     def rules(self) -> "Rules":
@@ -94,17 +102,18 @@ class Runtime:
         from kept.store import jobs
         from kept.work.worker import work_on
 
-        while True:
-            await self.reap()
-            make_walk = partial(self._walk, on_progress=on_progress)
-            done = await work_on(self.db, job.id, make_walk, heartbeat=self.settings.work.heartbeat_seconds)
-            if done is None:
-                async with self.db.snapshot() as snapshot:
-                    done = await jobs.get(snapshot, job.id) or job
-            on_progress(done)
-            if done.status not in (JobStatus.PENDING, JobStatus.PROCESSING):
-                return done
-            await asyncio.sleep(0.5)
+        async with self._embedding():
+            while True:
+                await self.reap()
+                make_walk = partial(self._walk, on_progress=on_progress)
+                done = await work_on(self.db, job.id, make_walk, heartbeat=self.settings.work.heartbeat_seconds)
+                if done is None:
+                    async with self.db.snapshot() as snapshot:
+                        done = await jobs.get(snapshot, job.id) or job
+                on_progress(done)
+                if done.status not in (JobStatus.PENDING, JobStatus.PROCESSING):
+                    return done
+                await asyncio.sleep(0.5)
 
     @cached_property
     def reaper(self) -> "Reaper":
@@ -155,6 +164,7 @@ class Runtime:
             Clock("reaped", min(5.0, self.settings.work.silent_seconds / 4), partial(self.reaper.reap, self.db)),
             Clock("scheduled", SCHEDULE_SECONDS, self.schedule),
             Clock("told", SCHEDULE_SECONDS, self.deliver),
+            *([Clock("embedded", EMBED_SECONDS, partial(self.filler.fill, self.db))] if self.filler else []),
             Clock("garbage collected", COLLECT_SECONDS, partial(collect, self.db, retention)),
         ]
 
@@ -188,6 +198,79 @@ class Runtime:
             if egress:
                 await egress.close()
 
+    # Meaning -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def providers(self) -> "Providers":
+        from kept.embed.providers import Choice, Providers
+
+        said = self.settings.embed
+        choice = Choice(
+            provider=said.provider,
+            model=said.model,
+            batch=said.batch_size,
+            dimensions=said.dimensions,
+            has_url=bool(said.url),
+            is_used=self.settings.search.mode != "lexical",
+        )
+        return Providers(choice, self._post_to_embedder)
+
+    @cached_property
+    def filler(self) -> "Filler | None":
+        """Who gives sections their vectors; None: nobody wants any."""
+        from kept.upkeep.embedding import Filler
+
+        embedder = self.providers.wanted()
+        return Filler(embedder) if embedder else None
+
+    def searches_by(self) -> "By | None":
+        """What a search goes by; None: words alone."""
+        mode = self.settings.search.mode
+        if mode == "lexical":
+            return None
+        from kept.search.meaning import By
+
+        return By(mode, self.providers.of)
+
+    @asynccontextmanager
+    async def _embedding(self) -> AsyncIterator[None]:
+        """Sections get their vectors meanwhile. What is missing at the end is waited for, if that is quick."""
+        if (filler := self.filler) is None:
+            yield
+            return
+        ended = asyncio.Event()
+
+        async def fill() -> None:
+            while not ended.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), EMBED_SECONDS)
+                await filler.fill(self.db)
+
+        filling = asyncio.create_task(fill())
+        try:
+            yield
+            ended.set()
+            await asyncio.wait({filling}, timeout=FINISH_SECONDS)
+        finally:
+            filling.cancel()  # a pass may be cut off anywhere
+            await asyncio.gather(filling, return_exceptions=True)
+
+    async def _post_to_embedder(self, body: bytes, seconds: float) -> "Reply":
+        from kept.embed.remote import Reply
+        from kept.errors import EmbedderUnavailable, SecretUnavailable
+        from kept.origins.web.egress import Answer
+        from kept.origins.web.posting import ask_embedder, embedder_egress
+
+        url = self.settings.embed.url.rstrip("/") + "/embeddings"
+        try:
+            self._to_embedder = self._to_embedder or embedder_egress(url, self.secrets.look_up(self.settings.embed.key))
+        except SecretUnavailable as error:
+            raise EmbedderUnavailable(f"embed.key cannot be had: {error}") from None
+        answer = await ask_embedder(self._to_embedder, url, body, seconds)
+        if isinstance(answer, Answer):
+            return Reply(status=answer.status, body=answer.body, headers=answer.headers)
+        return Reply(status=None, reason=answer.reason)
+
     def _readers(self) -> "ReaderPool":
         self._pool = self._pool or _reader_pool()
         return self._pool
@@ -212,6 +295,8 @@ class Runtime:
     async def close(self) -> None:
         if self._pool:
             await self._pool.close()
+        if self._to_embedder:
+            await self._to_embedder.close()
         await self.db.close()
 
 

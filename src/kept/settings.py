@@ -67,6 +67,25 @@ class NetworkSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedSettings:
+    """Who says what sections mean, as vectors."""
+
+    provider: str = "auto"  # static, openai (any server that speaks so), none; auto: static where a search uses it
+    model: str = ""  # of the server
+    url: str = ""  # of the server, up to and including /v1
+    key: str = field(default="", repr=False)  # of the server; better "env:NAME"
+    batch_size: int = 64  # texts in one request
+    dimensions: int = 0  # of a vector; 0: as the model has it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSettings:
+    """What a search goes by."""
+
+    mode: str = "lexical"  # words; or meaning, or fused: both
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     database: str
     crawl: CrawlSettings
@@ -75,6 +94,8 @@ class Settings:
     schedule: ScheduleSettings
     webhooks: WebhookSettings
     network: NetworkSettings
+    embed: EmbedSettings
+    search: SearchSettings
     secrets_file: Path  # of this user; no setting: it lies in the user's data folder
     cache_folder: Path  # for what can be fetched again
     environment: Mapping[str, str] = field(repr=False)  # where "env:NAME" is looked up
@@ -97,7 +118,11 @@ _SECTIONS: dict[str, type] = {
     "schedule": ScheduleSettings,
     "webhooks": WebhookSettings,
     "network": NetworkSettings,
+    "embed": EmbedSettings,
+    "search": SearchSettings,
 }
+
+_CHOICES = {"embed.provider": ("auto", "static", "openai", "none"), "search.mode": ("lexical", "meaning", "fused")}
 
 
 def load(*, environment: Mapping[str, str], folder: Path, database: str | None = None) -> Settings:
@@ -112,6 +137,9 @@ def load(*, environment: Mapping[str, str], folder: Path, database: str | None =
         section: kind(**{one.name: values[f"{section}.{one.name}"] for one in fields(kind)})
         for section, kind in _SECTIONS.items()
     }
+    if values["embed.provider"] == "openai" and not (values["embed.url"] and values["embed.model"]):
+        where = came_from["embed.provider"]
+        raise WrongCall(f"{where}: embed.provider is openai, so embed.url and embed.model have to say which.")
     return Settings(
         database=values["database"],
         secrets_file=_data_folder() / "secrets.json",
@@ -184,4 +212,6 @@ def _checked(name: str, value: Any, default: Any, where: str) -> Any:
     if made is None or (kind is not str and not (math.isfinite(made) and made >= 0)):
         wanted = {int: "a whole number", float: "a number"}.get(kind, "a text")
         raise WrongCall(f"{where}: {name} should be {wanted} and not negative; it is {value!r}.")
+    if made not in (choices := _CHOICES.get(name, (made,))):
+        raise WrongCall(f"{where}: {name} should be one of {', '.join(choices)}; it is {value!r}.")
     return made

@@ -110,7 +110,7 @@ def _explain(connection: apsw.Connection, sql: str, values: dict[str, None]) -> 
 def test_both_backends_have_the_same_migrations() -> None:
     sqlite, postgres = ([(one.number, one.name) for one in migrations(backend)] for backend in BACKENDS)
     assert sqlite == postgres
-    assert [number for number, _ in sqlite] == list(range(1, len(sqlite) + 1))
+    assert [number for number, _ in sqlite] == sorted({number for number, _ in sqlite})
 
 
 @story

@@ -10,7 +10,7 @@ from kept.cli.words import counts, duration
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source
-from kept.service import crawls, shapes, sources
+from kept.service import crawls, finding, shapes, sources
 from kept.service import generations as past
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ async def crawl(
     generation = await _made(runtime, source, job)
     seconds = time.monotonic() - began
     call.err.line(_told(source.label, job, generation, seconds))
+    if wait and runtime.filler and (missing := await finding.vectors_missing(runtime.db, [source.label])):
+        lacking = f"Sections without a vector so far: {missing[source.label]:,}"
+        call.err.line(f"{lacking}. Only their words find them, until a worker or the next refresh goes on.")
     if job.held:
         call.err.line(f"  kept activate {source.label}   makes it live all the same")
         call.err.line(f"  kept discard {source.label}    gives it up")

@@ -24,8 +24,13 @@ async def search(
     call: Call = context.obj
     text = " ".join(query)
     async with call.open() as runtime:
-        hits = await finding.search(runtime.db, text, labels=source or (), limit=limit, generation=generation)
+        by = runtime.searches_by()
+        hits = await finding.search(runtime.db, text, labels=source or (), limit=limit, generation=generation, by=by)
+        missing = sum((await finding.vectors_missing(runtime.db, source or ())).values()) if by else 0
     if call.as_json:
-        call.answer({"query": text, "hits": [hit.as_json() for hit in hits]})
+        lacking = {"vectors_missing": missing} if by else {}
+        call.answer({"query": text, "hits": [hit.as_json() for hit in hits], **lacking})
     else:
         show.hits(call.out, hits, text)
+    if missing:
+        call.err.line(f"Sections without a vector so far: {missing:,}. Only their words find them.")

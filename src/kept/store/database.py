@@ -11,9 +11,14 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kept.errors import WrongCall
+
+if TYPE_CHECKING:  # heavy, and not part of a plain install
+    import numpy as np
+
+    Vector = np.ndarray[tuple[int], np.dtype[np.float32]]
 
 Row = Mapping[str, Any]
 
@@ -37,6 +42,14 @@ class Connection(Protocol):
 
     def full_text(self, terms: Sequence[str], *, every: bool, without: Sequence[str] = ()) -> str:
         """The full-text query for these terms, in the backend's own language. A term of several words is a phrase."""
+
+    def vector(self, numbers: "Vector") -> Any:
+        """A vector as the backend stores it."""
+
+    async def nearest(
+        self, model: int, query: "Vector", *, limit: int, among: Sequence[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """Ids and scores of a model's vectors nearest to this one, best first; of all of them, or among these ids."""
 
 
 class Database(Protocol):

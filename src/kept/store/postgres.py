@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import psycopg.sql
@@ -16,6 +16,9 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from kept.errors import KeptError, StoreDamaged, StoreError, StoreFull, StoreUnreachable
 from kept.store.database import Row, statements
 from kept.store.migrations import Migration, check_not_newer, migrations, pending
+
+if TYPE_CHECKING:
+    from kept.store.database import Vector
 
 CONNECT_SECONDS = 10
 OLDEST_SERVER = 150000
@@ -155,6 +158,18 @@ class PostgresConnection:
         wanted = (" & " if every else " | ").join(map(_phrase, terms))
         return " & ".join([f"({wanted})", *(f"!{_phrase(term)}" for term in without)])
 
+    def vector(self, numbers: "Vector") -> str:
+        return "{" + _spelled(numbers) + "}"
+
+    async def nearest(
+        self, model: int, query: "Vector", *, limit: int, among: Sequence[int] | None = None
+    ) -> list[tuple[int, float]]:
+        cursor = await self._connection.execute(
+            "SELECT id, score FROM nearest_vectors(%s, %s, %s, %s)",
+            (model, "[" + _spelled(query) + "]", limit, None if among is None else list(among)),
+        )
+        return [(row["id"], row["score"]) for row in await cursor.fetchall()]
+
     async def execute(self, sql: str) -> None:
         await self._connection.execute(sql)
 
@@ -183,6 +198,11 @@ def _statement(name: str) -> str:
     """The statement in psycopg's own spelling: ``:name`` becomes ``%(name)s``."""
     sql = statements(PostgresDatabase.backend)[name].replace("%", "%%")
     return _VALUE.sub(r"%(\1)s", sql)
+
+
+def _spelled(numbers: "Vector") -> str:
+    """With as many digits as half precision has."""
+    return (",%.5g" * len(numbers))[1:] % tuple(numbers.tolist())
 
 
 def _phrase(term: str) -> str:

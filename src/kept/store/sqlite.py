@@ -13,13 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
 from kept.errors import KeptError, NoSuchThing, StoreDamaged, StoreError, StoreFull, StoreUnreachable
 from kept.store.database import Row, statements
 from kept.store.migrations import Migration, check_not_newer, migrations, pending
+
+if TYPE_CHECKING:
+    from kept.store.database import Vector
+    from kept.store.nearness import Nearness
 
 T = TypeVar("T")
 
@@ -40,6 +44,7 @@ class SqliteDatabase:
         self._writing = asyncio.Lock()
         self._idle: list[_Thread] = []
         self._reading = asyncio.Semaphore(READERS)
+        self._nearness: Nearness | None = None
 
     @classmethod
     async def open(cls, path: str, *, create: bool = True) -> "SqliteDatabase":
@@ -70,7 +75,7 @@ class SqliteDatabase:
             try:
                 # Cancelled while it waits for another process, it still gets the lock, and has to give it back.
                 await thread.run(_execute, "BEGIN IMMEDIATE")
-                yield SqliteConnection(thread)
+                yield SqliteConnection(thread, self._near)
                 await thread.run(_execute, "COMMIT")
             except BaseException:
                 await asyncio.shield(thread.run(_roll_back))
@@ -83,7 +88,7 @@ class SqliteDatabase:
             thread = self._idle.pop() if self._idle else self._connect()
             try:
                 await thread.run(_execute, "BEGIN")
-                yield SqliteConnection(thread)
+                yield SqliteConnection(thread, self._near)
             finally:
                 try:
                     await asyncio.shield(thread.run(_roll_back))
@@ -98,6 +103,12 @@ class SqliteDatabase:
         for thread in [*self._idle, *([self._writer] if self._writer else [])]:
             await thread.close()
         self._idle, self._writer = [], None
+
+    def _near(self) -> "Nearness":
+        from kept.store.nearness import Nearness
+
+        self._nearness = self._nearness or Nearness()
+        return self._nearness
 
     def _connect(self, *, writer: bool = False) -> "_Thread":
         return _Thread(lambda: _open(self.path, writer=writer))
@@ -117,8 +128,9 @@ class SqliteDatabase:
 class SqliteConnection:
     """Runs named statements on one connection, in that connection's thread."""
 
-    def __init__(self, thread: "_Thread") -> None:
+    def __init__(self, thread: "_Thread", near: "Callable[[], Nearness]") -> None:
         self.thread = thread
+        self._near = near
         self._statements = statements(SqliteDatabase.backend)
 
     async def all(self, name: str, /, **values: Any) -> list[Row]:
@@ -137,6 +149,16 @@ class SqliteConnection:
     def full_text(self, terms: Sequence[str], *, every: bool, without: Sequence[str] = ()) -> str:
         wanted = (" AND " if every else " OR ").join(map(_phrase, terms))
         return " NOT ".join([f"({wanted})", *map(_phrase, without)])
+
+    def vector(self, numbers: "Vector") -> bytes:
+        from kept.store.nearness import packed
+
+        return packed(numbers)
+
+    async def nearest(
+        self, model: int, query: "Vector", *, limit: int, among: Sequence[int] | None = None
+    ) -> list[tuple[int, float]]:
+        return await self.thread.run(self._near().nearest, model, query, limit, among)
 
 
 class _Thread:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kept.model.url import canonical
 from kept.origins.web.client import pair_of, user_agent
-from kept.origins.web.egress import Egress, NoAnswer, Patience
+from kept.origins.web.egress import Answer, Egress, NoAnswer, Patience, Secrets
 from kept.origins.web.gate import target_of
 
 PATIENCE = Patience(connect=5.0, first_byte=10.0, whole=10.0)
@@ -30,3 +30,26 @@ async def post(egress: Egress, url: str, body: bytes, headers: Mapping[str, str]
 def spelled(url: str) -> str:
     """As it was typed, if that can be asked: a receiver's query may hold what a page's would not."""
     return url if target_of(url) else canonical(url) or url
+
+
+# Asking an embedder --------------------------------------------------------------------------------------------
+
+EMBEDDER_PATIENCE = Patience(connect=10.0, first_byte=60.0, whole=60.0)
+MOST_BYTES = 256 * 1024 * 1024  # of an answer; a number takes about twenty
+
+
+def embedder_egress(url: str, key: str) -> Egress:
+    """The way out to the operator's own embedder, public or not, and to nobody else that is not public."""
+    target = target_of(spelled(url))
+    headers = (("Authorization", f"Bearer {key}"),) if key else ()
+    return Egress(
+        allowed=frozenset({target.pair} if target else ()),
+        user_agent=user_agent(),
+        secrets=Secrets(target, headers),
+        patience=EMBEDDER_PATIENCE,
+    )
+
+
+async def ask_embedder(egress: Egress, url: str, body: bytes, seconds: float) -> Answer | NoAnswer:
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    return await egress.ask(spelled(url), most=MOST_BYTES, headers=headers, body=body, seconds=seconds)

@@ -1,0 +1,104 @@
+"""The built-in model: a vector for each piece of a word, and the mean of them for a text.
+
+Only words count. Cutting up whole texts, punctuation and all, takes twice as long and finds less (decision 16).
+
+The weights and the pieces are those of wordllama, read from where that package is installed. Its code is not loaded:
+it would bring an HTTP client that downloads what it does not find.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kept.embed.embedder import unit
+from kept.errors import EmbedderUnavailable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from tokenizers import Tokenizer
+
+    from kept.embed.embedder import Vectors
+
+MODEL = "static:l2_supercat_256"
+NEEDED = ("numpy", "tokenizers", "wordllama")
+MOST_WORDS = 200_000  # whose pieces are remembered
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def is_installed() -> bool:
+    return all(find_spec(name) for name in NEEDED)
+
+
+class StaticEmbedder:
+    """Needs no server and no network. Its model is loaded with the first text."""
+
+    model = MODEL
+    dimensions = 256
+    batch = 1000
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._pieces_of: dict[str, list[int]] = {}
+        self._turn = asyncio.Lock()
+
+    async def embed(self, texts: Sequence[str]) -> "Vectors":
+        async with self._turn:
+            return await asyncio.to_thread(self._embed, list(texts))
+
+    def _embed(self, texts: list[str]) -> "Vectors":
+        import numpy as np
+
+        words = [_WORD.findall(text) for text in texts]
+        self._learn(set().union(*words))
+        known, rows = self._pieces_of, np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for row, own in zip(rows, words, strict=True):
+            if pieces := [piece for word in own for piece in known[word]]:
+                self._weights[pieces].mean(axis=0, out=row)
+        return unit(rows)
+
+    def _learn(self, words: set[str]) -> None:
+        if len(self._pieces_of) > MOST_WORDS:
+            self._pieces_of.clear()
+        fresh = list(words - self._pieces_of.keys())
+        for word, found in zip(fresh, self._pieces.encode_batch_fast(fresh, add_special_tokens=False), strict=True):
+            self._pieces_of[word] = found.ids
+
+    @cached_property
+    def _home(self) -> Path:
+        if self._folder:
+            return self._folder
+        package = find_spec("wordllama")  # found, not imported
+        if package is None or package.origin is None:
+            raise EmbedderUnavailable(
+                "The built-in model is not installed. Install it with: pip install 'kept[meaning]'"
+            )
+        return Path(package.origin).parent
+
+    @cached_property
+    def _pieces(self) -> "Tokenizer":
+        from tokenizers import Tokenizer
+
+        pieces = Tokenizer.from_file(str(self._home / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+        pieces.no_padding()
+        pieces.no_truncation()
+        return pieces
+
+    @cached_property
+    def _weights(self) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
+        """The one table of a safetensors file: eight bytes of length, so much JSON, and the numbers."""
+        import numpy as np
+
+        file = self._home / "weights" / "l2_supercat_256.safetensors"
+        with file.open("rb") as opened:
+            length = int.from_bytes(opened.read(8), "little")
+            about = json.loads(opened.read(length))["embedding.weight"]
+            kind = {"F16": "<f2", "F32": "<f4"}[about["dtype"]]
+            numbers = np.fromfile(opened, dtype=kind, offset=about["data_offsets"][0])
+        rows, columns = about["shape"]
+        return numbers[: rows * columns].reshape(rows, columns).astype(np.float32)

@@ -1,0 +1,101 @@
+"""Finding sections by what they mean: the nearest vectors first, then which of them the asked generations show."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from kept.embed.embedder import Embedder
+from kept.errors import EmbedderUnavailable, TextRefused
+from kept.log import Log
+from kept.search import search as words
+from kept.search.fuse import fuse
+from kept.search.query import Query
+from kept.search.search import Hit
+from kept.store import sections, vectors
+from kept.store.database import Connection
+
+log = Log(__name__)
+
+OVERFETCH = 60
+WIDEST = 1000
+
+EmbedderOf = Callable[[str], Embedder | None]  # the name of a model -> who makes vectors by it, if anybody here can
+
+
+async def nearest(
+    db: Connection, embedder_of: EmbedderOf, text: str, generations: Sequence[tuple[str, int]], *, limit: int
+) -> list[tuple[int, float]]:
+    """Ids and scores of the sections nearest to a text that these generations (source, number) show, best first.
+
+    Nothing where nobody can say what the text means: no model serves yet, or its embedder does not answer.
+    """
+    model = await vectors.serving(db)
+    embedder = embedder_of(model.name) if model and model.dimensions else None
+    if model is None or embedder is None or not generations:
+        return []
+    try:
+        query = (await embedder.embed([text]))[0]
+        if len(query) != model.dimensions:
+            raise EmbedderUnavailable(f"{model.name} gives {len(query)} numbers, not {model.dimensions}.")
+        if not query.any():  # it has no word in it
+            return []
+    except (EmbedderUnavailable, TextRefused) as error:
+        log.warning("searching by words alone", reason=str(error))
+        return []
+    width = max(OVERFETCH, 2 * limit)
+    while True:
+        near = await vectors.nearest(db, model.id, query, limit=width)
+        found = await _shown(db, near, generations)
+        if len(found) >= limit:
+            return found[:limit]
+        if (
+            width >= WIDEST or len(near) < width
+        ):  # what was asked for is a small part of what is kept: look at nothing else
+            among = await vectors.in_generations(db, model.id, generations)
+            near = await vectors.nearest(db, model.id, query, limit=limit, among=among)
+            return (await _shown(db, near, generations))[:limit]
+        width *= 4
+
+
+async def _shown(
+    db: Connection, near: Sequence[tuple[int, float]], generations: Sequence[tuple[str, int]]
+) -> list[tuple[int, float]]:
+    scores = dict(near)
+    pairs = await vectors.sections_of(db, list(scores), generations) if scores else []
+    found = {section: scores[vector] for vector, section in pairs}
+    return sorted(found.items(), key=lambda item: (-item[1], item[0]))
+
+
+# Hits ----------------------------------------------------------------------------------------------------------
+
+DEPTH = 50  # places of either order that count
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """What a search goes by."""
+
+    mode: str  # lexical: words; meaning; fused: both
+    embedder_of: EmbedderOf
+
+
+async def search(
+    db: Connection, query: Query, generations: Sequence[tuple[str, int]], *, limit: int, by: By
+) -> list[Hit]:
+    """The best sections that these generations show, by what the caller goes by. Words do what meaning cannot."""
+    depth = max(DEPTH, limit)
+    near = await nearest(db, by.embedder_of, " ".join(query.terms), generations, limit=depth)
+    if not near:
+        return await words.search(db, query, generations, limit=limit)
+    scores = dict(near)
+    rows = await sections.in_generations(db, list(scores), generations)
+    meant = {
+        (hit.section, hit.document): hit
+        for row in sorted(rows, key=lambda row: (-scores[row["id"]], row["id"], row["source_name"], row["url"]))
+        if not any(term.lower() in row["text"].lower() for term in query.without)
+        for hit in [words._hit(row, scores[row["id"]], query)]
+    }
+    if by.mode == "meaning":
+        return list(meant.values())[:limit]
+    said = {(hit.section, hit.document): hit for hit in await words.search(db, query, generations, limit=depth)}
+    hits = meant | said
+    return [replace(hits[key], score=score) for key, score in fuse(list(said), list(meant))[:limit]]

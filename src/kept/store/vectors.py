@@ -1,0 +1,191 @@
+"""Vectors: one for each text and model, however many sections, versions and sources share the text."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from kept.store.database import Connection, Row
+
+if TYPE_CHECKING:  # heavy, and not part of a plain install
+    import numpy as np
+
+    Vector = np.ndarray[tuple[int], np.dtype[np.float32]]
+
+
+class ModelState(StrEnum):
+    WANTED = "wanted"  # its vectors are being made; it takes over when they are complete
+    SERVING = "serving"  # the one that queries are compared by
+    FORMER = "former"  # garbage collection takes its vectors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    id: int
+    name: str
+    dimensions: int | None  # None: it has no vector yet
+    state: ModelState
+
+
+# Models --------------------------------------------------------------------------------------------------------
+
+
+async def prepare(db: Connection) -> bool:
+    """Whether this database can compare vectors."""
+    row = await db.one("prepare_vectors")
+    return bool(row and row["ready"])
+
+
+async def models(db: Connection) -> list[Model]:
+    """All of them, locked until the transaction ends."""
+    return [_model(row) for row in await db.all("hold_models")]
+
+
+async def serving(db: Connection) -> Model | None:
+    row = await db.one("serving_model")
+    return _model(row) if row else None
+
+
+async def target(db: Connection) -> Model | None:
+    """The model that vectors are made by: the one that is wanted, else the one that serves."""
+    row = await db.one("target_model")
+    return _model(row) if row else None
+
+
+async def insert_model(db: Connection, name: str, state: ModelState) -> None:
+    """Does nothing if somebody was first."""
+    await db.run("insert_model", name=name, state=state)
+
+
+async def set_state(db: Connection, model: int, state: ModelState) -> None:
+    await db.run("set_model_state", model=model, state=state)
+
+
+async def requeue(db: Connection) -> None:
+    """Every content waits for its vectors again."""
+    await db.run("requeue_contents")
+
+
+async def index(db: Connection, model: int, *, enough: int) -> None:
+    """Makes comparing quick where there are so many, if that takes more than holding them in memory."""
+    await db.all("index_vectors", model=model, enough=enough)
+
+
+# Making them ---------------------------------------------------------------------------------------------------
+
+
+async def waiting(db: Connection, *, now: datetime, limit: int) -> list[int]:
+    """Contents that are due."""
+    return [row["content_id"] for row in await db.all("unembedded_contents", now=now, limit=limit)]
+
+
+async def anything_waits(db: Connection) -> bool:
+    return await db.one("is_unembedded") is not None
+
+
+async def texts(db: Connection, contents: Sequence[int]) -> list[Row]:
+    return await db.all("texts_of_contents", contents=list(contents))
+
+
+async def note_texts(db: Connection, contents: Sequence[int], hashes: Mapping[int, str]) -> None:
+    """Which text stands for which section. The contents are safe from garbage collection until the transaction ends."""
+    await db.all("hold_contents_by_id", contents=list(contents))
+    await db.run_many("insert_section_text", [{"section": id, "hash": hash} for id, hash in hashes.items()])
+
+
+async def without_vector(db: Connection, model: int, hashes: Sequence[str]) -> list[str]:
+    """Which of these texts have none, in the order given. Those of the others stay until the transaction ends."""
+    held = {row["hash"] for row in await db.all("hold_vectors", model=model, hashes=list(hashes))}
+    return [hash for hash in hashes if hash not in held]
+
+
+async def take(db: Connection, model: int, hashes: Sequence[str], *, now: datetime, until: datetime) -> list[str]:
+    """Which of these texts are the caller's to embed: nobody else gets them before ``until``."""
+    rows = await db.all("take_texts", model=model, hashes=list(hashes), now=now, until=until)
+    taken = {row["hash"] for row in rows}
+    missing = await without_vector(db, model, [hash for hash in hashes if hash in taken])
+    await release(db, model, sorted(taken - set(missing)))  # somebody was done with them just now
+    return missing
+
+
+async def release(db: Connection, model: int, hashes: Sequence[str]) -> None:
+    if hashes:
+        await db.run("release_texts", model=model, hashes=list(hashes))
+
+
+async def refuse(db: Connection, model: int, hash: str, error: str) -> None:
+    """This text never gets a vector of this model."""
+    await db.run("refuse_text", model=model, hash=hash, error=error)
+
+
+async def keep(db: Connection, model: int, made: "Mapping[str, Vector]") -> None:
+    """Stores the vectors of texts that were taken."""
+    if not made:
+        return
+    await db.run("set_model_dimensions", model=model, dimensions=len(next(iter(made.values()))))
+    rows = [{"model": model, "hash": hash, "vector": db.vector(made[hash])} for hash in sorted(made)]
+    await db.run_many("insert_vector", rows)
+    await release(db, model, sorted(made))
+
+
+async def settle(db: Connection, model: int, contents: Sequence[int], *, put_off: datetime) -> int:
+    """How many of these contents have all their vectors; the others wait until then."""
+    settled = await db.run("settle_contents", model=model, contents=list(contents))
+    if settled < len(contents):
+        await db.run("put_off_contents", contents=list(contents), until=put_off)
+    return settled
+
+
+async def missing(db: Connection, model: int) -> dict[str, int]:
+    """How many sections that each source shows have no vector of a model. A source that lacks none is not named."""
+    rows = await db.all("count_unembedded_sections", model=model)
+    return {row["source_id"]: row["sections"] for row in rows}
+
+
+# Comparing -----------------------------------------------------------------------------------------------------
+
+
+async def nearest(
+    db: Connection, model: int, query: "Vector", *, limit: int, among: Sequence[int] | None = None
+) -> list[tuple[int, float]]:
+    """Ids of vectors and how near they are, best first. Whether they are shown is the caller's question."""
+    return await db.nearest(model, query, limit=limit, among=among)
+
+
+async def in_generations(db: Connection, model: int, generations: Sequence[tuple[str, int]]) -> list[int]:
+    """Every vector of a model that stands for a section of these generations (source, number)."""
+    rows = await db.all("vectors_in_generations", model=model, generations=json.dumps(generations))
+    return [row["id"] for row in rows]
+
+
+async def sections_of(
+    db: Connection, vectors: Sequence[int], generations: Sequence[tuple[str, int]]
+) -> list[tuple[int, int]]:
+    """(vector, section): what these vectors stand for, as far as the generations (source, number) show it."""
+    rows = await db.all("sections_of_vectors", vectors=list(vectors), generations=json.dumps(generations))
+    return [(row["vector_id"], row["section_id"]) for row in rows]
+
+
+# Garbage collection --------------------------------------------------------------------------------------------
+
+
+async def unneeded(db: Connection, *, after: int, limit: int) -> list[int]:
+    """Vectors that no section has, or of a former model, locked so that nobody begins to use them."""
+    return [row["id"] for row in await db.all("unneeded_vectors", after=after, limit=limit)]
+
+
+async def delete(db: Connection, vectors: Sequence[int]) -> int:
+    return await db.run("delete_vectors", vectors=list(vectors))
+
+
+async def forget_former_models(db: Connection) -> None:
+    """What is left of models that do not serve any more, but for their names."""
+    for row in await db.all("former_models"):
+        await db.all("forget_vectors", model=row["id"])
+        await db.run("delete_refusals", model=row["id"])
+
+
+def _model(row: Row) -> Model:
+    return Model(id=row["id"], name=row["name"], dimensions=row["dimensions"], state=ModelState(row["state"]))
