@@ -19,23 +19,33 @@ daemon off; worker_processes 1; pid {own}/nginx.pid; error_log {own}/error.log;
 events {{ worker_connections 1024; }}
 http {{
     types {{ text/html html; text/css css; application/javascript js; image/png png; image/svg+xml svg; }}
-    access_log off; sendfile on; keepalive_requests 1000000;
+    log_format sent '$status $bytes_sent $request_uri';
+    access_log {log}; sendfile on; keepalive_requests 1000000;
     client_body_temp_path {own}/body; proxy_temp_path {own}/proxy; fastcgi_temp_path {own}/fastcgi;
     uwsgi_temp_path {own}/uwsgi; scgi_temp_path {own}/scgi;
-    server {{ listen 127.0.0.1:{port}; root "{folder}"; }}
+    server {{ listen 127.0.0.1:{port}; root "{folder}"; {more} }}
 }}
 """
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The URL of the folder, as long as it is open."""
+def served(folder: Path, *, port: int = 0, log: Path | None = None, validators: bool = True) -> Iterator[str]:
+    """The URL of the folder, as long as it is open. ``log``: a line for each answer: status, bytes, path."""
     with tempfile.TemporaryDirectory(prefix="nginx") as own, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        free.bind(("127.0.0.1", port))
         port = free.getsockname()[1]
         free.close()
         configuration = Path(own) / "nginx.conf"
-        configuration.write_text(CONFIGURATION.format(own=own, port=port, folder=folder))
+        configuration.write_text(
+            CONFIGURATION.format(
+                own=own,
+                port=port,
+                folder=folder,
+                log=f"{log} sent" if log else "off",
+                more="" if validators else 'etag off; if_modified_since off; add_header Last-Modified "";',
+            )
+        )
         Path(own).chmod(0o755)
         with subprocess.Popen(["nginx", "-e", f"{own}/error.log", "-c", configuration]) as nginx:
             try:

@@ -86,6 +86,26 @@ async def test_it_visits_what_the_sitemap_says_was_modified_since(db: Database) 
 
 
 @story
+async def test_a_sitemap_that_calls_everything_modified_is_not_believed_until_it_is_right_again(db: Database) -> None:
+    pages = {f"{ROOT}{number}": Page(f"page {number}", tag=str(number)) for number in range(12)}
+    leading = {ROOT: Page("the root", tuple(pages), tag="root")}
+    source = await kept(db, pages | leading)
+    crying = dict.fromkeys(pages, datetime.now(UTC) + timedelta(hours=1))
+    once = Site(pages | leading, sitemap=crying)
+    await quickly(db, source, once)
+    assert len(once.visits) == 13, "nobody knew"
+    twice = Site(pages | leading, sitemap=crying)
+    await quickly(db, source, twice)
+    assert twice.visits == [ROOT]
+
+    edited = pages | leading | {f"{ROOT}{number}": Page(f"edited {number}", tag="new") for number in range(7)}
+    await crawl(db, source, Site(edited, sitemap=crying))
+    again = Site(edited, sitemap={f"{ROOT}3": datetime.now(UTC) + timedelta(hours=2)})
+    await quickly(db, source, again)
+    assert sorted(again.visits) == [ROOT, f"{ROOT}3"], "more than half of what it said was true"
+
+
+@story
 async def test_it_visits_pages_whose_history_says_that_they_are_due(db: Database) -> None:
     source = await kept(db)
     for number in range(3):

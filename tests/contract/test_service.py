@@ -367,7 +367,13 @@ async def test_a_held_generation_is_seen_by_nobody_until_a_person_activates_it(d
     assert (await sources.show_source(db, "docs")).documents == 11
     assert (await reading.read(db, ROOT + "p4")).generation == 1
     with says(NoSuchThing, "no generation 2 to show"):
+        await finding.search(db, "words", labels=["docs"], generation=2)
+    with says(NoSuchThing, "no document"):
+        await reading.read(db, ROOT + "q8")
+    with says(NoSuchThing, "does not show"):
         await reading.read(db, ROOT + "p4", generation=2)
+    assert (await reading.read(db, ROOT + "q8", generation=2)).generation == 2, "who has to decide may look"
+    assert (await reading.read(db, ROOT + "p8", generation=2)).url == ROOT + "q8", "it would move there"
     held = (await sources.show_source(db, "docs")).upcoming
     assert held is not None
 

@@ -7,7 +7,8 @@ The first kills crawls of a folder at every crash point (every named statement a
 last occurrence; before, half-way through its rows, and after), then `--rounds` crawls at random moments, again and
 again until they are through. The second does the same with a site: at every crash point of a small one, and with
 strace at every write to the files of SQLite, or at everything that is sent to PostgreSQL; then about ten times a crawl
-of one of 3,000 pages. They print the seed (name it with `--seed` to go the same way again) and what they counted.
+of one of 3,000 pages; and `--rounds` refreshes of it are killed and given up, and the one after that has to see every
+change. They print the seed (name it with `--seed` to go the same way again) and what they counted.
 
 The oracle is an undisturbed run of the same crawl. After every kill what is shown has to be the complete old set or
 the complete new one, and no page that was committed is visited again: of a site, its server is the witness.
@@ -23,8 +24,8 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, get_args
@@ -32,6 +33,7 @@ from uuid import uuid4
 
 import psycopg
 
+from kept.errors import NeedsDecision
 from kept.service import finding
 from kept.store.database import open_database
 from kept.work import queue
@@ -286,6 +288,37 @@ def disturb(scenario: Scenario, crashes: Iterable[Crash], counts: Counts, *, wat
     return kills
 
 
+def give_up(scenario: Scenario, moment: float, counts: Counts) -> None:
+    """Kills the crawl after so many seconds and gives it up. The next one has to see every change all the same.
+
+    Nothing of the one that was given up may be left: no validator that would let a change pass as "not modified".
+    """
+    with scenario.store.database(scenario.base) as url:
+        run = scenario.crawl(url, moment)
+        assert not run.error, run.error
+        counts.kills += run.killed
+        with scenario.store.at_rest(url) as left:
+            check_interim(left, scenario)
+        killed = _last_job(url)
+        if killed != scenario.last_job:
+            with suppress(NeedsDecision):  # it was killed when all was done
+                asyncio.run(_cancel(url, killed))
+            scenario = replace(scenario, last_job=killed)
+        run = scenario.crawl(url)
+        assert not run.error, run.error
+        counts.crawls += 1
+        wait_until_left_alone(url)
+        assert interim(url, scenario.last_job).shown == scenario.after, "the next crawl has missed a change"
+        different = difference(_living(everything(url)), _living(scenario.expected))
+        assert not different, different
+
+
+def _living(state: State) -> State:
+    """What is shown and what will be asked about next time, whichever generation brought it."""
+    rows = [(url, *rest) for _, url, _, died, *rest in state["versions"] if died is None]
+    return {"versions": sorted(rows, key=repr), "contents": state["contents"]}
+
+
 def check_interim(url: str, scenario: Scenario, *, searching: bool = True) -> Interim:
     """Before activation's commit everything old is shown, after it everything new; and a search finds it."""
     said = interim(url, scenario.last_job)
@@ -425,6 +458,7 @@ def main() -> int:
                     wrong += _kill_everywhere(few) + _kill_at_every_call(few, chance)
                 many = [prepare(one, store, crawlers, site(asked.pages)) for one in WEB_SCENARIOS]
                 wrong += _kill_anywhere(many, chance, asked.rounds, asked.rounds * KILLS_A_ROUND)
+                wrong += _give_up_anywhere(many[-1], chance, asked.rounds)
     return 1 if wrong else 0
 
 
@@ -478,6 +512,18 @@ def _kill_anywhere(scenarios: Sequence[Scenario], chance: random.Random, rounds:
             wrong += 1
             print(f"WRONG: {scenario}, random round {counts.crawls + wrong}: {error}", flush=True)
     print(f"{scenarios[0].store.name}, crawls killed at random moments: {counts}", flush=True)
+    return wrong
+
+
+def _give_up_anywhere(scenario: Scenario, chance: random.Random, rounds: int) -> int:
+    wrong, counts = 0, Counts()
+    while counts.crawls + wrong < rounds:
+        try:
+            give_up(scenario, chance.uniform(0, scenario.undisturbed.seconds), counts)
+        except AssertionError as error:
+            wrong += 1
+            print(f"WRONG: {scenario}, given up in round {counts.crawls + wrong}: {error}", flush=True)
+    print(f"{scenario}, killed at a random moment and given up: {counts}", flush=True)
     return wrong
 
 

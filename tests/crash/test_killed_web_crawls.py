@@ -21,6 +21,7 @@ from tests.crash.killed_crawls import (
     calls_of,
     count_calls,
     disturb,
+    give_up,
     many_moments,
     prepare,
 )
@@ -77,3 +78,13 @@ def test_a_crawl_of_a_site_killed_at_any_write_or_send_ends_like_one_that_was_no
         disturb(scenario, [first, Call(calls, chance.randint(1, 40))], counts)
     assert counts.kills >= rounds  # near the end chance decides whether there is another call
     record_property("counted", f"{scenario}, killed at some of {all_calls} calls: {counts}")
+
+
+@pytest.mark.parametrize(("store", "rounds"), [("sqlite", 4), ("postgres", 2)])
+def test_a_refresh_that_is_killed_and_given_up_leaves_nothing_behind_that_hides_a_change(
+    given: Given, chance: random.Random, record_property: Count, store: str, rounds: int
+) -> None:
+    scenario, counts = given("a refresh", store, 120), Counts()
+    for _ in range(rounds):
+        give_up(scenario, chance.uniform(0, scenario.undisturbed.seconds), counts)
+    record_property("counted", f"{scenario}, killed at a random moment and given up: {counts}")

@@ -151,15 +151,30 @@ def test_a_folder_is_kept_found_read_refreshed_compared_and_gone_back_to(kept_so
 
     told = kept("diff", "docs", "1", "2").out.splitlines()
     assert told[0] == "docs, from generation 1 to 2: 1 added, 1 removed, 1 changed, 1 moved"
-    assert told[1:] == [
+    assert told[1:-1] == [
         f"+ {file_url(docs)}/new.md",
         f"- {file_url(docs)}/install.md",
         f"~ {file_url(docs)}/pool.md",
         f"> {file_url(docs)}/notes.md -> {file_url(docs)}/minutes.md",
     ]
-    assert f"moved here from {file_url(docs)}/notes.md" in kept("history", "docs/minutes.md").out
-    assert re.search(r" 1 .* new: .*\n +2 .* changed: ", kept("history", "docs/pool.md").out)
-    assert re.search(r"; now missing\n\n +1 .* new: .*\n +2 +no longer shown\n", kept("history", "docs/install.md").out)
+    assert f"moved to {file_url(docs)}/minutes.md" in kept("history", "docs/minutes.md").out
+    assert re.search(r" 1 .* added: .*\n +2 .* changed: ", kept("history", "docs/pool.md").out)
+    story = kept("history", "docs/install.md").out
+    assert re.search(
+        r"now missing, since [-0-9: ]+: no longer there\n\n +1 .* added: .*\n +2 +[-0-9: ]+ removed\n", story
+    )
+
+    lines = kept("diff", "docs", "1", "2", "docs/pool.md").out.splitlines()
+    assert [line.split("\t")[0] for line in lines[:2]] == [
+        f"{sign} {file_url(docs)}/pool.md" for sign in ("---", "+++")
+    ]
+    assert lines[2] == "@@ -4,4 +4,4 @@"
+    assert lines[-2:] == ["-It waits for some seconds.", "+It waits for a minute."]
+    assert "moved; what it says is the same" in kept("diff", "docs", "1", "2", "docs/minutes.md").out
+    latest, *earlier = kept("changes", "docs", "--since", "1h").out.split("\n\n")
+    assert re.match(r"docs, generation 2, [-0-9: ]+: 1 added, 1 removed, 1 changed, 1 moved\n", latest)
+    assert f"\n> {file_url(docs)}/notes.md -> {file_url(docs)}/minutes.md\n" in latest
+    assert earlier[0].endswith(f"\n+ {file_url(docs)}/pool.md\n")
     assert "some seconds" in kept("read", "docs/pool.md", "--generation", "1").out
     assert kept("read", "docs/install.md").code == 3
     assert "Install" in kept("search", "unpack", "--source", "docs", "--generation", "1").out
@@ -224,7 +239,7 @@ def test_every_answer_has_the_shape_that_scripts_rely_on(kept_somewhere: Kept) -
     assert generations["generations"][0].keys() >= shape
     assert generations["generations"][0]["job"] == added["job"]
 
-    write(kept.docs, more="# More\n\nAnd more.\n")
+    write(kept.docs, more="# More\n\nAnd more.")
     kept("refresh", "docs@5")
     difference = kept.json("diff", "docs@5", "1", "2")
     assert difference == {
@@ -237,13 +252,19 @@ def test_every_answer_has_the_shape_that_scripts_rely_on(kept_somewhere: Kept) -
         "moved": [],
     }
     [source] = kept.json("list")["sources"]
-    learned = {"changes_every_seconds", "suggested_schedule", "validators", "webhook_given_up"}
+    learned = {"changes_every_seconds", "suggested_schedule", "validators", "sitemap", "webhook_given_up"}
     shown = kept.json("show", "docs@5")
     assert learned <= shown.keys()
     assert source == {name: value for name, value in shown.items() if name not in learned}
     assert (source["state"], source["documents"], source["sections"]) == ("ready", 4, 5)
     [version] = kept.json("history", "docs/pool.md")["versions"]
     assert (version["generation"], version["until"]) == (1, None)
+    [one] = kept.json("changes", "docs@5", "--limit", "1")["changes"]
+    assert one.keys() == {"source", "generation", "at", "change", "document", "url", "from", "title", "edited"}
+    assert (one["source"], one["generation"], one["change"]) == ("docs@5", 2, "added")
+    both = kept.json("diff", "docs@5", "1", "2", "docs/more.md")
+    assert (both["change"], both["before"], both["after"]["markdown"]) == ("added", None, "# More\n\nAnd more.")
+    assert [hunk["lines"] for hunk in both["hunks"]] == [["+# More", "+", "+And more."]]
     assert kept.json("rollback", "docs@5", "1") == {"source": "docs@5", "generation": 3, "rolled_back_to": 1}
     assert kept.json("remove", "docs@5") == {"source": "docs@5", "removed": True}
 

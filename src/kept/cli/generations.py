@@ -1,11 +1,15 @@
-"""A source's past: ``generations``, ``diff``, ``rollback``. What waits for a person: ``activate``, ``discard``."""
+"""A source's past: ``generations``, ``diff``, ``changes``, ``rollback``. What waits: ``activate``, ``discard``."""
+
+from datetime import UTC, datetime
 
 import typer
 
-from kept.cli import options, show
+from kept.cli import comparison, options, show
 from kept.cli.command import Call
+from kept.model.duration import parse_since
+from kept.service import changes as feed
+from kept.service import comparing, shapes
 from kept.service import generations as past
-from kept.service import shapes
 
 
 async def generations(context: typer.Context, name: options.Name) -> None:
@@ -19,19 +23,56 @@ async def generations(context: typer.Context, name: options.Name) -> None:
         show.generations(call.out, source, found)
 
 
-async def diff(context: typer.Context, name: options.Name, a: options.FromGeneration, b: options.ToGeneration) -> None:
-    """Show what differs between two generations.
+async def diff(
+    context: typer.Context,
+    name: options.Name,
+    a: options.FromGeneration,
+    b: options.ToGeneration,
+    document: options.OneDocument = None,
+) -> None:
+    """Show what differs between two generations: of a source, or of one document, line by line.
 
     \b
     kept diff django@5.2 3 4
+    kept diff django@5.2 3 4 https://docs.djangoproject.com/en/5.2/intro/
     """
     call: Call = context.obj
     async with call.open() as runtime:
+        if document is not None:
+            found = await comparing.document_diff(runtime.db, document, a, b, label=name, rules=runtime.rules)
+            if call.as_json:
+                call.answer(shapes.document_diff(found))
+            else:
+                comparison.document_diff(call.out, found)
+            return
         difference = await past.diff(runtime.db, name, a, b, runtime.rules)
     if call.as_json:
         call.answer(shapes.diff(difference))
     else:
-        show.diff(call.out, difference)
+        comparison.diff(call.out, difference)
+
+
+async def changes(
+    context: typer.Context,
+    name: options.AnyName = None,
+    since: options.Since = None,
+    limit: options.MostChanges = 100,
+    cursor: options.Cursor = None,
+) -> None:
+    """Tell what became of documents, the latest first: added, changed, moved, removed, restored.
+
+    \b
+    kept changes --since 2d
+    kept changes django@5.2 --since 2026-11-01
+    """
+    call: Call = context.obj
+    moment = parse_since(since, datetime.now(UTC)) if since else None
+    async with call.open() as runtime:
+        found = await feed.changes(runtime.db, name, since=moment, limit=limit, cursor=cursor)
+    if call.as_json:
+        call.answer(shapes.changes(found))
+    else:
+        comparison.changes(call.out, found)
 
 
 async def rollback(context: typer.Context, name: options.Name, number: options.Generation) -> None:

@@ -29,6 +29,7 @@ class Kept(Group):
         "why": "explaining",
         "generations": "generations",
         "diff": "generations",
+        "changes": "generations",
         "rollback": "generations",
         "activate": "generations",
         "discard": "generations",

@@ -99,6 +99,16 @@ Sources = Annotated[list[str] | None, typer.Option("--source", metavar="NAME", h
 Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many hits at most.")]
 AsOf = Annotated[int | None, typer.Option("--generation", metavar="N", min=1, help="As of this generation.")]
 Examples = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="How many URLs of each kind.")]
+OneDocument = Annotated[
+    str | None, typer.Argument(metavar="[URL|PATH|ID]", help="Only this document, line by line.", show_default=False)
+]
+AnyName = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="Only this source: name, or name@version.", show_default=False),
+]
+Since = Annotated[str | None, typer.Option(metavar="TIME", help="Only after this: 2026-11-01, 2026-11-01T12:00, 2d.")]
+MostChanges = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="How many at most.")]
+Cursor = Annotated[str | None, typer.Option(metavar="TEXT", help="Go on after this: the 'next' of the answer before.")]
 Section = Annotated[str | None, typer.Option(metavar="ANCHOR", help="Only this section.")]
 Host = Annotated[str, typer.Option(help="The address to listen at; any but loopback needs keys.", metavar="ADDRESS")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any that is free.")]

@@ -19,7 +19,7 @@ async def read(
     """
     call: Call = context.obj
     async with call.open() as runtime:
-        page = await reading.read(runtime.db, what, section=section, generation=generation)
+        page = await reading.read(runtime.db, what, section=section, generation=generation, rules=runtime.rules)
     if call.as_json:
         call.answer(shapes.page(page))
         return

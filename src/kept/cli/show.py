@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from kept.runtime import Look, Survey
     from kept.service.crawls import JobView
     from kept.service.finding import Hit
-    from kept.service.generations import Difference
     from kept.service.ledger import Account, Ledger
     from kept.service.reading import History, Page
     from kept.service.sources import SourceView
@@ -51,37 +50,35 @@ def history(screen: Screen, history: "History") -> None:
     """What became of a document, oldest first."""
     latest = history.versions[-1] if history.versions else {"url": history.document}
     screen.line((latest["url"], "bold"))
-    state = "" if history.lifecycle == "active" else f"; now {history.lifecycle}"
-    seen = f"first seen {moment(history.first_seen)}{state}"
-    screen.line(f"in {history.source}, document {history.document}, {seen}", indent=2)
+    screen.line(f"in {history.source}, document {history.document}, first seen {moment(history.first_seen)}", indent=2)
+    if history.lifecycle != "active":
+        why = f": {history.reason}" if history.reason else ""
+        screen.line(f"now {history.lifecycle}, since {moment(history.since)}{why}", indent=2)
     screen.line()
     screen.table([[(f"  {number}", "bold"), when, what] for number, when, what in _story(history)], right=[0])
 
 
 def _story(history: "History") -> Iterator[tuple[int, str, str]]:
-    """Generation, time and event."""
+    """Generation, time and what happened in it."""
     begins = {version["generation"] for version in history.versions}
     before: Mapping[str, Any] | None = None
     for version in history.versions:
-        for what in _events(before, version):
-            yield version["generation"], _when(version), what
+        yield version["generation"], _time(version["activated_at"] or version["fetched_at"]), _event(before, version)
         before = version
         if version["until"] is not None and version["until"] not in begins:
-            yield version["until"], "", "no longer shown"
+            yield version["until"], _time(version["ended_at"]), "removed"
 
 
-def _events(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Iterator[str]:
-    size = plural(now["size"], "character")
+def _event(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
+    says = f"“{now['title']}”, {plural(now['size'], 'character')}"
     if before is None:
-        yield f"new: “{now['title']}”, {size}"
-        return
-    back = before["until"] != now["generation"]
+        return f"added: {says}"
+    told = ["back"] if before["until"] != now["generation"] else []
     if before["url"] != now["url"]:
-        yield f"{'back, ' if back else ''}moved here from {before['url']}"
-    elif back:
-        yield "back again"
+        told.append(f"moved to {now['url']}")
     if before["content_hash"] != now["content_hash"]:
-        yield f"read again by a newer reader, {size}" if now["read_again"] else f"changed: “{now['title']}”, {size}"
+        told.append(f"read again: {says}" if now["read_again"] else f"changed: {says}")
+    return ", and ".join(told) + (f" ({now['rolled_back']})" if now["rolled_back"] else "")
 
 
 # Looking and explaining ---------------------------------------------------------------------------------------------
@@ -217,6 +214,8 @@ def source(screen: Screen, view: "SourceView") -> None:
         facts.append(("changes", _rhythm(view, spell_duration(view.suggested.total_seconds()))))
     if view.validators:
         facts.append(("validators", _VALIDATORS[view.validators]))
+    if view.source.sitemap_wrong_at:
+        facts.append(("sitemap", "wrong: it calls pages modified that are not; quick refreshes do not go by it"))
     if view.untold:
         facts.append(("webhook", f"given up: {view.untold}"))
     if tags := view.source.settings.tags:
@@ -370,25 +369,6 @@ def generations(screen: Screen, of: "Source", found: "Sequence[Generation]") -> 
     screen.table(rows, right=[0, 3])
 
 
-def diff(screen: Screen, difference: "Difference") -> None:
-    kinds = {
-        "added": len(difference.added),
-        "removed": len(difference.removed),
-        "changed": len(difference.changed),
-        "moved": len(difference.moved),
-    }
-    told = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number) or "nothing differs"
-    screen.line((f"{difference.source}, from generation {difference.a} to {difference.b}: {told}", "bold"))
-    for url in difference.added:
-        screen.line(("+ ", "green"), url)
-    for url in difference.removed:
-        screen.line(("- ", "red"), url)
-    for url in difference.changed:
-        screen.line(("~ ", "yellow"), url)
-    for move in difference.moved:
-        screen.line(("> ", "cyan"), f"{move['from']} -> {move['to']}")
-
-
 # Parts ---------------------------------------------------------------------------------------------------------
 
 _COLOURS = {
@@ -410,7 +390,7 @@ def _marked(snippet: str) -> Iterator[Part]:
         yield (part, "bold") if number % 2 else part
 
 
-def _when(version: Mapping[str, Any]) -> str:
+def _time(iso: str | None) -> str:
     from datetime import datetime
 
-    return moment(datetime.fromisoformat(version["activated_at"] or version["fetched_at"]))
+    return moment(datetime.fromisoformat(iso)) if iso else ""

@@ -305,7 +305,7 @@ async def _make_true(
         partial=_partial(job, base, made.tally),
     )
     await sources.point(tx, source.id, number)
-    if changed:
+    if difference.news or difference.removed or base is None:  # what another reader made of the same bytes is no news
         await _tell(tx, source, "activated", number, job.id, tally=made.tally, documents=shown)
     if job.mode is CrawlMode.FULL:
         replaced = [pair for pair in await documents.replaced_validators(tx, source.id, number) if pair[0]]

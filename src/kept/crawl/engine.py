@@ -17,7 +17,7 @@ import asyncio
 import hashlib
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Set
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,8 +27,18 @@ from typing import Any
 
 from kept.crawl import activate, hosts, settle
 from kept.crawl.activate import Activation
-from kept.crawl.decide import Ended, TryAgain, decide, is_conditional, needs_no_visit, needs_reading
-from kept.crawl.history import is_newer
+from kept.crawl.decide import (
+    Decision,
+    Ended,
+    Keep,
+    TryAgain,
+    Unchanged,
+    decide,
+    is_conditional,
+    needs_no_visit,
+    needs_reading,
+)
+from kept.crawl.history import is_newer, judge_claims
 from kept.crawl.settle import Visited
 from kept.crawl.sweep import Rules
 from kept.errors import LeaseLost, StoreError
@@ -40,7 +50,7 @@ from kept.model.generation import Tally
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source
 from kept.origins.origin import Origin
-from kept.store import documents, frontier, generations, jobs
+from kept.store import documents, frontier, generations, jobs, sources
 from kept.store.database import Connection, Database, moment, when
 from kept.store.frontier import Found, HeldUrl, ListedEntry
 from kept.store.jobs import Place
@@ -98,6 +108,8 @@ class Walk:
         self._cut_off = False
         self._base: int | None = None
         self._known = 0  # documents of the base
+        self._claimed: set[str] = set()  # URLs that a seed list calls modified
+        self._claims = self._true_claims = 0  # those of them that were visited, and that were
         self._job: CrawlJob
         self._clock: tuple[datetime, float]
 
@@ -113,7 +125,10 @@ class Walk:
                 if not await self._unless_stopped(self._prepare()):
                     return Stopped(status=self._ended)
                 stopped = await self._walk()
-            return stopped or await activate.activate(self._db, self._place, self._rules, now=self._fixed_now)
+            if stopped:
+                return stopped
+            await self._judge_sitemap()
+            return await activate.activate(self._db, self._place, self._rules, now=self._fixed_now)
         finally:
             await self._origin.close()
 
@@ -187,12 +202,18 @@ class Walk:
 
     async def _take_seeds(self, unlisted: list[Unlisted]) -> None:
         quick = self._job.mode is CrawlMode.QUICK
+        trusted = self._source.sitemap_wrong_at is None
         async for chunk in _chunks(self._origin.list(), unlisted):
-            wanted = await self._worth_a_look(chunk) if quick else frozenset()
+            newer = await self._said_to_be_newer(chunk) if self._base is not None else frozenset()
+            wanted = {self._source.root, *(newer if trusted else ())}
+            self._claimed |= newer if trusted or not quick else frozenset()
             await self._settle([], [Found(url=one.url, depth=0, wanted=one.url in wanted) for one in chunk])
 
-    async def _worth_a_look(self, listed: list[Listed]) -> Set[str]:
-        """What a quick crawl visits though it is known: the root, and what was modified since it was last visited."""
+    async def _said_to_be_newer(self, listed: list[Listed]) -> Set[str]:
+        """What is known and, as the origin says, was modified since it was last visited."""
+        listed = [one for one in listed if one.modified_at]
+        if not listed:
+            return frozenset()
         async with self._db.snapshot() as snapshot:
             last = await generations.last_verified(snapshot, self._source.id)
             known = await documents.living_at(
@@ -200,8 +221,20 @@ class Walk:
             )
         fetched = {row["url"]: when(row["fetched_at"]) for row in known}
         visited = {url: max(at, last or at) for url, at in fetched.items()}
-        newer = {one.url for one in listed if one.url in visited and is_newer(one, visited[one.url])}
-        return newer | {self._source.root}
+        return {one.url for one in listed if one.url in visited and is_newer(one, visited[one.url])}
+
+    def _check_claims(self, decisions: Iterable[Decision]) -> None:
+        """Other bytes are a modification, even where they say the same."""
+        answered = [one for one in decisions if isinstance(one, Keep | Unchanged)]
+        self._claims += len(answered)
+        self._true_claims += sum(isinstance(one, Keep) or one.renewal is not None for one in answered)
+
+    async def _judge_sitemap(self) -> None:
+        wrong = judge_claims(made=self._claims, true=self._true_claims)
+        if wrong is not None and wrong != (self._source.sitemap_wrong_at is not None):
+            async with self._db.transaction() as tx:
+                await jobs.hold(tx, self._place)
+                await sources.judge_sitemap(tx, self._source.id, wrong=wrong)
 
     async def _take_complete_list(self, unlisted: list[Unlisted]) -> None:
         """Absence is evidence: what is held and not listed is gone, unless its part of the list could not be read."""
@@ -455,6 +488,8 @@ class Walk:
         began = time.monotonic()
         self._job = await settle.settle(self._db, self._place, self._job, visited, found, signature=self._signature)
         self._remember(found)
+        if self._claimed:
+            self._check_claims(one.decision for one in visited if one.entry.url in self._claimed)
         if visited:
             self._stride = min(LEASED_AT_ONCE, max(2 * len(visited), 2 * self._origin.concurrency, 1))
         if self._cut_off and not self._job.limited:

@@ -98,6 +98,22 @@ def is_newer(listed: Listed, visited_at: datetime) -> bool:
     return modified + (timedelta(days=1) if is_day else timedelta()) > visited_at
 
 
+# Hints ---------------------------------------------------------------------------------------------------------------
+
+FEW_CLAIMS = 10
+MOSTLY_FALSE = 0.9
+
+
+def judge_claims(*, made: int, true: int) -> bool | None:
+    """Whether a sitemap is wrong, by how many pages it called modified and how many of them were; None: who knows.
+
+    Many a site dates every page anew whenever it is built. One that is right about half of them is worth a look.
+    """
+    if made >= FEW_CLAIMS and true < made * (1 - MOSTLY_FALSE):
+        return True
+    return False if made and true >= made / 2 else None
+
+
 # Validators ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
-"""Lengths of time, the way people type them."""
+"""Lengths of time, and moments, the way people type them."""
 
 import re
+from datetime import datetime, timedelta
 
 from kept.errors import WrongCall
 
@@ -23,3 +24,15 @@ def spell_duration(seconds: float) -> str:
         if seconds >= 2 * _UNITS[unit] or (seconds >= _UNITS[unit] and seconds % _UNITS[unit] == 0):
             return f"{round(seconds / _UNITS[unit])}{unit}"
     return f"{round(seconds)}s"
+
+
+def parse_since(text: str, now: datetime) -> datetime:
+    """A moment: '2026-11-01', '2026-11-01T12:00' (on the reader's own clock, if it names none); '2d': so long ago."""
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone(now.tzinfo)
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return now - timedelta(seconds=parse_duration(text))
+    except (WrongCall, OverflowError):
+        raise WrongCall(f"'{text}' is no moment. Say it like 2026-11-01, 2026-11-01T12:00 or 2d.") from None

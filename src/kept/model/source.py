@@ -142,6 +142,7 @@ class Source:
     schedule_paused_at: datetime | None = None  # by a rollback, until somebody asks for a refresh
     runs: int = 0  # how often its schedule has asked for a crawl
     validators_wrong_at: datetime | None = None  # when a page had changed and its validators had not
+    sitemap_wrong_at: datetime | None = None  # when pages had not changed and its sitemap said that they had
 
     @property
     def label(self) -> str:

@@ -3,6 +3,9 @@
     sources       what is kept: add, set, list, show, remove
     crawls        ask for a crawl; how one stands
     generations   a source's past, and what waits for a person
+    changes       the change feed
+    comparing     one document in two generations
+    reviewing     a held generation, as it would be
     finding       search
     reading       a document as a generation shows it, and its history
     ledger        what the last crawl made of a URL, and why

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 
 from kept.crawl import activate
-from kept.crawl.plan import plan
 from kept.crawl.sweep import Rules
 from kept.model.generation import Generation, GenerationState
 from kept.model.source import Source
 from kept.service.naming import named, readable, source_of
-from kept.store import documents, generations, jobs
-from kept.store.database import Connection, Database, moment
+from kept.service.reviewing import planned
+from kept.store import documents, generations
+from kept.store.database import Connection, Database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +64,7 @@ async def diff(db: Database, label: str, a: int, b: int, rules: Rules | None = N
 
 async def _review(db: Connection, source: Source, held: Generation, rules: Rules | None) -> Difference:
     """A held generation as its base, plus its own versions, minus its losses."""
-    base, job = await generations.get(db, source.id, held.base or 0), await jobs.get(db, held.job_id or "")
-    assert base is not None, "only a generation with a base is held"
-    assert job is not None, "a held generation was made by a job"
-    made = await plan(db, held, base, job, rules or Rules(), await moment(db))
+    base, made = await planned(db, held, rules or Rules())
     ended = {id: await documents.in_generation(db, id, base.number) for id in made.ended}
     moved = [
         {"from": adoption.from_url, "to": adoption.arrival.url, "document": adoption.document}

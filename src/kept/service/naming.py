@@ -42,8 +42,10 @@ async def readable(db: Connection, source: Source, number: int) -> Generation:
     )
 
 
-async def document_of(db: Connection, what: str, generation: int | None = None) -> tuple[str, str | None]:
-    """The id of a document by its id, URL or path, and the fragment of the URL.
+async def document_of(
+    db: Connection, what: str, generation: int | None = None, *, source: str | None = None
+) -> tuple[str, str | None]:
+    """The id of a document by its id, URL or path, and the fragment of the URL; of this source, if one is named.
 
     What the generation shows at the URL comes first, then what is shown there now, then what was.
     """
@@ -54,11 +56,14 @@ async def document_of(db: Connection, what: str, generation: int | None = None) 
     if fragment and (route := canonical_route(what)) != at and route and await documents.once_at(db, route):
         at, fragment = route, anchor_of(what) or ""
     rows = [*await documents.shown_at(db, at), *await documents.once_at(db, at)] if at else []
+    rows = [row for row in rows if source in (None, row["source_id"])]
     if generation is not None:
         for id in dict.fromkeys(row["document_id"] for row in rows):
             for one in await documents.versions_of(db, id):
                 if one["url"] == at and one["born"] <= generation < (one["died"] or generation + 1):
                     return id, fragment or None
+    if not rows and at and generation is not None:
+        rows = [row for row in await documents.held_at(db, at) if source in (None, row["source_id"])]
     if rows:
         return rows[0]["document_id"], fragment or None
     raise NoSuchThing(f"There is no document {what}. 'kept search' finds what is kept.")

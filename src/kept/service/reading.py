@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from kept.crawl.sweep import Rules
 from kept.errors import NoSuchThing
 from kept.model.document import Lifecycle
+from kept.model.generation import GenerationState
 from kept.search.search import name_of
 from kept.service.naming import document_of, readable
-from kept.store import documents, sections, sources
+from kept.service.reviewing import would_show
+from kept.store import documents, generations, sections, sources
 from kept.store.database import Connection, Database, Row, when, when_if
 from kept.store.packing import unpack
 
@@ -38,11 +41,18 @@ class History:
     source: str
     lifecycle: Lifecycle
     first_seen: datetime
+    since: datetime | None  # when it stopped being active
+    reason: str | None  # and why
     versions: list[dict[str, Any]]
 
 
-async def read(db: Database, what: str, *, section: str | None = None, generation: int | None = None) -> Page:
-    """A document by its URL, path or id, as the active generation shows it, or another one that is retained."""
+async def read(
+    db: Database, what: str, *, section: str | None = None, generation: int | None = None, rules: Rules | None = None
+) -> Page:
+    """A document by its URL, path or id, as the active generation shows it, or another one that is retained.
+
+    Or as a held one would show it; ``rules`` are those by which it would be activated.
+    """
     async with db.snapshot() as snapshot:
         document_id, fragment = await document_of(snapshot, what, generation)
         document = await documents.get(snapshot, document_id)
@@ -50,8 +60,12 @@ async def read(db: Database, what: str, *, section: str | None = None, generatio
         if document is None or source is None:
             raise NoSuchThing(f"There is no document {what}. 'kept search' finds what is kept.")
         number = (source.active_generation or 0) if generation is None else generation
-        shown = await readable(snapshot, source, number)
-        row = await documents.in_generation(snapshot, document.id, number)
+        shown = await generations.get(snapshot, source.id, number)
+        if shown and shown.state is GenerationState.HELD:
+            row = await would_show(snapshot, shown, document.id, rules or Rules())
+        else:
+            shown = await readable(snapshot, source, number)
+            row = await documents.in_generation(snapshot, document.id, number)
         if row is None:
             raise NoSuchThing(
                 f"Generation {number} of {source.label} does not show {what}. 'kept history' tells its story."
@@ -87,6 +101,8 @@ async def history(db: Database, what: str) -> History:
             source=source.label,
             lifecycle=document.lifecycle,
             first_seen=document.first_seen,
+            since=document.since,
+            reason=document.reason,
             versions=[_version(row) for row in await documents.versions_of(snapshot, document.id)],
         )
 
@@ -119,4 +135,6 @@ def _version(row: Row) -> dict[str, Any]:
         "read_again": bool(row["read_again"]),
         "fetched_at": when(row["fetched_at"]).isoformat(),
         "activated_at": activated.isoformat() if (activated := when_if(row["activated_at"])) else None,
+        "ended_at": ended.isoformat() if (ended := when_if(row["ended_at"])) else None,
+        "rolled_back": row["rolled_back"],
     }

@@ -8,6 +8,8 @@ from kept.model.duration import spell_duration
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob
 from kept.model.source import Source
+from kept.service.changes import Changes
+from kept.service.comparing import DocumentDifference
 from kept.service.crawls import JobView
 from kept.service.generations import Difference
 from kept.service.ledger import Account, Ledger
@@ -60,6 +62,7 @@ def learned(view: SourceView) -> dict[str, Any]:
         "changes_every_seconds": round(view.changes_every.total_seconds()) if view.changes_every else None,
         "suggested_schedule": spell_duration(view.suggested.total_seconds()) if view.suggested else None,
         "validators": view.validators,
+        "sitemap": "wrong" if view.source.sitemap_wrong_at else None,
         "webhook_given_up": view.untold,
     }
 
@@ -148,12 +151,48 @@ def diff(difference: Difference) -> dict[str, Any]:
     }
 
 
+def document_diff(difference: DocumentDifference) -> dict[str, Any]:
+    """``change`` is what became of the document; the hunks are those of a unified diff."""
+    before, after = difference.before, difference.after
+    return {
+        "source": difference.source,
+        "document": difference.document,
+        "from": difference.a,
+        "to": difference.b,
+        "change": difference.change,
+        "before": {"url": before.url, "title": before.title, "markdown": before.markdown} if before else None,
+        "after": {"url": after.url, "title": after.title, "markdown": after.markdown} if after else None,
+        "hunks": [asdict(hunk) for hunk in difference.hunks],
+    }
+
+
+def changes(found: Changes) -> dict[str, Any]:
+    return {
+        "since": _iso(found.since),
+        "changes": [
+            {
+                "source": one.source,
+                "generation": one.generation,
+                "at": _iso(one.at),
+                "change": one.change,
+                "document": one.document,
+                "url": one.url,
+                "from": one.from_url,
+                "title": one.title,
+                "edited": one.edited,
+            }
+            for one in found.changes
+        ],
+        "next": found.next,
+    }
+
+
 def page(page: Page) -> dict[str, Any]:
     return asdict(page) | {"fetched_at": _iso(page.fetched_at), "verified_at": _iso(page.verified_at)}
 
 
 def history(history: History) -> dict[str, Any]:
-    return asdict(history) | {"first_seen": _iso(history.first_seen)}
+    return asdict(history) | {"first_seen": _iso(history.first_seen), "since": _iso(history.since)}
 
 
 def why(accounts: list[Account]) -> dict[str, Any]:

@@ -120,9 +120,19 @@ async def once_at(db: Connection, url: str) -> list[Row]:
     return await db.all("past_versions_by_url", url=url)
 
 
+async def held_at(db: Connection, url: str) -> list[Row]:
+    """The documents that held generations bring to this URL."""
+    return await db.all("held_versions_by_url", url=url)
+
+
 async def in_generation(db: Connection, document: str, generation: int) -> Row | None:
     """What a generation shows of a document."""
     return await db.one("version_in_generation", document=document, generation=generation)
+
+
+async def version_born_in(db: Connection, document: str, generation: int) -> Row | None:
+    """What a generation brings for a document, whether or not it is active yet."""
+    return await db.one("version_born_in", document=document, generation=generation)
 
 
 async def differing(db: Connection, source: str, a: int, b: int) -> list[Row]:

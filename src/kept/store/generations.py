@@ -1,7 +1,7 @@
 """Generations: rows in, nouns out."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 
 from kept.model.generation import Generation, GenerationState, Tally
@@ -91,12 +91,13 @@ class Differences:
     news: int  # those of them that are changes of the page, not of the reader
     replacing: int  # those that replace a living version once the generation is active
     ended: int  # versions that died in it
+    removed: int  # those of them that nothing replaces
 
 
 async def differences(db: Connection, source: str, number: int) -> Differences:
     row = await db.one("count_differences", source=source, number=number)
     assert row is not None, "a count is always there"
-    return Differences(brought=row["brought"], news=row["news"], replacing=row["replacing"], ended=row["ended"])
+    return Differences(**{one.name: row[one.name] for one in fields(Differences)})
 
 
 async def last_verified(db: Connection, source: str) -> datetime | None:

@@ -87,6 +87,11 @@ async def judge_validators(db: Connection, id: str, *, wrong: bool) -> None:
     await db.run("judge_validators", id=id, wrong=wrong)
 
 
+async def judge_sitemap(db: Connection, id: str, *, wrong: bool) -> None:
+    """Notes whether what its sitemap says of modifications can be believed."""
+    await db.run("judge_sitemap", id=id, wrong=wrong)
+
+
 async def hide(db: Connection, id: str) -> bool:
     """True if it was there to be hidden."""
     return await db.run("hide_source", id=id) > 0
@@ -121,4 +126,5 @@ def _read(row: Row) -> Source:
         schedule_paused_at=when_if(row["schedule_paused_at"]),
         runs=row["runs"],
         validators_wrong_at=when_if(row["validators_wrong_at"]),
+        sitemap_wrong_at=when_if(row["sitemap_wrong_at"]),
     )

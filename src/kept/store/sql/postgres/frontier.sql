@@ -25,6 +25,20 @@ SELECT r.job, r.url, r.depth, TRUE, r.version, r.document, now(), r.outcome, r.r
  ORDER BY r.url COLLATE "C"
 ON CONFLICT (job_id, url) DO NOTHING;
 
+-- name: reach_entry
+-- Locked in the order of the URLs, so that two workers cannot wait for each other.
+WITH locked AS MATERIALIZED (
+    SELECT f.id, r.parent
+      FROM unnest(:job::uuid[], :url::text[], :parent::text[]) AS r (job, url, parent)
+      JOIN frontier f ON f.job_id = r.job AND f.url = r.url
+     WHERE NOT f.reached
+     ORDER BY f.url COLLATE "C"
+       FOR UPDATE OF f
+)
+UPDATE frontier f SET reached = TRUE, parent_url = COALESCE(f.parent_url, locked.parent)
+  FROM locked
+ WHERE f.id = locked.id;
+
 -- name: settle_entry
 -- Locked in the order of the URLs, so that two workers cannot wait for each other.
 WITH locked AS MATERIALIZED (

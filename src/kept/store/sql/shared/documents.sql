@@ -26,10 +26,11 @@ SELECT d.id, d.lifecycle, d.first_seen, v.id AS version_id, v.url, v.content_typ
 -- name: versions_of_document
 -- Its history, oldest first. What no generation has shown yet is no history.
 SELECT v.id, v.born, v.died, v.url, v.read_again, v.content_type, v.fetched_at, c.hash AS content_hash, c.title, c.size,
-       g.activated_at
+       g.activated_at, CASE WHEN g.mode IS NULL THEN g.reason END AS rolled_back, ended.activated_at AS ended_at
   FROM versions v
   JOIN contents c ON c.id = v.content_id
   LEFT JOIN generations g ON g.source_id = v.source_id AND g.number = v.born
+  LEFT JOIN generations ended ON ended.source_id = v.source_id AND ended.number = v.died
  WHERE v.document_id = :document AND (g.number IS NULL OR g.activated_at IS NOT NULL)
  ORDER BY v.born;
 
@@ -47,6 +48,14 @@ SELECT v.document_id, v.source_id, max(v.born) AS born
  GROUP BY v.document_id, v.source_id
  ORDER BY max(v.born) DESC;
 
+-- name: held_versions_by_url
+-- The documents that held generations bring to this URL.
+SELECT v.document_id, v.source_id
+  FROM versions v
+  JOIN generations g ON g.source_id = v.source_id AND g.number = v.born AND g.state = 'held'
+  JOIN sources s ON s.id = v.source_id AND s.removed_at IS NULL
+ WHERE v.url = :url;
+
 -- name: version_in_generation
 -- What a generation shows of a document.
 SELECT v.id, v.url, v.content_id, v.content_type, v.fetched_at, d.lifecycle, c.title, c.markdown, c.hash AS content_hash,
@@ -58,6 +67,15 @@ SELECT v.id, v.url, v.content_id, v.content_type, v.fetched_at, d.lifecycle, c.t
   JOIN contents c ON c.id = v.content_id
  WHERE v.document_id = :document AND v.born <= :generation AND (v.died IS NULL OR v.died > :generation)
    AND NOT v.pending;
+
+-- name: version_born_in
+-- What a generation brings for a document, whether or not it is active yet.
+SELECT v.id, v.url, v.content_id, v.content_type, v.fetched_at, d.lifecycle, c.title, c.markdown, c.hash AS content_hash,
+       v.fetched_at AS verified_at
+  FROM versions v
+  JOIN documents d ON d.id = v.document_id
+  JOIN contents c ON c.id = v.content_id
+ WHERE v.document_id = :document AND v.born = :generation;
 
 -- name: differing_versions
 -- The versions that exactly one of two generations shows, with the side that shows it.

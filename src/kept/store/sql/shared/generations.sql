@@ -44,11 +44,15 @@ SELECT DISTINCT source_id FROM generations WHERE state = 'abandoned' AND NOT cle
 UPDATE generations SET cleared = TRUE WHERE source_id = :source AND number = :number AND state = 'abandoned';
 
 -- name: count_differences
--- How many versions a generation brought, how many of those are news or replace a living one, and how many it ended.
+-- How many versions a generation brought, how many of those are news or replace a living one, how many it ended, and
+-- how many of those without another in their place.
 SELECT (SELECT count(*) FROM versions WHERE source_id = :source AND born = :number) AS brought,
        (SELECT count(*) FROM versions WHERE source_id = :source AND born = :number AND NOT read_again) AS news,
        (SELECT count(*) FROM versions WHERE source_id = :source AND born = :number AND pending) AS replacing,
-       (SELECT count(*) FROM versions WHERE source_id = :source AND died = :number) AS ended;
+       (SELECT count(*) FROM versions WHERE source_id = :source AND died = :number) AS ended,
+       (SELECT count(*) FROM versions v WHERE v.source_id = :source AND v.died = :number
+           AND NOT EXISTS (SELECT 1 FROM versions next WHERE next.document_id = v.document_id AND next.born = :number)
+       ) AS removed;
 
 -- name: oldest_retained
 -- The number from which on every generation of the source is kept.

@@ -48,6 +48,11 @@ UPDATE sources SET next_run_at = :next, runs = runs + 1
 -- name: judge_validators
 UPDATE sources SET validators_wrong_at = CASE WHEN :wrong THEN now() END WHERE id = :id;
 
+-- name: judge_sitemap
+-- Touches no row if that is known already.
+UPDATE sources SET sitemap_wrong_at = CASE WHEN :wrong THEN now() END
+ WHERE id = :id AND (sitemap_wrong_at IS NULL) = :wrong;
+
 -- name: hide_source
 -- Its name and root are free at once.
 UPDATE sources SET removed_at = now(), active_generation = NULL WHERE id = :id AND removed_at IS NULL;

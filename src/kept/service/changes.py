@@ -1,0 +1,159 @@
+"""The change feed: what became of which document, generation by generation, the latest first."""
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from kept.errors import WrongCall
+from kept.model.source import label_of
+from kept.search.search import name_of
+from kept.service.naming import is_id, source_of
+from kept.store import changes as store
+from kept.store.database import Connection, Database, Row, when
+from kept.store.generations import LARGEST_NUMBER
+
+GENERATIONS_AT_ONCE = 50
+EVER = datetime(1970, 1, 1, tzinfo=UTC)
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
+
+class Kind(StrEnum):
+    ADDED = "added"
+    CHANGED = "changed"
+    MOVED = "moved"
+    REMOVED = "removed"
+    RESTORED = "restored"  # it was removed before, and is the same document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What became of one document in one generation."""
+
+    source: str
+    generation: int
+    at: datetime  # when that generation became active
+    change: Kind
+    document: str
+    url: str
+    title: str
+    from_url: str | None = None  # of a move: where it was before
+    edited: bool = False  # what it says is new, too
+    rolled_back: str | None = None  # by a rollback, not by a crawl: to where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    since: datetime | None
+    changes: list[Change]
+    next: str | None  # a cursor for what comes after these; None: nothing does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where in the feed something is."""
+
+    at: datetime = NEVER
+    source: str = LAST_ID
+    number: int = LARGEST_NUMBER
+    url: str = ""
+    document: str = store.FIRST_ID
+
+
+async def changes(
+    db: Database,
+    label: str | None = None,
+    *,
+    since: datetime | None = None,
+    limit: int = 100,
+    cursor: str | None = None,
+) -> Changes:
+    """Documents that were added, changed, moved, removed and restored, of one source or of all.
+
+    ``cursor`` is the ``next`` of the answer before; crawls that end meanwhile do not disturb it. What another reader
+    made of the same bytes is no change.
+    """
+    if limit < 1:
+        raise WrongCall("--limit should be at least 1.")
+    place = _parse_cursor(cursor) if cursor else _Place()
+    found: list[tuple[Change, _Place]] = []
+    async with db.snapshot() as snapshot:
+        source = (await source_of(snapshot, label)).id if label else None
+        while len(found) <= limit and (made := await _generations(snapshot, source, since or EVER, place)):
+            for row in made:
+                here = replace(place, at=when(row["activated_at"]), source=row["source_id"], number=row["number"])
+                if (here.source, here.number) != (place.source, place.number):
+                    here = replace(here, url="", document=store.FIRST_ID)
+                rows = await store.in_generation(
+                    snapshot,
+                    here.source,
+                    here.number,
+                    url=here.url,
+                    document=here.document,
+                    limit=limit + 1 - len(found),
+                )
+                found += [
+                    (_change(row, one), replace(here, url=one["url"], document=one["document_id"])) for one in rows
+                ]
+                if len(found) > limit:
+                    break
+            place = replace(here, number=here.number - 1, url="", document=store.FIRST_ID)
+    shown = found[:limit]
+    return Changes(
+        since=since,
+        changes=[change for change, _ in shown],
+        next=_spell_cursor(shown[-1][1]) if len(found) > limit else None,
+    )
+
+
+async def _generations(db: Connection, source: str | None, since: datetime, place: _Place) -> list[Row]:
+    if source:
+        return await store.generations_of(db, source, since=since, number=place.number, limit=GENERATIONS_AT_ONCE)
+    return await store.generations(
+        db, since=since, at=place.at, source=place.source, number=place.number, limit=GENERATIONS_AT_ONCE
+    )
+
+
+def _change(generation: Row, row: Row) -> Change:
+    kind = _kind(generation["number"], row)
+    return Change(
+        source=label_of(generation["source_name"], generation["source_version"]),
+        generation=generation["number"],
+        at=when(generation["activated_at"]),
+        change=kind,
+        document=row["document_id"],
+        url=row["url"],
+        title=row["title"] or name_of(row["url"]),
+        from_url=row["before_url"] if row["before_url"] not in (None, row["url"]) else None,
+        edited=row["before_hash"] not in (None, row["content_hash"]) and not row["read_again"],
+        rolled_back=generation["rolled_back"],
+    )
+
+
+def _kind(generation: int, row: Row) -> Kind:
+    if row["removed"]:
+        return Kind.REMOVED
+    if row["before_url"] is None:
+        return Kind.ADDED
+    if row["before_died"] != generation:
+        return Kind.RESTORED
+    return Kind.CHANGED if row["before_url"] == row["url"] else Kind.MOVED
+
+
+def _spell_cursor(place: _Place) -> str:
+    said = [place.at.isoformat(), place.source, place.number, place.url, place.document]
+    return urlsafe_b64encode(json.dumps(said).encode()).decode()
+
+
+def _parse_cursor(text: str) -> _Place:
+    try:
+        at, source, number, url, document = json.loads(urlsafe_b64decode(text))
+        place = _Place(at=datetime.fromisoformat(at), source=source, number=number, url=url, document=document)
+        sound = is_id(source) and is_id(document) and 0 <= number <= LARGEST_NUMBER and url.isprintable()
+    except (ValueError, TypeError, AttributeError):
+        sound = False
+    if not sound or place.at.tzinfo is None:
+        raise WrongCall("This is no cursor of the change feed: take the 'next' of the answer before.")
+    return place

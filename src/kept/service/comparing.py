@@ -1,0 +1,132 @@
+"""One document in two generations: what it said, and what it says."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import takewhile
+
+from kept.crawl.sweep import Rules
+from kept.errors import NoSuchThing
+from kept.model.generation import GenerationState
+from kept.model.source import Source
+from kept.search.search import name_of
+from kept.service.naming import document_of, readable, source_of
+from kept.service.reviewing import would_show
+from kept.store import documents, generations, sources
+from kept.store.database import Connection, Database, Row
+from kept.store.packing import unpack
+
+CONTEXT = 3  # lines around a difference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A document as one generation shows it."""
+
+    generation: int
+    url: str
+    title: str
+    markdown: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hunk:
+    """A stretch of lines that differ, with some around them. Lines are counted from 1."""
+
+    from_line: int
+    from_lines: int
+    to_line: int
+    to_lines: int
+    lines: list[str]  # each begins with " ", "-" or "+"
+
+    @property
+    def head(self) -> str:
+        return f"@@ -{self.from_line},{self.from_lines} +{self.to_line},{self.to_lines} @@"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentDifference:
+    """``before`` or ``after`` is None where that generation does not show the document."""
+
+    source: str
+    document: str
+    a: int
+    b: int
+    before: Side | None
+    after: Side | None
+    hunks: list[Hunk]
+
+    @property
+    def change(self) -> str | None:
+        """What became of it, in the words of the change feed; None: nothing."""
+        if self.before is None or self.after is None:
+            return "removed" if self.before else "added"
+        if self.before.url != self.after.url:
+            return "moved"
+        return "changed" if self.hunks or self.before.title != self.after.title else None
+
+
+async def document_diff(
+    db: Database, document: str, a: int, b: int, *, label: str | None = None, rules: Rules | None = None
+) -> DocumentDifference:
+    """What differs in a document, named by its URL, path or id, between generations ``a`` and ``b`` of its source.
+
+    ``label`` says of which source, where several keep the same URL. ``b`` may be held: what it would show.
+    """
+    async with db.snapshot() as snapshot:
+        wanted = await source_of(snapshot, label) if label else None
+        id, _ = await document_of(snapshot, document, b, source=wanted.id if wanted else None)
+        found = await documents.get(snapshot, id)
+        source = await sources.get(snapshot, found.source_id) if found else None
+        if source is None or (wanted and source.id != wanted.id):
+            raise NoSuchThing(f"{label or 'Nobody'} has no document {document}. 'kept search' finds what is kept.")
+        before, after = [await _side(snapshot, source, id, number, rules or Rules()) for number in (a, b)]
+    if before is None and after is None:
+        raise NoSuchThing(f"Neither generation {a} nor {b} of {source.label} shows {document}.")
+    old, new = ((side.markdown if side else "").splitlines() for side in (before, after))
+    return DocumentDifference(
+        source=source.label, document=id, a=a, b=b, before=before, after=after, hunks=list(hunks(old, new))
+    )
+
+
+async def _side(db: Connection, source: Source, document: str, number: int, rules: Rules) -> Side | None:
+    generation = await generations.get(db, source.id, number)
+    row: Row | None
+    if generation and generation.state is GenerationState.HELD:
+        row = await would_show(db, generation, document, rules)
+    else:
+        await readable(db, source, number)
+        row = await documents.in_generation(db, document, number)
+    if row is None:
+        return None
+    title = row["title"] or name_of(row["url"])
+    return Side(generation=number, url=row["url"], title=title, markdown=unpack(row["markdown"]))
+
+
+def hunks(old: Sequence[str], new: Sequence[str], context: int = CONTEXT) -> Iterator[Hunk]:
+    """Where two texts differ. What they begin and end with alike is not compared line by line: pages are long."""
+    head = _alike(old, new)
+    tail = _alike(old[head:][::-1], new[head:][::-1])
+    first = max(0, head - context)
+    last = max(0, tail - context)
+    old, new = old[first : len(old) - last], new[first : len(new) - last]
+    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(context):
+        lines = []
+        for kind, i, i_end, j, j_end in group:
+            if kind == "equal":
+                lines += [f" {line}" for line in old[i:i_end]]
+            else:
+                lines += [f"-{line}" for line in old[i:i_end]] + [f"+{line}" for line in new[j:j_end]]
+        (_, i, _, j, _), (_, _, i_end, _, j_end) = group[0], group[-1]
+        yield Hunk(
+            from_line=first + i + (i_end > i),
+            from_lines=i_end - i,
+            to_line=first + j + (j_end > j),
+            to_lines=j_end - j,
+            lines=lines,
+        )
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -1,0 +1,205 @@
+"""Refreshes of a site to which everything happens (tests/sites/story.py): a real server, the real client and reader."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kept.crawl import decide
+from kept.crawl.engine import Walk
+from kept.crawl.sweep import Rules
+from kept.extract.reader import read, signature
+from kept.extract.sections import Unreadable
+from kept.model.document import Reading
+from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.source import Access, Render, Source, SourceSettings, host_and_port
+from kept.origins.web import robots, web_origin
+from kept.origins.web.pacing import Pacing
+from kept.service import crawls, finding, generations
+from kept.store import documents, sources
+from kept.store.database import Database
+from kept.store.jobs import Place
+from kept.work import queue
+from kept.work.worker import work_on
+from tests.contract.stories import raw, story
+from tests.given import a_source
+from tests.sites.story import CHAPTERS, LOG_IN, SHELL, Chapter, Reply, Row, Site, moved, state, told
+
+BEGINNING = datetime(2026, 11, 1, tzinfo=UTC)
+APART = timedelta(days=4)  # the chapters: grace is over with the second that follows
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What failed is tried again at once."""
+    monkeypatch.setattr(decide, "back_off", lambda attempts: timedelta())
+    monkeypatch.setattr(robots, "_FIRST_WAIT", 0.0)
+
+
+async def refresh(db: Database, source: Source, now: datetime, mode: str = "refresh") -> CrawlJob:
+    job = await queue.request(db, source.id, mode=CrawlMode(mode))
+    done = await work_on(db, job.id, lambda place, claimed: walk(db, place, claimed, now), heartbeat=0.1)
+    assert done is not None
+    return done
+
+
+def walk(db: Database, place: Place, source: Source, now: datetime) -> Walk:
+    region = source.settings.region
+
+    async def reading(body: bytes, content_type: str, url: str) -> Reading | Unreadable:
+        return read(body, content_type=content_type, url=url, region=region)
+
+    origin = web_origin(source.root, source.settings, pacing=Pacing())
+    return Walk(db, place, source, origin, read=reading, signature=signature(region=region), rules=Rules(), now=now)
+
+
+async def keep(db: Database, site: Site) -> Source:
+    access = Access(allowed=(host_and_port(site.root),), render=Render.NEVER)
+    return await a_source(db, "story", root=site.root, settings=SourceSettings(access=access))
+
+
+# The story ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Reader:
+    """Compares what is kept with the table, and remembers which document is which."""
+
+    db: Database
+    source: Source
+    site: Site
+    ids: dict[int, str] = field(default_factory=dict)  # by line of the table
+
+    async def compare(self, number: int) -> None:
+        expected = state(number)
+        assert await self._documents(expected) == expected, f"chapter {number}: {CHAPTERS[number].happens}"
+        shown = sorted((row.path, f"On the {row.word}") for row in expected if row.word)
+        assert await self._found("everywhere") == shown, f"search, chapter {number}"
+        words = {row.word for row in state(number - 1)} ^ {row.word for row in expected}
+        for word in words - {None}:
+            found = [(path, title) for path, title in shown if title == f"On the {word}"]
+            assert await self._found(word) == found, f"search for {word}, chapter {number}"
+
+    async def _documents(self, expected: list[Row]) -> list[Row]:
+        async with self.db.snapshot() as snapshot:
+            source = await sources.get(snapshot, self.source.id)
+            assert source is not None
+            active = source.active_generation or 0
+            known = await raw(snapshot, "SELECT id, lifecycle FROM documents ORDER BY id")
+            found = []
+            for id, lifecycle in known:
+                versions = await documents.versions_of(snapshot, id)
+                now = await documents.in_generation(snapshot, id, active)
+                path = (now or versions[-1])["url"].removeprefix(self.site.origin)
+                word = now["title"].removeprefix("On the ") if now else None
+                line = self._line(id, path, expected)
+                found.append(Row(number=line, path=path, word=word, versions=len(versions), lifecycle=lifecycle))
+        return sorted(found, key=lambda row: row.number)
+
+    def _line(self, id: str, path: str, expected: list[Row]) -> int:
+        """The line of the table that this document is; one that is seen first is the one that is new there."""
+        if id not in self.ids.values():
+            new = [row.number for row in expected if row.number not in self.ids and row.path == path]
+            assert new, f"there should be no new document at {path}"
+            self.ids[new[0]] = id
+        return next(line for line, known in self.ids.items() if known == id)
+
+    async def _found(self, word: str | None) -> list[tuple[str, str]]:
+        hits = await finding.search(self.db, word or "", limit=1000)
+        return sorted({(hit.url.partition("#")[0].removeprefix(self.site.origin), hit.title) for hit in hits})
+
+
+@story
+async def test_after_every_chapter_documents_ids_versions_and_search_are_as_the_table_has_them(db: Database) -> None:
+    async with told() as site:
+        source = await keep(db, site)
+        reader = Reader(db, source, site)
+        for number, chapter in CHAPTERS.items():
+            site.turn(chapter)
+            await tell(db, reader, number, chapter)
+            if number in (2, 10):
+                known = {row.path for row in state(number) if row.word} - {"/unmarked.html"}
+                assert [path for path, status in site.asked if path in known and status != 304] == []
+
+
+async def tell(db: Database, reader: Reader, number: int, chapter: Chapter) -> None:
+    source, now = reader.source, BEGINNING + number * APART
+    async with db.transaction() as tx:
+        current = await sources.get(tx, source.id)
+        assert current is not None
+        await sources.set_settings(tx, source.id, chapter.settings(current.settings))
+    if chapter.mode == "rollback":
+        _, made = await generations.list_generations(db, "story")
+        await generations.roll_back(db, "story", [one.number for one in made if one.activated_at][-2])
+    elif chapter.ends == "cancelled":
+        crawling = asyncio.create_task(refresh(db, source, now))
+        await reader.site.hanging.wait()
+        async with db.snapshot() as snapshot:
+            [[job]] = await raw(snapshot, "SELECT id FROM crawl_jobs WHERE status = 'processing'")
+        await crawls.cancel_job(db, job)
+        assert (await crawling).status is JobStatus.CANCELLED
+    else:
+        job = await refresh(db, source, now, chapter.mode)
+        assert (job.status, job.held) == (JobStatus.COMPLETED, chapter.ends == "held"), f"chapter {number}: {job.error}"
+    if chapter.then:
+        await reader.compare(number - 1)
+        decided = generations.activate_held(db, "story", Rules()) if chapter.then == "activate" else None
+        await (decided or generations.discard_held(db, "story"))
+    await reader.compare(number)
+
+
+# The whole site is out of order -------------------------------------------------------------------------------------
+
+CLOSED = b"<!doctype html><title>Closed</title><h1>We are closed</h1><p>The builders are in. Come back on Tuesday.</p>"
+OUTAGES = {
+    "404": Reply(status=404),
+    "500": Reply(status=500),
+    "a redirect to a log-in": moved("/login?next=/here", 302),
+    "a log-in form": Reply(body=LOG_IN),
+    "one empty shell": Reply(body=SHELL),
+    "one page that says closed": Reply(body=CLOSED),
+}
+
+
+@pytest.mark.parametrize(
+    ("database_url", "outage"),
+    [*(("sqlite", outage) for outage in OUTAGES), ("postgres", "404")],
+    indirect=["database_url"],
+)
+@story
+async def test_a_site_that_is_out_of_order_is_held_until_a_person_decides_and_search_is_as_before(
+    db: Database, outage: str
+) -> None:
+    async with told() as site:
+        reader = Reader(db, source := await keep(db, site), site)
+        site.turn(CHAPTERS[1])
+        await refresh(db, source, BEGINNING)
+        await reader.compare(1)
+
+        everything = [path for path in site.paths() if path not in ("/robots.txt", "/sitemap.xml")]
+        site.answer(dict.fromkeys(everything, OUTAGES[outage]), absent=OUTAGES[outage])
+        job = await refresh(db, source, BEGINNING + APART)
+        assert (job.status, job.held) == (JobStatus.COMPLETED, True)
+        await reader.compare(1)
+        assert await generations.discard_held(db, "story") == 2
+        await reader.compare(1)
+
+        job = await refresh(db, source, BEGINNING + 2 * APART)
+        assert job.held, "whoever discards it does not say that the next may do what it likes"
+        assert await generations.activate_held(db, "story", Rules()) == 3
+        shown = [path for path, _ in await reader._found("everywhere")]
+        if outage == "404":
+            assert shown == [], "a person has said that all of it is gone"
+        else:
+            closed = {"/"} if "closed" in outage else set()
+            assert shown == sorted({row.path for row in state(1)} - closed), "what could not be read is shown as it was"
+
+        site.turn(CHAPTERS[1])
+        job = await refresh(db, source, BEGINNING + 3 * APART)
+        assert not job.held
+        assert [path for path, _ in await reader._found("everywhere")] == sorted(row.path for row in state(1))
+        async with db.snapshot() as snapshot:
+            assert await raw(snapshot, "SELECT lifecycle, count(*) FROM documents GROUP BY 1") == [
+                ("active", len(state(1)))
+            ]
