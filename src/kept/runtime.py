@@ -1,12 +1,14 @@
 """The only place that builds things and joins them."""
 
 import asyncio
+import gc
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from kept.model.source import Source, SourceKind, SourceSettings, parse_reference
@@ -22,6 +24,7 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.embed.providers import Providers
     from kept.embed.remote import Reply
     from kept.extract.pool import ReaderPool as ReaderPool
+    from kept.model.document import Content, Section
     from kept.model.job import CrawlJob
     from kept.origins.folder import FolderOrigin
     from kept.origins.tree import TreeOrigin
@@ -32,6 +35,7 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.store.jobs import Place
     from kept.upkeep.clocks import Clock
     from kept.upkeep.embedding import Filler
+    from kept.upkeep.gc import Retention
     from kept.upkeep.reaper import Reaper
     from kept.upkeep.rhythm import Rhythm
     from kept.upkeep.scheduler import Scheduled
@@ -102,6 +106,7 @@ class Runtime:
         from kept.store import jobs
         from kept.work.worker import work_on
 
+        gc.freeze()  # what is loaded stays: it need not be searched again and again while files are listed
         async with self._embedding():
             while True:
                 await self.reap()
@@ -156,17 +161,27 @@ class Runtime:
     def clocks(self) -> "list[Clock]":
         """What keeps house."""
         from kept.upkeep.clocks import Clock
-        from kept.upkeep.gc import Retention, collect
+        from kept.upkeep.gc import collect
 
-        history = self.settings.history
-        retention = Retention(generations=history.generations, younger_than=timedelta(days=history.days))
         return [
             Clock("reaped", min(5.0, self.settings.work.silent_seconds / 4), partial(self.reaper.reap, self.db)),
             Clock("scheduled", SCHEDULE_SECONDS, self.schedule),
             Clock("told", SCHEDULE_SECONDS, self.deliver),
             *([Clock("embedded", EMBED_SECONDS, partial(self.filler.fill, self.db))] if self.filler else []),
-            Clock("garbage collected", COLLECT_SECONDS, partial(collect, self.db, retention)),
+            Clock("garbage collected", COLLECT_SECONDS, partial(collect, self.db, self.retention, cache=self.cache)),
         ]
+
+    async def watch(self, stop: asyncio.Event) -> None:
+        """Queues a refresh whenever the files of a source that asks for it have changed, until ``stop`` is set."""
+        from kept.upkeep.watching import watch
+
+        await watch(self.db, stop)
+
+    def changes(self, source: Source, stop: asyncio.Event) -> AsyncIterator[None]:
+        """Comes whenever the files of one source have changed and are still again."""
+        from kept.upkeep.watching import changes
+
+        return changes(source.root, stop)
 
     async def reap(self) -> None:
         """Jobs whose workers are gone wait again. A request that comes after this joins them."""
@@ -292,6 +307,31 @@ class Runtime:
             on_progress=on_progress,
         )
 
+    async def read_markdown(self, text: str, url: str) -> "Content | None":
+        """What a reader makes of Markdown that no origin has brought; None: nothing."""
+        from kept.model.document import Reading
+
+        read = await self._readers().read(text.encode("utf-8", "replace"), "text/markdown; charset=utf-8", url)
+        return read.content if isinstance(read, Reading) else None
+
+    @property
+    def retention(self) -> "Retention":
+        from kept.upkeep.gc import Retention
+
+        history = self.settings.history
+        return Retention(generations=history.generations, younger_than=timedelta(days=history.days))
+
+    @property
+    def cache(self) -> Path:
+        """What can be made again, on this machine."""
+        return self.settings.cache_folder
+
+    @property
+    def hash_of(self) -> "Callable[[str, str, tuple[Section, ...]], str]":
+        from kept.extract.sections import hash_of
+
+        return hash_of
+
     async def close(self) -> None:
         if self._pool:
             await self._pool.close()
@@ -334,8 +374,10 @@ def make_origin(
 
         return package_origin(root, settings, type_of=content_type_of, environment=here.environment)
     from kept.origins.folder import FolderOrigin
+    from kept.origins.zipped import ZipOrigin, is_zip
 
-    return FolderOrigin(root, scope=settings.scope, limits=settings.limits, type_of=content_type_of)
+    origin = ZipOrigin if is_zip(root) else FolderOrigin
+    return origin(root, scope=settings.scope, limits=settings.limits, type_of=content_type_of)
 
 
 def check(kind: SourceKind, root: str, settings: SourceSettings, here: Settings) -> None:

@@ -32,6 +32,19 @@ def story(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     return told
 
 
+def alone(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """A test that opens its databases itself."""
+
+    @functools.wraps(test)
+    def told(**given: Any) -> None:
+        async def tell() -> None:
+            await test(**given)
+
+        asyncio.run(tell())
+
+    return told
+
+
 async def raw(connection: Connection, sql: str) -> list[tuple[Any, ...]]:
     """The rows of a statement that has no name: for looking behind the store, and for going behind its back."""
     if isinstance(connection, SqliteConnection):

@@ -1,6 +1,7 @@
 """Asks for a crawl, walks it here, shows how it goes and says how it ended."""
 
 import asyncio
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,18 @@ async def crawl(
     if job.held or job.status is JobStatus.PAUSED:
         return UNDECIDED
     return FAILED if job.status in (JobStatus.FAILED, JobStatus.CANCELLED) else DONE
+
+
+async def stay(call: Call, runtime: "Runtime", source: Source) -> int:
+    """Refreshes a folder whenever its files have changed, until a signal."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    call.err.line(f"{source.label}: watching {source.root}; Ctrl-C ends it.")
+    call.as_json = False  # one value was answered
+    async for _ in runtime.changes(source, stop):
+        await crawl(call, runtime, source)
+    return DONE
 
 
 async def _walk(call: Call, runtime: "Runtime", source: Source, job: CrawlJob) -> CrawlJob:

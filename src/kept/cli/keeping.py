@@ -6,7 +6,7 @@ import typer
 
 from kept.cli import options, show
 from kept.cli.command import Call
-from kept.cli.crawl import crawl
+from kept.cli.crawl import crawl, stay
 from kept.cli.setting import takes_settings
 from kept.errors import WrongCall
 from kept.model.job import CrawlMode
@@ -78,7 +78,9 @@ async def _add(
         source, is_new = await keeping.keep(runtime, wish, name=name, version=version)
         if not is_new and name and name != source.name:
             call.err.line(f"{source.root} is kept already, as '{source.label}'.")
-        return await crawl(call, runtime, source, priority=priority, wait=readers is not None)
+        waits = readers is not None
+        code = await crawl(call, runtime, source, priority=priority, wait=waits)
+        return await stay(call, runtime, source) if wish.given.watch and waits else code
 
 
 @takes_settings

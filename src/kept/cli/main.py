@@ -40,6 +40,12 @@ class Kept(Group):
         "cancel": "jobs",
         "worker": "working",
         "serve": "serving",
+        "gc": "upkeep",
+        "check": "upkeep",
+        "backup": "upkeep",
+        "restore": "upkeep",
+        "export": "upkeep",
+        "import": "upkeep",
         "config": "configuration",
     }
 

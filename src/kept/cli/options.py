@@ -72,6 +72,10 @@ Schedule = Annotated[
     typer.Option(metavar="EVERY|CRON", help="Refresh it by itself: 6h, 1d, '0 3 * * *' (UTC), auto; off."),
 ]
 Webhook = Annotated[str | None, typer.Option(metavar="URL", help="Tell this URL what came of its crawls.")]
+Watch = Annotated[
+    bool | None,
+    typer.Option("--watch/--no-watch", help="A folder: stay, and refresh it when files change.", show_default=False),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be included.")]
 Concurrency = Annotated[int | None, typer.Option(metavar="N", min=1, max=64, help="Requests to the site at once.")]
 Delay = Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Between requests to the site.")]
@@ -113,3 +117,16 @@ Section = Annotated[str | None, typer.Option(metavar="ANCHOR", help="Only this s
 Host = Annotated[str, typer.Option(help="The address to listen at; any but loopback needs keys.", metavar="ADDRESS")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any that is free.")]
 Workers = Annotated[int, typer.Option(min=0, help="How many crawls may run here at once.")]
+
+# Options of upkeep
+
+ExportFolder = Annotated[str, typer.Argument(metavar="DIR", help="A folder: new, empty, or an earlier export.")]
+Export = Annotated[str, typer.Argument(metavar="DIR|MANIFEST", help="What 'kept export' wrote.", show_default=False)]
+Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these.", show_default=False)]
+File = Annotated[str, typer.Argument(metavar="FILE", help="A backup of the database.", show_default=False)]
+Tree = Annotated[bool, typer.Option("--tree", help="Only Markdown files for reading, as they lie below the root.")]
+KeepGenerations = Annotated[
+    int | None, typer.Option("--keep", metavar="N", min=1, help="Keep so many generations that changed something.")
+]
+OlderThan = Annotated[str | None, typer.Option(metavar="TIME", help="Keep all that are younger: 30d, 12h.")]
+GcDryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would go, and why.")]

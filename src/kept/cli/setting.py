@@ -29,6 +29,7 @@ OPTIONS: dict[str, Any] = {
     "tag": options.Tags,
     "schedule": options.Schedule,
     "webhook": options.Webhook,
+    "watch": options.Watch,
 }
 
 

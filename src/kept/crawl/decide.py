@@ -87,7 +87,7 @@ def needs_no_visit(listed: Listed, held: HeldUrl, signature: str) -> bool:
     A file that was written within two seconds of our last look may have been written again without a trace:
     its time is too coarse to tell. Such a file is compared by its bytes.
     """
-    if not listed.validators or listed.validators != held.validators or held.signature != signature:
+    if held.signature != signature or listed.validators != held.validators or not listed.validators:
         return False
     return not listed.modified_at or not held.fetched_at or listed.modified_at < held.fetched_at - COARSE
 

@@ -41,7 +41,7 @@ from kept.crawl.decide import (
 from kept.crawl.history import is_newer, judge_claims
 from kept.crawl.settle import Visited
 from kept.crawl.sweep import Rules
-from kept.errors import LeaseLost, StoreError
+from kept.errors import LeaseLost, SourceUnavailable, StoreError
 from kept.extract.sections import Unreadable
 from kept.log import Log
 from kept.model.document import Reading
@@ -106,10 +106,12 @@ class Walk:
         self._known_links: dict[str, None] = {}
         self._stride = LEASED_AT_ONCE  # how many entries are leased at once: twice what the last batch came to
         self._cut_off = False
+        self._unmentioned = 0  # listed and unchanged: they leave no entry
         self._base: int | None = None
         self._known = 0  # documents of the base
         self._claimed: set[str] = set()  # URLs that a seed list calls modified
         self._claims = self._true_claims = 0  # those of them that were visited, and that were
+        self._root: str | None = None  # what tells it from another in its place
         self._job: CrawlJob
         self._clock: tuple[datetime, float]
 
@@ -133,7 +135,7 @@ class Walk:
             await self._origin.close()
 
     async def _prepare(self) -> None:
-        await self._origin.open()
+        self._root = await self._origin.open()
         self._job = await activate.begin(
             self._db, self._place, lists_everything=self._origin.lists_everything, now=self._fixed_now
         )
@@ -198,7 +200,12 @@ class Walk:
             await jobs.mark_listed(
                 tx, self._job.id, lists_everything=self._origin.lists_everything, unlisted=bool(unlisted)
             )
-            self._job = await jobs.count_batch(tx, self._job.id)
+            # Counted here and not before: a walk that is cut short lists them again.
+            unchanged, self._unmentioned = self._unmentioned, 0
+            counts = Tally(unchanged=unchanged)
+            self._job = await jobs.count_batch(tx, self._job.id, discovered=unchanged, tally=counts)
+            if self._root:
+                await sources.remember_root(tx, self._source.id, self._root)
 
     async def _take_seeds(self, unlisted: list[Unlisted]) -> None:
         quick = self._job.mode is CrawlMode.QUICK
@@ -244,17 +251,21 @@ class Walk:
                 held = await frontier.held_urls(snapshot, source=self._source.id, base=self._base)
                 known = {one.url: one for one in held}
             taken = await frontier.urls(snapshot, self._job.id)  # by a walk that was cut short
-        absent, arrived = dict(known), []
+        absent, arrived, listed = dict(known), [], len(taken)
         async for chunk in _chunks(self._origin.list(), unlisted):
+            listed += len(chunk)
             entries = [self._listed(one, known.get(one.url)) for one in chunk if one.url not in taken]
-            await self._insert_listed(entries)
+            await self._insert_listed([entry for entry in entries if entry])
             for one in chunk:
                 absent.pop(one.url, None)
             arrived += [one.url for one in chunk if known and one.url not in known]
+        left = [one for one in absent.values() if one.url not in taken]
+        missed = sum(self._origin.admits(one.url) for one in left)
+        self._check_root(shown=len(known), absent=missed, is_empty=not listed and not unlisted)
         # Asked about all of them, whatever a walk that was cut short has taken: the answer has to be the same.
         validators = {one.url: one.validators for one in absent.values()}
         moved = await self._origin.renamed(validators, arrived) if absent and arrived else {}
-        gone = [self._absent(one, moved.get(one.url), unlisted) for one in absent.values() if one.url not in taken]
+        gone = [self._absent(one, moved.get(one.url), unlisted) for one in left]
         for start in range(0, len(gone), LISTED_AT_ONCE):
             await self._insert_listed(gone[start : start + LISTED_AT_ONCE])
 
@@ -273,10 +284,24 @@ class Walk:
             redirect_to=moved_to,
         )
 
-    def _listed(self, listed: Listed, held: HeldUrl | None) -> ListedEntry:
+    def _check_root(self, *, shown: int, absent: int, is_empty: bool) -> None:
+        """A root that is empty, or that another folder took the place of, is no evidence that files are gone."""
+        if is_empty and absent:
+            raise SourceUnavailable(f"{self._source.root} is empty, where {absent} documents were.")
+        was = self._source.root_identity
+        if was and self._root and was != self._root and absent * 2 > shown:
+            raise SourceUnavailable(
+                f"{self._source.root} is another folder than before, and {absent} of {shown} documents are not there."
+            )
+
+    def _listed(self, listed: Listed, held: HeldUrl | None) -> ListedEntry | None:
+        """None: it is as it was, and nobody will ask for its entry. It is only counted."""
         if held is None:
             return ListedEntry(url=listed.url)
         same = self._job.mode is not CrawlMode.FULL and needs_no_visit(listed, held, self._signature)
+        if same and not held.needs_entry:
+            self._unmentioned += 1
+            return None
         return ListedEntry(
             url=listed.url,
             version_id=held.version_id,
@@ -295,6 +320,8 @@ class Walk:
         return Outcome.GONE, "no longer there"
 
     async def _insert_listed(self, entries: list[ListedEntry]) -> None:
+        if not entries:
+            return
         async with self._db.transaction() as tx:
             await jobs.hold(tx, self._place)
             added = await frontier.insert_listed(tx, self._job.id, entries, batch=self._job.batch + 1)

@@ -6,18 +6,24 @@ For each URL that brought content:
 2. the end of a permanent redirect from a document's URL is that document, moved;
 3. a one-to-one content match among this crawl's lost, then the missing, then the deleted, is that document;
 4. a document that is not shown and last lived at this URL is restored;
-5. else it is a new document.
+5. among files, one of this crawl's lost whose path differs only in case or in how its letters are composed, or that has
+   the same path but for its suffix, or the same name, and a similar text, is that document, moved and edited;
+6. else it is a new document.
 
 Before all that, pages that repeat another page are told: they are dropped, and nothing moves to them.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
+from urllib.parse import unquote
 
 TINY = 64  # characters of markdown: too little to tell two pages apart
+SIMILAR = 0.5  # the share of two texts that they have in common, at least
+LONGEST_COMPARED = 200_000
 
 
 class Tier(IntEnum):
@@ -125,8 +131,16 @@ def _same(page: Shown, other: Shown) -> bool:
     return page.content_id == other.content_id
 
 
-def adopt(arrivals: Iterable[Arrival], moving: Iterable[Moving], former: Sequence[Former]) -> list[Adoption]:
-    """Which arrivals are documents that were there before. Each document and each arrival is taken once."""
+Similar: TypeAlias = Callable[[int, int], bool]  # of two contents
+
+
+def adopt(
+    arrivals: Iterable[Arrival], moving: Iterable[Moving], former: Sequence[Former], similar: Similar | None = None
+) -> list[Adoption]:
+    """Which arrivals are documents that were there before. Each document and each arrival is taken once.
+
+    ``similar``: whether two contents are; None: where these documents live a name says nothing.
+    """
     adoptions: list[Adoption] = []
     free = {arrival.url: arrival for arrival in arrivals}
     taken: set[str] = set()
@@ -150,10 +164,57 @@ def adopt(arrivals: Iterable[Arrival], moving: Iterable[Moving], former: Sequenc
     for one in sorted(former, key=lambda one: one.born, reverse=True):  # the one that was there last comes first
         if one.tier is not Tier.LOST and one.document not in taken and one.url in free:
             take(free[one.url], one.document, one.url)
+
+    lost = [one for one in former if one.tier is Tier.LOST] if similar else []
+    for key in LIKENESSES:
+        there = _by_key((key(one.url), one) for one in lost if one.document not in taken)
+        for name, alike in _by_key((key(one.url), one) for one in free.values()).items():
+            same = there.get(name, [])
+            if len(alike) != 1 or len(same) != 1 or similar is None:
+                continue
+            if key is same_path or similar(alike[0].content_id, same[0].content_id):
+                take(alike[0], same[0].document, same[0].url)
     return adoptions
 
 
+def same_path(url: str) -> str:
+    """Equal for paths that some file systems take for one: whatever case, however their letters are composed."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", unquote(url)).casefold())
+
+
+def same_stem(url: str) -> str:
+    """Equal for paths that differ only in their suffix: a page that is written in another language now."""
+    folder, _, name = same_path(url).rpartition("/")
+    return f"{folder}/{name.rpartition('.')[0] or name}"
+
+
+def same_name(url: str) -> str:
+    """Equal for files of one name, in whatever folder."""
+    return same_path(url).rpartition("/")[2]
+
+
+LIKENESSES = (same_path, same_stem, same_name)
+
+
+def is_similar(one: str, other: str) -> bool:
+    """Whether two texts have about half of what they say in common, in runs of three words."""
+    runs, others = _runs(one), _runs(other)
+    return 2 * (runs & others).total() >= (runs.total() + others.total()) * SIMILAR > 0
+
+
+def _runs(text: str) -> Counter[tuple[str, ...]]:
+    words = text[:LONGEST_COMPARED].split()
+    return Counter(zip(words, words[1:], words[2:], strict=False)) if len(words) > 3 else Counter([tuple(words)])
+
+
 T = TypeVar("T", Arrival, Former)
+
+
+def _by_key(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    grouped: defaultdict[str, list[T]] = defaultdict(list)
+    for key, one in pairs:
+        grouped[key].append(one)
+    return grouped
 
 
 def _by_content(alike: Iterable[T]) -> defaultdict[int, list[T]]:

@@ -10,15 +10,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kept.crawl.identity import (
+    LIKENESSES,
     Adoption,
     Arrival,
     Former,
     Moving,
     Shown,
+    Similar,
     Tier,
     adopt,
     duplicates,
     end_of_redirects,
+    is_similar,
     rendered,
 )
 from kept.crawl.sweep import Crawl, Fate, Rules, Seen, brake, fate
@@ -26,7 +29,7 @@ from kept.model.document import Lifecycle
 from kept.model.frontier import Outcome
 from kept.model.generation import Generation, Tally
 from kept.model.job import CrawlJob, CrawlMode
-from kept.store import documents, frontier, generations
+from kept.store import contents, documents, frontier, generations
 from kept.store.database import Connection, Row
 from kept.store.frontier import Exceptional
 
@@ -91,7 +94,10 @@ async def plan(
     arrivals, former = await _arrivals(db, generation, sought, marks.moving)
     repeating = {one.document for one in dropped}
     arrivals = [one for one in arrivals if one.document not in repeating]
-    adoptions = adopt(arrivals, marks.moving, [*sought, *former])
+    similar = None
+    if crawl.lists_everything:
+        arrivals, similar = await _likenesses(db, generation, sought, arrivals, repeating)
+    adoptions = adopt(arrivals, marks.moving, [*sought, *former], similar)
 
     adopted = {adoption.document for adoption in adoptions}
     for move in marks.moving:
@@ -263,18 +269,35 @@ async def _arrivals(
                 tier=tier,
                 born=row["former_born"],
             )
-    arrivals = {
-        row["version_id"]: Arrival(
-            version_id=row["version_id"],
-            document=row["document_id"],
-            url=row["url"],
-            depth=row["depth"],
-            content_id=row["content_id"],
-            size=row["size"],
-        )
-        for row in rows
-    }
+    arrivals = {row["version_id"]: _arrival(row) for row in rows}
     return list(arrivals.values()), list(former.values())
+
+
+async def _likenesses(
+    db: Connection, generation: Generation, sought: list[Former], arrivals: list[Arrival], repeating: Set[str]
+) -> tuple[list[Arrival], Similar]:
+    """With what has arrived under a name that a lost document had; and whether two of all these are similar."""
+    wanted = {key(one.url) for one in sought if one.tier is Tier.LOST for key in LIKENESSES}
+    found = {one.version_id: one for one in arrivals}
+    for row in await documents.arrivals(db, generation.source_id, generation.number) if wanted else ():
+        if row["document_id"] not in repeating and any(key(row["url"]) in wanted for key in LIKENESSES):
+            found.setdefault(row["version_id"], _arrival(row))
+    known = {key(one.url) for one in found.values() for key in LIKENESSES}
+    compared = {one.content_id for one in found.values()}
+    compared |= {one.content_id for one in sought if any(key(one.url) in known for key in LIKENESSES)}
+    texts = {id: await contents.text(db, id) for id in sorted(compared)} if wanted else {}
+    return list(found.values()), lambda one, other: is_similar(texts.get(one, ""), texts.get(other, ""))
+
+
+def _arrival(row: Row) -> Arrival:
+    return Arrival(
+        version_id=row["version_id"],
+        document=row["document_id"],
+        url=row["url"],
+        depth=row["depth"],
+        content_id=row["content_id"],
+        size=row["size"],
+    )
 
 
 def _seen(one: Exceptional, outcome: Outcome, reason: str | None, *, by_settings: bool | None = None) -> Seen:

@@ -11,9 +11,10 @@ comes. The one for HTML is told which region of the page to read, too.
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from importlib import import_module
-from importlib.metadata import version as release_of
+from importlib.metadata import distribution
 from typing import NamedTuple, Protocol, cast
 from urllib.parse import unquote
 
@@ -174,6 +175,13 @@ def _version(kind: str) -> str:
     reader = _READERS[kind]
     library = f" {reader.library} {release_of(reader.library)}" if reader.library else ""
     return f"{reader.version}{library}" + (f" {_version(reader.helped_by)}" if reader.helped_by else "")
+
+
+@cache
+def release_of(library: str) -> str:
+    """Its installed version. importlib.metadata.version() would parse all that a package says about itself."""
+    found = re.search(r"^Version: *(\S+)", distribution(library).read_text("METADATA") or "", re.MULTILINE)
+    return found[1] if found else distribution(library).version
 
 
 @cache

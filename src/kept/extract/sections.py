@@ -28,6 +28,7 @@ __all__ = [
     "Unreadable",
     "content_of",
     "flatten_section_tree",
+    "hash_of",
     "split",
     "tree_of",
 ]
@@ -91,7 +92,7 @@ def content_of(title: str, markdown: str, tree: SectionData, rules: SectionRules
     if _count(tree) + 2 * len(markdown) // rules.target_characters >= SECTIONS_PER_CONTENT:
         tree = SectionData(content=markdown)
     sections = flatten_section_tree(tree, rules)
-    return Content(hash=_hash(title, markdown, sections, rules), title=title, markdown=markdown, sections=sections)
+    return Content(hash=hash_of(title, markdown, sections, rules), title=title, markdown=markdown, sections=sections)
 
 
 def _count(tree: SectionData) -> int:
@@ -104,7 +105,8 @@ def _count(tree: SectionData) -> int:
     return count
 
 
-def _hash(title: str, markdown: str, sections: tuple[Section, ...], rules: SectionRules) -> str:
+def hash_of(title: str, markdown: str, sections: tuple[Section, ...], rules: SectionRules = DEFAULT_RULES) -> str:
+    """What stands for a content: nothing else has this hash."""
     # Each field is preceded by its length, so that no two contents can run together into the same bytes. The sections
     # follow from the rest as long as the readers stay the same; they are covered so that a reader which learns to see
     # more headings makes a new content instead of finding the old one.

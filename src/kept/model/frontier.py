@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from kept.model.document import Validators, Version
 from kept.model.wishes import Wishes
@@ -35,12 +35,14 @@ class Entry:
 # What an origin lists: everything it has, or the seeds to start from.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
-    """A URL that the origin names. With validators, an equal held version needs no visit."""
+class Listed(NamedTuple):
+    """A URL that the origin names. With validators, an equal held version needs no visit.
+
+    A tuple, because a folder makes one of every file.
+    """
 
     url: str
-    validators: Validators = field(default_factory=Validators)
+    validators: Validators = Validators()
     modified_at: datetime | None = None
 
 

@@ -100,6 +100,7 @@ class SourceSettings:
     tags: tuple[str, ...] = ()
     schedule: str = ""  # see kept.model.schedule; empty: only when somebody asks
     webhook: str = ""  # a URL that is told what came of its crawls, or where to find it: "env:NAME"
+    watch: bool = False  # a folder: refreshed whenever its files change, by whoever serves
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -123,6 +124,7 @@ class SourceSettings:
             tags=tuple(stored.get("tags", ())),
             schedule=stored.get("schedule", ""),
             webhook=stored.get("webhook", ""),
+            watch=bool(stored.get("watch", False)),
         )
 
 
@@ -143,6 +145,7 @@ class Source:
     runs: int = 0  # how often its schedule has asked for a crawl
     validators_wrong_at: datetime | None = None  # when a page had changed and its validators had not
     sitemap_wrong_at: datetime | None = None  # when pages had not changed and its sitemap said that they had
+    root_identity: str | None = None  # what told its root from another in its place, at its last crawl
 
     @property
     def label(self) -> str:

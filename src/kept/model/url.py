@@ -342,6 +342,11 @@ def file_path(url: str) -> str:
     return os.fsdecode(raw)
 
 
+def file_name_url(name: str) -> str:
+    """How the name of a file is spelled in its canonical URL."""
+    return quote(os.fsencode(name), safe=_UNQUOTED)
+
+
 def _spell_file(url: can_ada.URL) -> str | None:
     # A file has no reserved characters: its name is its bytes, so every escape is undone and made again in one way.
     # A query means nothing to it. No name has a NUL or a slash in it: an escaped one is an attempt to get elsewhere.

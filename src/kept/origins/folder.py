@@ -1,10 +1,12 @@
 """A folder on this machine, or a single file: it can list everything it has, so absence is evidence.
 
-The quick check is a file's times, size and inode, spelled as an ETag; its bytes decide when they differ.
+The quick check is a file's times, size and inode, spelled as an ETag; its bytes decide when they differ. Nothing
+outside the root is read, nothing but regular files is opened, what ``.gitignore`` and ``.keptignore`` name is left out.
 """
 
 import asyncio
 import errno
+import hashlib
 import os
 import re
 import stat
@@ -12,15 +14,21 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import translate
 from itertools import islice
+from typing import TypeAlias
 
 from kept.errors import SourceMissing, SourceUnavailable
 from kept.model.document import Validators
 from kept.model.frontier import Entry, Fetched, Gone, Listed, Refused, Unlisted, Unreachable, Visit
 from kept.model.source import Limits, Scope
-from kept.model.url import LONGEST, file_path, file_url
+from kept.model.url import LONGEST, file_name_url, file_path, file_url
+from kept.origins import ignoring
+from kept.origins.ignoring import Ignoring
 from kept.origins.origin import Budget
 
-CHUNK = 1000
+CHUNK = 2000
+Folders: TypeAlias = list[tuple[str, Ignoring]]  # that are still to be walked, below the root, each with its slash
+MARKER = ".kept-root"
+"""A file by which a folder is known wherever it lies: a copy of it is the same folder, another one is not."""
 
 
 class FolderOrigin:
@@ -39,11 +47,14 @@ class FolderOrigin:
     async def share(self, budget: Budget) -> None:
         pass  # no host is asked
 
-    async def open(self) -> None:
+    async def open(self) -> str | None:
         try:
-            if stat.S_ISDIR((await asyncio.to_thread(os.stat, self._root)).st_mode):
-                with await asyncio.to_thread(os.scandir, self._root):
-                    pass
+            status = await asyncio.to_thread(os.stat, self._root)
+            if not stat.S_ISDIR(status.st_mode):
+                return None
+            with await asyncio.to_thread(os.scandir, self._root):
+                pass
+            return await asyncio.to_thread(self._identity, status)
         except (FileNotFoundError, NotADirectoryError):
             raise SourceMissing(f"There is no file or folder {self._root}.") from None
         except OSError as error:
@@ -64,11 +75,14 @@ class FolderOrigin:
         path = file_path(url)
         if not f"{path}/".startswith(f"{self._root.rstrip('/')}/"):
             return "outside the source's folder"
-        if any(part.startswith(".") for part in os.path.relpath(path, self._root).split(os.sep) if part != "."):
+        below = os.path.relpath(path, self._root)
+        if any(part.startswith(".") for part in below.split(os.sep) if part != "."):
             return "hidden, or in a hidden folder"
         if self._type_of(path) is None:
             return "not a kind of file that can be read"
-        return None if self.admits(url) else "left out by the source's patterns"
+        if not self.admits(url):
+            return "left out by the source's patterns"
+        return "left out by an ignore file" if self._is_ignored(below) else None
 
     async def list(self) -> AsyncIterator[Listed | Unlisted]:
         walk = self._walk()
@@ -85,63 +99,110 @@ class FolderOrigin:
     async def render(self, entry: Entry, fetched: Fetched) -> Visit | None:
         return None
 
+    # Walking
+
     def _walk(self) -> Iterator[Listed | Unlisted]:
         if not os.path.isdir(self._root):
             try:
-                yield _listed(self._root, os.stat(self._root))
+                yield _listed(file_url(self._root), os.stat(self._root))
             except OSError as error:
                 yield Unlisted(url=file_url(self._root), reason=_reason(error))
             return
-        folders = [self._root]
+        folders: Folders = [("", Ignoring())]
         while folders:
-            folder = folders.pop()
-            try:
-                with os.scandir(folder) as found:
-                    entries = sorted(found, key=lambda entry: entry.name)
-            except OSError as error:
-                yield Unlisted(url=file_url(folder) + "/", reason=_reason(error))
-                continue
-            for entry in entries:
-                if entry.name.startswith("."):
-                    continue
-                try:
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-                    elif self._keeps(entry):
-                        yield _listed(entry.path, entry.stat())
-                except OSError as error:
-                    if error.errno != errno.ENOENT:
-                        yield Unlisted(url=file_url(entry.path), reason=_reason(error))
+            below, ignored = folders.pop()
+            yield from self._walk_folder(below, ignored, folders)
 
-    def _keeps(self, entry: os.DirEntry[str]) -> bool:
-        if not entry.is_file() or not self._wants(os.path.relpath(entry.path, self._root)):
-            return False
+    def _walk_folder(self, below: str, ignored: Ignoring, folders: Folders) -> Iterator[Listed | Unlisted]:
+        folder = os.path.join(self._root, below)
+        here = file_url(folder.rstrip("/") or "/").rstrip("/") + "/"
+        try:
+            with os.scandir(folder) as found:
+                entries = sorted(found, key=_name)
+        except OSError as error:
+            yield Unlisted(url=here, reason=_reason(error))
+            return
+        said = ignoring.read(folder, {entry.name for entry in entries if entry.name in ignoring.FILES})
+        ignored = ignored.below(below, said)
+        for entry in entries:
+            name = entry.name
+            if name.startswith("."):
+                continue
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    if not (ignored.files and ignored.leaves_out(below + name, is_folder=True)):
+                        folders.append((f"{below}{name}/", ignored))
+                elif self._wants(below + name) and not (
+                    ignored.files and ignored.leaves_out(below + name, is_folder=False)
+                ):
+                    status = self._status(entry)
+                    url = here + file_name_url(name)
+                    if status and len(url) <= LONGEST:
+                        yield _listed(url, status)
+            except OSError as error:
+                if error.errno != errno.ENOENT:
+                    yield Unlisted(url=here + file_name_url(name), reason=_reason(error))
+
+    def _status(self, entry: os.DirEntry[str]) -> os.stat_result | None:
+        """Of a regular file, or of a link to one inside the root; None: it is something else."""
         if entry.is_symlink() and not self._is_inside(entry.path):
-            return False
-        return len(file_url(entry.path)) <= LONGEST
+            return None
+        status = entry.stat()
+        return status if stat.S_ISREG(status.st_mode) else None
 
     def _wants(self, path: str) -> bool:
+        if self._type_of(path) is None:
+            return False
+        if not self._included and not self._excluded:
+            return True
         path = path.replace(os.sep, "/")
-        if self._type_of(path) is None or (self._included and not any(glob.match(path) for glob in self._included)):
+        if self._included and not any(glob.match(path) for glob in self._included):
             return False
         return not any(glob.match(path) for glob in self._excluded)
+
+    def _is_ignored(self, below: str) -> bool:
+        ignored, path = Ignoring(), ""
+        parts = below.split(os.sep)
+        for number, part in enumerate(parts):
+            folder = os.path.join(self._root, path)
+            there = {name for name in ignoring.FILES if os.path.isfile(os.path.join(folder, name))}
+            ignored = ignored.below(path, ignoring.read(folder, there))
+            if ignored.leaves_out(path + part, is_folder=number < len(parts) - 1):
+                return True
+            path += f"{part}/"
+        return False
 
     def _is_inside(self, path: str) -> bool:
         root = os.path.realpath(self._root)
         return os.path.commonpath([root, os.path.realpath(path)]) == root
 
+    def _identity(self, status: os.stat_result) -> str:
+        try:
+            with open(os.path.join(self._root, MARKER), "rb") as marker:
+                return f"marker {hashlib.sha256(marker.read(4096)).hexdigest()[:16]}"
+        except OSError:
+            return f"folder {status.st_dev:x}-{status.st_ino:x}"
+
+    # Reading
+
     def _read(self, path: str) -> Visit:
         """The whole file, or why not. Never a mixture of two states of it."""
         try:
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                return Refused(reason="not a regular file")
             # Without O_NONBLOCK a named pipe that took the file's place would keep us waiting for ever.
             with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
                 before = os.fstat(file.fileno())
                 if not stat.S_ISREG(before.st_mode):
                     return Refused(reason="not a regular file")
+                if not self._is_inside(path):  # a link took its place, or that of a folder above it
+                    return Refused(reason="leads out of the source's folder")
                 if before.st_size > self._limits.max_bytes:
                     return Refused(reason=f"larger than {self._limits.max_bytes:,} bytes", by_settings=True)
                 body = file.read(self._limits.max_bytes + 1)
                 after = os.fstat(file.fileno())
+                if not os.path.samestat(after, os.stat(path)):
+                    return Unreachable(reason="another file took its place while it was read")
         except FileNotFoundError:
             return Gone(reason="no longer there")
         except OSError as error:
@@ -153,13 +214,17 @@ class FolderOrigin:
         )
 
 
-def _listed(path: str, status: os.stat_result) -> Listed:
+def _listed(url: str, status: os.stat_result) -> Listed:
     modified = datetime.fromtimestamp(status.st_mtime, UTC)
-    return Listed(url=file_url(path), validators=Validators(etag=_etag(status)), modified_at=modified)
+    return Listed(url=url, validators=Validators(etag=_etag(status)), modified_at=modified)
 
 
 def _etag(status: os.stat_result) -> str:
     return f"{status.st_mtime_ns:x}-{status.st_ctime_ns:x}-{status.st_size:x}-{status.st_ino:x}"
+
+
+def _name(entry: os.DirEntry[str]) -> str:
+    return entry.name
 
 
 def _reason(error: OSError) -> str:

@@ -36,8 +36,8 @@ class Origin(Protocol):
     async def share(self, budget: Budget) -> None:
         """Called before all else, then about once a second: what may be asked of each host is renewed."""
 
-    async def open(self) -> None:
-        """Makes sure that the root is there and is what it was."""
+    async def open(self) -> str | None:
+        """Makes sure that the root is there. What tells it from another in its place, where that can be said."""
 
     def list(self) -> AsyncIterator[Listed | Unlisted]:
         """Everything there is, or the seeds to start from; the root is always among them."""

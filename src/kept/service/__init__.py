@@ -9,6 +9,7 @@
     finding       search
     reading       a document as a generation shows it, and its history
     ledger        what the last crawl made of a URL, and why
+    mirror        what is kept, as files
     naming        what people call things: labels, URLs, paths, ids
 
 A door imports the nouns it needs: a search has to answer at once.

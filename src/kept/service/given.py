@@ -33,6 +33,7 @@ NAMES = (
     "tag",
     "schedule",
     "webhook",
+    "watch",
 )
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -66,7 +67,10 @@ class Given:
         )
         self._region = _said(select=said["select"], drop=_listed(said["drop"]))
         self._others = _said(
-            tags=_listed(said["tag"]), schedule=_schedule(said["schedule"]), webhook=_webhook(said["webhook"])
+            tags=_listed(said["tag"]),
+            schedule=_schedule(said["schedule"]),
+            webhook=_webhook(said["webhook"]),
+            watch=said["watch"],
         )
         self._headers = [_header(text) for text in said["header"] or ()]
         if said["cookie"] is not None:
@@ -74,6 +78,11 @@ class Given:
 
     def __bool__(self) -> bool:
         return any((self._limits, self._scope, self._access, self._region, self._others, self._headers))
+
+    @property
+    def watch(self) -> bool:
+        """Whether the call asks to stay and watch."""
+        return bool(self._others.get("watch"))
 
     @property
     def of_this_machine(self) -> str | None:

@@ -57,6 +57,8 @@ def understand(root: str, given: Given, caller: Caller = PERSON, *, as_: str | N
     if not caller.files and (kind is SourceKind.FOLDER or url.startswith(("file:", "ssh:"))):
         raise WrongCall("Files and keys of the server can only be used from its command line: kept add ROOT.")
     wish = Wish(kind=kind, root=url, begin=_first_settings(root, kind, url, caller), given=given)
+    if given.watch and kind is not SourceKind.FOLDER:
+        raise WrongCall("--watch is for folders of this machine. What is elsewhere takes a --schedule.")
     _check(wish.settings, given, caller)
     return wish
 

@@ -59,7 +59,7 @@ async def why(db: Database, what: str, why_not: WhyNot) -> list[Account]:
     if url is None:
         raise NoSuchThing(f"{what} is neither a source nor the URL of a page.")
     async with db.snapshot() as snapshot:
-        rows = await frontier.ledger(snapshot, url)
+        rows = [*await frontier.ledger(snapshot, url), *await frontier.shown_unmentioned(snapshot, url)]
         accounts: dict[str, Account] = {}
         for row in sorted(rows, key=lambda row: row["outcome"] is None):  # what is under way comes last
             accounts.setdefault(row["source_id"], _account(row))

@@ -97,7 +97,7 @@ async def _insert(
             ):
                 made = await sources.by_label(tx, free, version)
                 assert made is not None, "it was made a moment ago"
-                return await _plan(tx, made, rhythm), True
+                return await plan_run(tx, made, rhythm), True
         other = await sources.by_label(tx, name, version)
         kept = f" It keeps {other.root}." if other else ""
         raise WrongCall(f"There is already a source named '{name}'.{kept} Choose another name with --name.")
@@ -117,7 +117,7 @@ async def set_source(
         changed = replace(source, settings=_sealed(change(source.settings), secrets, source.settings))
         await sources.set_settings(tx, source.id, changed.settings)
         if changed.settings.schedule != source.settings.schedule:
-            changed = await _plan(tx, changed, rhythm)
+            changed = await plan_run(tx, changed, rhythm)
     if secrets:
         secrets.forget(source.settings, but=changed.settings)
     return changed
@@ -143,7 +143,7 @@ async def show_source(db: Database, label: str, rhythm: Rhythm | None = None) ->
     return replace(view, validators=validators, untold=lost.error if lost else None)
 
 
-async def _plan(tx: Connection, source: Source, rhythm: Rhythm | None) -> Source:
+async def plan_run(tx: Connection, source: Source, rhythm: Rhythm | None) -> Source:
     """The source with its next run according to its schedule; one that is overdue is due at once."""
     planned, now = parse_schedule(source.settings.schedule), await moment(tx)
     last = await generations.last_verified(tx, source.id)

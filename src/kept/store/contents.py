@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from kept.model.document import Content
 from kept.store import sections
 from kept.store.database import Connection
-from kept.store.packing import pack
+from kept.store.packing import pack, unpack
 
 
 async def keep(db: Connection, contents: Mapping[str, Content]) -> dict[str, int]:
@@ -35,14 +35,23 @@ async def keep(db: Connection, contents: Mapping[str, Content]) -> dict[str, int
     return held
 
 
+async def text(db: Connection, id: int) -> str:
+    """The markdown of a content; empty if it is not there."""
+    row = await db.one("content", id=id)
+    return unpack(row["markdown"]) if row else ""
+
+
 async def unneeded(db: Connection, *, after: int, limit: int) -> list[int]:
     """Contents that no version has, locked so that nobody starts to use them."""
     return [row["id"] for row in await db.all("unneeded_contents", after=after, limit=limit)]
 
 
-async def delete(db: Connection, id: int) -> None:
+async def delete(db: Connection, id: int) -> bool:
+    """True if it is gone, with everything that was made of it; False if somebody needs it after all."""
+    if await db.one("unneeded_content", id=id) is None:
+        return False
     await sections.delete_of_content(db, id)
-    await db.run("delete_contents", id=id)
+    return await db.run("delete_contents", id=id) > 0
 
 
 async def _hold(db: Connection, hashes: Iterable[str]) -> dict[str, int]:

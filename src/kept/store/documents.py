@@ -171,6 +171,11 @@ async def arrivals_like_former(db: Connection, source: str, generation: int) -> 
     return await db.all("arrivals_like_former_documents", source=source, generation=generation)
 
 
+async def arrivals(db: Connection, source: str, generation: int) -> list[Row]:
+    """Everything that is new in a generation."""
+    return await db.all("arrivals", source=source, generation=generation)
+
+
 async def arrival_at(db: Connection, source: str, generation: int, url: str) -> Row | None:
     return await db.one("arrival_at", source=source, generation=generation, url=url)
 

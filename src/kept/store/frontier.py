@@ -1,8 +1,9 @@
 """The frontier of a job: rows in, nouns out."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from kept.model.document import Lifecycle, Validators, Version
 from kept.model.frontier import Entry, Outcome
@@ -71,17 +72,17 @@ class ListedEntry:
     redirect_to: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldUrl:
-    """What the base shows at a URL, as far as a quick check needs it."""
+class HeldUrl(NamedTuple):
+    """What the base shows at a URL, as far as a quick check needs it. A tuple: a refresh makes one of every file."""
 
     url: str
     version_id: int
     document: str
     depth: int = 0
-    validators: Validators = field(default_factory=Validators)
+    validators: Validators = Validators()
     signature: str = ""
     fetched_at: datetime | None = None
+    needs_entry: bool = False  # activation asks what the crawl saw of it, changed or not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +205,7 @@ async def held_urls(db: Connection, *, source: str, base: int) -> list[HeldUrl]:
             validators=Validators(etag=row["etag"], last_modified=row["last_modified"]),
             signature=row["signature"],
             fetched_at=when(row["fetched_at"]),
+            needs_entry=bool(row["needs_entry"]),
         )
         for row in rows
     ]
@@ -312,6 +314,11 @@ async def relabel(db: Connection, job: str, url: str, outcome: Outcome, reason: 
 
 async def ledger(db: Connection, url: str) -> list[Row]:
     return await db.all("ledger", url=url)
+
+
+async def shown_unmentioned(db: Connection, url: str) -> list[Row]:
+    """What crawls that list everything found unchanged: they leave no entry. Rows as of ledger()."""
+    return await db.all("shown_unmentioned", url=url)
 
 
 async def not_kept(db: Connection, job: str, *, limit: int) -> list[Row]:

@@ -9,6 +9,9 @@ else:
     from backports import zstd
 
 
+ZstdError = zstd.ZstdError  # what is packed is damaged
+
+
 def pack(text: str) -> bytes:
     return zstd.compress(text.encode(), 3)
 

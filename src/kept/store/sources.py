@@ -92,6 +92,11 @@ async def judge_sitemap(db: Connection, id: str, *, wrong: bool) -> None:
     await db.run("judge_sitemap", id=id, wrong=wrong)
 
 
+async def remember_root(db: Connection, id: str, identity: str) -> None:
+    """What tells its root from another in its place."""
+    await db.run("remember_root", id=id, identity=identity)
+
+
 async def hide(db: Connection, id: str) -> bool:
     """True if it was there to be hidden."""
     return await db.run("hide_source", id=id) > 0
@@ -127,4 +132,5 @@ def _read(row: Row) -> Source:
         runs=row["runs"],
         validators_wrong_at=when_if(row["validators_wrong_at"]),
         sitemap_wrong_at=when_if(row["sitemap_wrong_at"]),
+        root_identity=row["root_identity"],
     )

@@ -135,6 +135,7 @@ class Copy:
         """Nobody else on this machine changes the copy meanwhile."""
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self._folder.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.utime(lock)  # garbage collection takes copies that nobody has used for long
         try:
             while True:
                 try:

@@ -188,6 +188,13 @@ SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.content_id, c.size
   JOIN contents c ON c.id = v.content_id
  WHERE v.source_id = :source AND v.born = :generation AND v.url = :url;
 
+-- name: arrivals
+SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.content_id, c.size
+  FROM versions v
+  JOIN documents newborn ON newborn.id = v.document_id AND newborn.first_generation = :generation
+  JOIN contents c ON c.id = v.content_id
+ WHERE v.source_id = :source AND v.born = :generation;
+
 -- name: arrivals_with_content
 SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.content_id, c.size
   FROM versions v

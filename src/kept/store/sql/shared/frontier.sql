@@ -68,9 +68,12 @@ ON CONFLICT (job_id, url) DO NOTHING;
 SELECT url FROM frontier WHERE job_id = :job;
 
 -- name: held_versions
--- What the base shows, as far as a quick check needs it.
-SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.etag, v.last_modified, v.signature, v.fetched_at
+-- What the base shows, as far as a quick check needs it; and whether activation asks for its entry, changed or not.
+SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.etag, v.last_modified, v.signature, v.fetched_at,
+       (d.id IS NOT NULL OR v.canonical IS NOT NULL) AS needs_entry
   FROM versions v
+  LEFT JOIN documents d ON d.id = v.document_id AND d.source_id = :source
+                       AND (d.lifecycle <> 'active' OR d.verified_at IS NOT NULL)
  WHERE v.source_id = :source AND v.born <= :base AND (v.died IS NULL OR v.died > :base) AND NOT v.pending;
 
 -- name: release_entry
@@ -161,6 +164,17 @@ SELECT f.*, j.source_id, j.mode, j.status, s.name AS source_name, s.version AS s
                       AND later.mode IN ('refresh', 'full') AND later.created_at > j.created_at)
  ORDER BY j.created_at DESC;
 
+-- name: shown_unmentioned
+-- What the last crawl of a source that lists everything found unchanged, in the form of the ledger.
+SELECT s.id AS source_id, s.name AS source_name, s.version AS source_version, a.url, 'unchanged' AS outcome, NULL AS reason,
+       NULL AS http_status, 0 AS attempts, v.depth, NULL AS parent_url, j.started_at AS visited_at
+  FROM documents_active a
+  JOIN versions v ON v.id = a.version_id
+  JOIN sources s ON s.id = a.source_id
+  JOIN generations g ON g.source_id = s.id AND g.number = s.active_generation
+  JOIN crawl_jobs j ON j.id = g.job_id AND j.lists_everything
+ WHERE a.url = :url AND NOT EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id AND f.url = a.url);
+
 -- name: not_kept
 -- The URLs that a crawl did not keep, and no later one did: by outcome and reason, how many, and the first :limit of each.
 -- Reasons that name another URL count as one.
@@ -185,13 +199,16 @@ WITH told AS (
 SELECT url, outcome, reason, urls FROM numbered WHERE place <= :limit ORDER BY urls DESC, outcome, reason, place;
 
 -- name: finished_frontiers
--- Jobs whose frontier is no longer the ledger of their source: a later full crawl has taken its place.
+-- Jobs whose frontier is no longer the ledger of their source: a later crawl that saw as much has taken its place. Of
+-- those that came to nothing only the last is kept: it says why.
 SELECT j.id FROM crawl_jobs j
  WHERE j.source_id = :source AND j.status IN ('completed', 'failed', 'cancelled')
    AND EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id)
    AND EXISTS (SELECT 1 FROM crawl_jobs later
-                WHERE later.source_id = j.source_id AND later.status = 'completed' AND later.created_at > j.created_at
-                  AND (later.mode IN ('refresh', 'full') OR (later.mode = 'failed' AND j.mode = 'failed')))
+                WHERE later.source_id = j.source_id AND later.created_at > j.created_at
+                  AND CASE WHEN later.status = 'completed' THEN later.mode IN ('refresh', 'full', j.mode) OR j.status <> 'completed'
+                           WHEN later.status IN ('failed', 'cancelled') THEN j.status <> 'completed'
+                           ELSE FALSE END)
    AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.job_id = j.id AND g.state IN ('building', 'held'));
 
 -- name: delete_entries

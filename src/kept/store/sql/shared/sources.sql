@@ -68,3 +68,6 @@ DELETE FROM generations WHERE source_id = :source;
 
 -- name: delete_jobs_of_source
 DELETE FROM crawl_jobs WHERE source_id = :source;
+
+-- name: remember_root
+UPDATE sources SET root_identity = :identity WHERE id = :id AND root_identity IS DISTINCT FROM :identity;

@@ -1,0 +1,113 @@
+"""A zip file, read like a folder: nothing is unpacked to the disk.
+
+A member is known by the archive's path and its own below it: ``file:///srv/docs.zip/guide/start.md``. Names that lead
+elsewhere are no members; sizes and ratios are those that were really unpacked, not those that the archive claims.
+"""
+
+import asyncio
+import os
+import stat
+import zipfile
+import zlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+from kept.errors import SourceMissing, SourceUnavailable
+from kept.model.document import Validators
+from kept.model.frontier import Entry, Fetched, Gone, Listed, Refused, Unlisted, Unreachable, Visit
+from kept.model.url import LONGEST, file_name_url, file_path, file_url
+from kept.origins.folder import FolderOrigin
+
+MOST_MEMBERS = 200_000
+HIGHEST_RATIO = 200  # of what it becomes to what it was
+ALWAYS_FINE = 1024 * 1024  # bytes, whatever the ratio
+CHUNK = 64 * 1024
+
+
+def is_zip(root: str) -> bool:
+    """Whether a root is an archive: by its name, unless it is a folder of that name."""
+    return root.lower().endswith(".zip") and not os.path.isdir(file_path(root))
+
+
+class ZipOrigin(FolderOrigin):
+    """The files in an archive that a reader exists for. Hidden ones are left out."""
+
+    _archive: zipfile.ZipFile | None = None
+
+    async def open(self) -> str | None:
+        try:
+            self._archive = await asyncio.to_thread(zipfile.ZipFile, self._root)
+        except FileNotFoundError:
+            raise SourceMissing(f"There is no file {self._root}.") from None
+        except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            raise SourceUnavailable(f"{self._root} cannot be read as a zip file: {error}.") from None
+        if len(self._archive.infolist()) > MOST_MEMBERS:
+            raise SourceUnavailable(f"{self._root} has more than {MOST_MEMBERS:,} files in it.")
+        return None
+
+    async def close(self) -> None:
+        if self._archive:
+            self._archive.close()
+
+    async def list(self) -> AsyncIterator[Listed | Unlisted]:
+        for path, member in self._members().items():
+            if not self._wants(path):
+                continue
+            url = self._url(path)
+            if len(url) <= LONGEST:
+                yield Listed(url=url, validators=_validators(member), modified_at=_modified(member))
+
+    async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
+        path = os.path.relpath(file_path(entry.url), self._root)
+        member = self._members().get(path)
+        return await asyncio.to_thread(self._unpack, path, member) if member else Gone(reason="no longer there")
+
+    def _is_ignored(self, below: str) -> bool:
+        return False
+
+    def _url(self, path: str) -> str:
+        return "/".join([file_url(self._root), *map(file_name_url, path.split("/"))])
+
+    def _members(self) -> dict[str, zipfile.ZipInfo]:
+        """By their paths. Of several of one name the last counts, as everywhere."""
+        assert self._archive is not None, "it is open"
+        found = {}
+        for member in self._archive.infolist():
+            parts = member.filename.replace("\\", "/").split("/")
+            is_link = stat.S_ISLNK(member.external_attr >> 16)
+            leads_out = any(part in ("", ".", "..") or "\0" in part or part.startswith(".") for part in parts)
+            if not member.is_dir() and not is_link and not leads_out:
+                found["/".join(parts)] = member
+        return found
+
+    def _unpack(self, path: str, member: zipfile.ZipInfo) -> Visit:
+        limit = self._limits.max_bytes
+        if member.flag_bits & 1:
+            return Refused(reason="encrypted")
+        if member.file_size > limit:
+            return Refused(reason=f"larger than {limit:,} bytes", by_settings=True)
+        assert self._archive is not None, "it is open"
+        body = bytearray()
+        try:
+            with self._archive.open(member) as file:
+                while chunk := file.read(CHUNK):
+                    body += chunk
+                    if len(body) > limit:
+                        return Refused(reason=f"larger than {limit:,} bytes", by_settings=True)
+                    if len(body) > max(ALWAYS_FINE, HIGHEST_RATIO * member.compress_size):
+                        return Refused(reason=f"unpacks to more than {HIGHEST_RATIO} times its size")
+        except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+            return Unreachable(reason=f"cannot be unpacked: {error}", retry=False)
+        kind = self._type_of(path) or "text/plain"
+        return Fetched(body=bytes(body), content_type=kind, validators=_validators(member))
+
+
+def _validators(member: zipfile.ZipInfo) -> Validators:
+    return Validators(etag=f"{member.CRC:x}-{member.file_size:x}-{member.compress_size:x}")
+
+
+def _modified(member: zipfile.ZipInfo) -> datetime | None:
+    try:
+        return datetime(*member.date_time, tzinfo=UTC)
+    except ValueError:
+        return None

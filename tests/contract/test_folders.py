@@ -1,0 +1,220 @@
+"""Folders as they are: moved, locked, unmounted, full of strange things. An error is never a deletion."""
+
+import errno
+import os
+import random
+import shutil
+import socket
+import struct
+import unicodedata
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kept.extract.reader import content_type_of
+from kept.model.frontier import Listed, Refused
+from kept.model.job import JobStatus
+from kept.model.source import Limits, Scope, Source, SourceKind
+from kept.model.url import file_path, file_url
+from kept.origins.folder import MARKER, FolderOrigin
+from kept.origins.zipped import is_zip
+from kept.service import reading
+from kept.store.database import Database
+from tests.contract.stories import story
+from tests.crash.file_operations import Folders, walk_folder
+from tests.given import a_source, shown
+
+TEXT = "What this page says is long enough to be told from what any other page says, even after an edit. "
+
+
+async def a_folder(db: Database, root: Path, *, name: str = "docs") -> Source:
+    return await a_source(db, name, root=file_url(str(root)), kind=SourceKind.FOLDER)
+
+
+def write(root: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = root / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(".md").write_text(text)
+
+
+async def names(db: Database, source: Source) -> dict[str, str]:
+    """What is shown: the path below the root → document."""
+    return {url.removeprefix(source.root + "/"): id for url, (id, _) in (await shown(db, source)).items()}
+
+
+@story
+async def test_a_file_keeps_one_identity_through_renames_edits_and_moves_and_its_history_is_one_story(
+    db: Database, tmp_path: Path
+) -> None:
+    root = tmp_path / "docs"
+    others = {f"other{number}": f"{TEXT} number {number}" for number in range(12)}
+    write(root, guide=TEXT + "first words " * 9, tiny="a", **others)
+    source = await a_folder(db, root)
+    await walk_folder(db, source, root)
+    (id,) = [one for path, one in (await names(db, source)).items() if path == "guide.md"]
+
+    async def then(path: str, *, edit: bool = False) -> None:
+        (old,) = [path for path, one in (await names(db, source)).items() if one == id]
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / old).rename(root / path)
+        if edit:
+            (root / path).write_text((root / path).read_text() + "And a few words more. ")
+        job = await walk_folder(db, source, root)
+        assert (job.status, job.progress.tally.moved) == (JobStatus.COMPLETED, 1), path
+        assert (await names(db, source))[path] == id
+
+    await then("manual.md")
+    await then("Manual.md", edit=True)  # only the case, and an edit
+    await then("deeper/Manual.md", edit=True)  # another folder, the same name, and an edit
+    await then("deeper/Manual.txt", edit=True)  # another suffix
+    await then("guide.md")
+    told = await reading.history(db, id)
+    assert [Path(version["url"]).name for version in told.versions] == [
+        *("guide.md", "manual.md", "Manual.md", "Manual.md", "Manual.txt", "guide.md")
+    ]
+
+    (root / "guide.md").rename(root / "café.md")
+    await walk_folder(db, source, root)
+    (root / "café.md").rename(root / unicodedata.normalize("NFD", "café.md"))
+    (root / unicodedata.normalize("NFD", "café.md")).write_text("nothing that it said before")
+    await walk_folder(db, source, root)
+    assert id in (await names(db, source)).values()
+
+
+@story
+async def test_what_cannot_be_read_is_not_gone_and_a_swapped_or_emptied_root_fails_the_crawl(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "docs"
+    write(root, **{f"{letter}__{number}": f"{TEXT}{letter}{number}" for letter in "abc" for number in range(5)})
+    source = await a_folder(db, root)
+    await walk_folder(db, source, root)
+    before = await shown(db, source)
+    assert len(before) == 15
+
+    async def fails(why: str) -> None:
+        job = await walk_folder(db, source, root)
+        assert job.status is JobStatus.FAILED
+        assert why in (job.error or "")
+        assert await shown(db, source) == before
+
+    root.rename(tmp_path / "elsewhere")
+    await fails("There is no file or folder")
+    root.mkdir()  # a mount point without its mount
+    await fails("is empty, where 15 documents were")
+    write(root, other="another folder " * 9, one__more="than before " * 9)
+    await fails("is another folder than before, and 15 of 15 documents are not there")
+    shutil.rmtree(root)
+    shutil.copytree(tmp_path / "elsewhere", root)  # made anew, as a build does
+    assert (await walk_folder(db, source, root)).status is JobStatus.COMPLETED
+    assert await shown(db, source) == before
+
+    scandir = os.scandir
+
+    def refusing(folder: str) -> Iterator[os.DirEntry[str]]:  # not even root may look into it
+        if str(folder).rstrip("/").endswith("docs/a"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    (root / "b" / "1.md").write_text("another text that cannot be read " * 9)
+    (root / "b" / "2.md").unlink()
+    job = await walk_folder(db, source, root, locked=frozenset({str(root / "b" / "1.md")}))
+    assert (job.status, job.progress.tally.failed, job.progress.tally.gone) == (JobStatus.COMPLETED, 6, 1)
+    assert await shown(db, source) == {url: one for url, one in before.items() if not url.endswith("b/2.md")}
+    monkeypatch.undo()
+    await walk_folder(db, source, root)
+    assert (await shown(db, source)).keys() == before.keys() - {file_url(str(root / "b" / "2.md"))}
+
+
+@story
+async def test_a_marker_says_which_folder_it_is_wherever_it_lies(db: Database, tmp_path: Path) -> None:
+    root = tmp_path / "docs"
+    write(root, one=TEXT + "one", two=TEXT + "two", three=TEXT + "three")
+    (root / MARKER).write_text("these are the documents")
+    source = await a_folder(db, root)
+    await walk_folder(db, source, root)
+    shutil.rmtree(root)
+    write(root, other=TEXT + "something else")
+    assert (await walk_folder(db, source, root)).status is JobStatus.FAILED
+    (root / MARKER).write_text("these are the documents")
+    assert (await walk_folder(db, source, root)).held, "it is the same folder: now the brake asks a person"
+
+
+@story
+async def test_strange_things_are_neither_opened_nor_followed(db: Database, tmp_path: Path) -> None:
+    root, outside = tmp_path / "docs", tmp_path / "outside"
+    write(outside, secret=TEXT)
+    write(root, page=TEXT, sub__other=TEXT + "other")
+    os.mkfifo(root / "pipe.md")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(root / "socket.md"))
+    (root / "loop").symlink_to(root)
+    (root / "loop.md").symlink_to("loop.md")
+    (root / "escape.md").symlink_to(outside / "secret.md")
+    (root / "outside").symlink_to(outside)
+    (root / "inside.md").symlink_to("page.md")
+    (root / "device.md").symlink_to("/dev/zero")
+    os.link(root / "page.md", root / "hard.md")
+    with (root / "sparse.md").open("wb") as sparse:
+        sparse.truncate(10 * 1024**3)
+    (Path(os.fsdecode(os.fsencode(root) + b"/not\xff-utf8.md"))).write_text(TEXT + "odd")
+    source = await a_folder(db, root)
+    job = await walk_folder(db, source, root)
+    assert job.status is JobStatus.COMPLETED
+    found = await names(db, source)
+    assert set(found) == {"page.md", "sub/other.md", "inside.md", "hard.md", "not%FF-utf8.md"}
+    assert job.progress.tally.skipped == 1, "what is too large"
+    page = await reading.read(db, os.fsdecode(os.fsencode(root) + b"/not\xff-utf8.md"))
+    assert page.markdown.strip() == (TEXT + "odd").strip()
+
+
+def test_a_link_that_takes_a_files_place_before_it_is_read_leads_nowhere(tmp_path: Path) -> None:
+    write(tmp_path, outside=TEXT, docs__sub__page=TEXT)
+    root = tmp_path / "docs"
+    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=content_type_of)
+    (listed,) = origin._walk()
+    assert isinstance(listed, Listed)
+    shutil.rmtree(root / "sub")
+    write(tmp_path, elsewhere__page=TEXT)
+    (root / "sub").symlink_to(tmp_path / "elsewhere")
+    assert origin._read(file_path(listed.url)) == Refused(reason="leads out of the source's folder")
+
+
+@story
+async def test_a_zip_file_is_read_like_a_folder_and_nothing_leaves_it(db: Database, tmp_path: Path) -> None:
+    archive = tmp_path / "docs.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("guide/start.md", TEXT)
+        zipped.writestr("../../escape.md", "out")
+        zipped.writestr("/absolute.md", "out")
+        zipped.writestr("bomb.md", b"\0" * (30 * 1024 * 1024))
+        zipped.writestr("picture.png", b"\x89PNG")
+        zipped.writestr(".hidden/page.md", "hidden")
+    assert is_zip(file_url(str(archive)))
+    source = await a_folder(db, archive)
+    job = await walk_folder(db, source, archive)
+    assert job.status is JobStatus.COMPLETED
+    assert set(await names(db, source)) == {"guide/start.md"}
+    assert job.progress.tally.skipped == 1
+    (id,) = (await names(db, source)).values()
+    with zipfile.ZipFile(archive, "w") as zipped:
+        zipped.writestr("handbook/start.md", TEXT + "And a little more of it.")
+    job = await walk_folder(db, source, archive)
+    assert (await names(db, source)) == {"handbook/start.md": id}
+    archive.write_bytes(b"PK" + struct.pack("<20I", *range(20)))
+    job = await walk_folder(db, source, archive)
+    assert (job.status, len(await names(db, source))) == (JobStatus.FAILED, 1)
+
+
+@story
+async def test_after_any_file_operations_identities_states_and_history_are_those_of_the_model(
+    db: Database, tmp_path: Path
+) -> None:
+    chance = random.Random(os.environ["KEPT_TEST_SEED"])
+    folders = Folders(db, await a_folder(db, tmp_path / "docs"), tmp_path / "docs", chance)
+    await folders.run(120)
+    assert folders.crawls >= 5

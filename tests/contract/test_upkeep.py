@@ -1,0 +1,81 @@
+"""Keeping house: what would go is said before it goes, and what is wrong is found."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from kept.extract.sections import hash_of
+from kept.service import mirror, sources
+from kept.store.database import Database
+from kept.upkeep.check import check
+from kept.upkeep.gc import Garbage, Retention, collect, look
+from kept.upkeep.leftovers import note_export
+from tests.contract.stories import raw, story
+from tests.given import ROOT, Page, Site, a_source, crawl
+
+SHORT = Retention(generations=2, younger_than=timedelta(0))
+
+
+async def a_past(db: Database) -> None:
+    """A source that changed five times and lost a page early, and one that was removed."""
+    source = await a_source(db)
+    for number in range(6):
+        others = {ROOT + name: Page(f"{name} says {number} " * 9) for name in ("a", "b")}
+        early = {ROOT + "early": Page("said early " * 9)} if number < 2 else {ROOT + "early": Page(gone=True)}
+        pages = {ROOT: Page("root", links=(*others, ROOT + "early")), **others, **early}
+        await crawl(db, source, Site(pages))
+    gone = await a_source(db, "gone", root="https://gone.test/")
+    await crawl(db, gone, Site({gone.root: Page("words stood here " * 9)}, root=gone.root))
+    await sources.remove_source(db, "gone")
+
+
+def counted(found: list[Garbage], what: str) -> int:
+    return sum(one.count for one in found if one.what == what and one.where != "a removed source")
+
+
+@story
+async def test_a_dry_run_says_what_goes_and_then_it_goes(db: Database, tmp_path: Path) -> None:
+    await a_past(db)
+    cache, folder = tmp_path / "cache", tmp_path / "mirror"
+    await mirror.export(db, str(folder), [], cache=cache)
+    (tmp_path / ".mirror.kept-staging-999999999-ab").mkdir()
+    note_export(cache, tmp_path / "elsewhere")
+
+    found = await look(db, SHORT, cache=cache)
+    assert await look(db, SHORT, cache=cache) == found
+    done = await collect(db, SHORT, cache=cache)
+    assert (done.generations, done.versions, done.documents) == (4, 9, 1)
+    for what in ("generations", "versions", "documents", "contents", "entries", "folders"):
+        assert counted(found, what) == getattr(done, what), what
+    assert done.sources == 1
+    assert all(one.why for one in found)
+    assert await look(db, SHORT, cache=cache) == []
+    assert not any(vars_of(await collect(db, SHORT, cache=cache)))
+    assert sorted(path.name for path in tmp_path.iterdir() if "mirror" in path.name) == ["mirror"]
+    assert await check(db, hash_of) == []
+
+
+def vars_of(done: object) -> list[int]:
+    return [getattr(done, name) for name in type(done).__slots__]  # type: ignore[attr-defined]
+
+
+DAMAGE = {
+    "is in the full text": {
+        "sqlite": "DELETE FROM section_words WHERE rowid = (SELECT max(id) FROM sections)",
+        "postgres": "UPDATE sections SET words = '' WHERE id = (SELECT max(id) FROM sections)",
+    },
+    "counts the documents": "UPDATE generations SET documents = documents + 1 WHERE state = 'active'",
+    "active documents are shown": "UPDATE documents SET lifecycle = 'active', since = NULL WHERE lifecycle = 'deleted'",
+    "its hash stands for": "UPDATE contents SET title = 'another' WHERE id = (SELECT max(id) FROM contents)",
+    "points at": "UPDATE generations SET state = 'retired' WHERE state = 'active'",
+}
+
+
+@story
+async def test_what_is_damaged_is_found_and_named(db: Database) -> None:
+    await a_past(db)
+    for rule, sql in DAMAGE.items():
+        assert [one.rule for one in await check(db, hash_of) if rule in one.rule] == []
+        async with db.transaction() as tx:
+            await raw(tx, sql if isinstance(sql, str) else sql[type(db).backend])  # type: ignore[attr-defined]
+        (found,) = [one for one in await check(db, hash_of) if rule in one.rule and one.found]
+        assert found.advice

@@ -1,0 +1,84 @@
+"""Folders that are watched: a change becomes a refresh, once the files are still."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+from kept.model.source import SourceKind, SourceSettings
+from kept.model.url import file_url
+from kept.store import jobs
+from kept.store.database import Database
+from kept.upkeep.watching import watch
+from tests.contract.stories import alone
+from tests.crash.file_operations import walk_folder
+from tests.given import a_database, a_source, shown
+
+
+async def queued(db: Database, source: str) -> None:
+    """Comes back when a crawl of the source waits."""
+    while True:
+        async with db.snapshot() as snapshot:
+            if await jobs.live(snapshot, source):
+                return
+        await asyncio.sleep(0.02)
+
+
+@alone
+async def test_a_folder_that_asks_for_it_is_refreshed_when_its_files_change(tmp_path: Path) -> None:
+    root, other = tmp_path / "docs", tmp_path / "other"
+    for folder in (root, other):
+        folder.mkdir()
+        (folder / "one.md").write_text("one " * 30)
+    async with a_database(f"sqlite:///{tmp_path}/kept.db") as db, asyncio.timeout(30):
+        wants = SourceSettings(watch=True)
+        source = await a_source(db, root=file_url(str(root)), kind=SourceKind.FOLDER, settings=wants)
+        calm = await a_source(db, "calm", root=file_url(str(other)), kind=SourceKind.FOLDER)
+        stop = asyncio.Event()
+        watching = asyncio.create_task(watch(db, stop, settle=0.1, look=0.2))
+        await queued(db, source.id)  # what happened before is found at once
+        await walk_folder(db, source, root)
+        assert len(await shown(db, source)) == 1
+        for number in range(20):
+            (root / f"more{number}.md").write_text(f"more {number} " * 30)
+            (other / f"more{number}.md").write_text(f"more {number} " * 30)
+        await queued(db, source.id)
+        await walk_folder(db, source, root)
+        stop.set()
+        await watching
+        async with db.snapshot() as snapshot:
+            assert await jobs.last(snapshot, calm.id) is None
+        assert len(await shown(db, source)) == 21
+
+
+def until(lines: IO[str], said: str) -> None:
+    told = [lines.readline()]
+    while said not in told[-1]:
+        assert told[-1], "".join(told)
+        told.append(lines.readline())
+
+
+def test_the_command_stays_and_keeps_the_folder_live_until_it_is_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "one.md").write_text("# One\n\nA page.\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kept", "--database", f"sqlite:///{tmp_path}/kept.db", "add", "docs", "--watch"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "HOME": str(tmp_path)},
+    )
+    assert process.stderr is not None
+    try:
+        until(process.stderr, "watching")
+        until(process.stderr, "generation 2 is live: 1 unchanged")  # from here on, events come
+        (tmp_path / "docs" / "two.md").write_text("# Two\n\nAnother page.\n")
+        until(process.stderr, "generation 3 is live: 1 new")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()

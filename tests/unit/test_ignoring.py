@@ -1,0 +1,93 @@
+"""Ignore files, compared with git itself."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kept.extract.reader import content_type_of
+from kept.model.source import Limits, Scope
+from kept.model.url import file_path, file_url
+from kept.origins.folder import FolderOrigin
+
+PATHS = [
+    "a.md",
+    "b.md",
+    "ab.md",
+    "doc/a.md",
+    "doc/b.md",
+    "doc/sub/a.md",
+    "doc/sub/deep/b.md",
+    "build/a.md",
+    "a/b/c.md",
+    "x y.md",
+]
+PARTS = [
+    "a",
+    "b",
+    "*",
+    "**",
+    "?",
+    "[ab]",
+    "[!a]",
+    "doc",
+    "sub",
+    "deep",
+    "build",
+    "*.md",
+    "a*",
+    "\\a",
+    "c.md",
+    "x y.md",
+    "[]b]",
+]
+
+line = st.builds(
+    lambda no, root, parts, end: no + root + "/".join(parts) + end,
+    st.sampled_from(["", "", "!"]),
+    st.sampled_from(["", "/"]),
+    st.lists(st.sampled_from(PARTS), min_size=1, max_size=4),
+    st.sampled_from(["", "/", " "]),
+)
+lines = st.lists(line | st.sampled_from(["", "# a.md", "\\#x"]), max_size=5).map("\n".join)
+
+
+def listed(root: Path) -> set[str]:
+    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=content_type_of)
+    return {str(Path(file_path(one.url)).relative_to(root)) for one in origin._walk()}
+
+
+def kept_by_git(root: Path) -> set[str]:
+    git = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-per-directory=.gitignore"]
+    out = subprocess.run(git, check=True, capture_output=True, text=True).stdout
+    return {path for path in out.split("\0") if path.endswith(".md")}
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(top=lines, below=lines)
+def test_what_git_ignores_is_left_out_and_nothing_else(tmp_path: Path, top: str, below: str) -> None:
+    if not shutil.which("git"):
+        pytest.skip("git is not installed")
+    root = tmp_path / "root"
+    if not root.exists():
+        for path in PATHS:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text("text")
+        subprocess.run(["git", "init", "-q", str(root)], check=True)
+    (root / ".gitignore").write_text(top)
+    (root / "doc" / ".gitignore").write_text(below)
+    assert listed(root) == kept_by_git(root)
+    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=content_type_of)
+    for path in PATHS:
+        assert (origin.why_not(file_url(str(root / path))) is None) == (path in listed(root))
+
+
+def test_a_keptignore_speaks_after_the_gitignore_and_every_pattern_of_the_source_counts_too(tmp_path: Path) -> None:
+    for name in ("a.md", "b.md", "c.md"):
+        (tmp_path / name).write_text("text")
+    (tmp_path / ".gitignore").write_text("a.md\nb.md\n")
+    (tmp_path / ".keptignore").write_text("!b.md\nc.md\n")
+    assert listed(tmp_path) == {"b.md"}
