@@ -3,6 +3,8 @@
     KeptError                 the sentence is meant for the person who called
     ├── WrongCall             the call itself is wrong: an argument, a setting, a query
     ├── NoSuchThing           what was named is not there
+    ├── NotAllowed            the caller is not known, or may not do this
+    ├── LimitReached          the caller has as much as they may have: later, or after giving something up
     ├── NeedsDecision         a person has to decide first (held, paused, live job)
     ├── SourceUnavailable     the origin as a whole cannot be read: the crawl fails, nothing is deleted
     │   ├── SourceMissing     there is nothing at its root
@@ -31,6 +33,14 @@ class WrongCall(KeptError):
 
 class NoSuchThing(KeptError):
     """What was named is not there."""
+
+
+class NotAllowed(KeptError):
+    """The caller is not known, or may not do this."""
+
+
+class LimitReached(KeptError):
+    """The caller has as much as they may have."""
 
 
 class NeedsDecision(KeptError):

@@ -153,10 +153,16 @@ class Runtime:
         behind = self.work(stop, concurrency=workers) if workers else clocks.run(self.clocks(), stop)
         working = asyncio.create_task(behind)
         try:
-            await listen(make_app(self, self.settings), host, port, stop, ready)
+            await listen(make_app(self, self.settings, host=host), host, port, stop, ready)
         finally:
             stop.set()
             await working
+
+    def needs_keys(self, host: str) -> bool:
+        """Whether whoever asks a server at this address has to have a key."""
+        from kept.serve.gate import Names
+
+        return Names.of(host, self.settings.serve.hosts).need_keys
 
     def clocks(self) -> "list[Clock]":
         """What keeps house."""

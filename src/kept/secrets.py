@@ -119,10 +119,14 @@ def check_references(settings: SourceSettings, before: SourceSettings | None = N
 def _with_values(settings: SourceSettings, change: Callable[[str, str], str]) -> SourceSettings:
     access = settings.access
     headers = tuple(replace(header, value=change(header.name, header.value)) for header in access.headers)
-    return replace(settings, access=replace(access, headers=headers, proxy=change("proxy", access.proxy)))
+    return replace(
+        settings,
+        access=replace(access, headers=headers, proxy=change("proxy", access.proxy)),
+        hook_secret=change("hook", settings.hook_secret),
+    )
 
 
 def _names(settings: SourceSettings) -> set[str]:
-    values = [*(header.value for header in settings.access.headers), settings.access.proxy]
+    values = [*(header.value for header in settings.access.headers), settings.access.proxy, settings.hook_secret]
     references = [reference for value in values if (reference := parse_reference(value))]
     return {name for _, kind, name in references if kind == "secret"}

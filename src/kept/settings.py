@@ -86,6 +86,22 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings:
+    """What the server lets in, and how much of it. 0: no limit."""
+
+    hosts: str = ""  # "docs.example.com wiki.example.com": what else it is called; with any, keys are needed
+    requests_per_minute: int = 600  # of one key, or of one address without a key
+    at_once: int = 64  # requests
+    streams: int = 200  # connections that stay open to be told what happens
+    seconds: float = 60.0  # until an answer begins, and between any two parts of a request
+    upload_mb: int = 100
+    uploads: str = ""  # the folder for them; empty: in the user's data folder
+    live_jobs: int = 20  # of one key
+    sources: int = 1000
+    pages: int = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     database: str
     crawl: CrawlSettings
@@ -96,10 +112,15 @@ class Settings:
     network: NetworkSettings
     embed: EmbedSettings
     search: SearchSettings
+    serve: ServeSettings
     secrets_file: Path  # of this user; no setting: it lies in the user's data folder
     cache_folder: Path  # for what can be fetched again
     environment: Mapping[str, str] = field(repr=False)  # where "env:NAME" is looked up
     came_from: Mapping[str, str] = field(default_factory=dict)  # the name of a setting -> where its value came from
+
+    @property
+    def uploads_folder(self) -> Path:
+        return Path(self.serve.uploads) if self.serve.uploads else self.secrets_file.with_name("uploads")
 
     def effective(self) -> dict[str, Any]:
         """Every setting by its name."""
@@ -120,6 +141,7 @@ _SECTIONS: dict[str, type] = {
     "network": NetworkSettings,
     "embed": EmbedSettings,
     "search": SearchSettings,
+    "serve": ServeSettings,
 }
 
 _CHOICES = {"embed.provider": ("auto", "static", "openai", "none"), "search.mode": ("lexical", "meaning", "fused")}

@@ -226,7 +226,8 @@ async def decide_and_go_on(url: str) -> None:
 
 def copy_rows(url: str, older_url: str, backend: str) -> None:
     """The same rows, as far as the earlier Kept had tables and columns for them."""
-    ddl = [sql for number in applied(older_url) for sql in migrations(backend)[number - 1].statements]
+    there = applied(older_url)
+    ddl = [sql for migration in migrations(backend) if migration.number in there for sql in migration.statements]
     tables = [found[1] for sql in ddl if (found := re.search(r"^CREATE TABLE (\w+)", sql, re.MULTILINE))]
     tables.remove("migrations")
     if backend == "sqlite":

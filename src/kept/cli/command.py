@@ -68,7 +68,8 @@ class Call:
 class Group(TyperGroup):
     """Commands that are loaded when they are called."""
 
-    modules: ClassVar[dict[str, str]] = {}  # the name of a command -> the module that has a function of this name
+    # The name of a command -> the module that has a function of this name; "module:Class" for a group of commands.
+    modules: ClassVar[dict[str, str]] = {}
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.modules)
@@ -85,7 +86,10 @@ class Group(TyperGroup):
 
 
 def _load(name: str, module: str) -> Any:
+    module, _, group = module.partition(":")
     found = import_module(f"kept.cli.{module}")
+    if group:
+        return getattr(found, group)(name=name, help=found.__doc__, rich_markup_mode=None)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name, cls=Command)(getattr(found, name, None) or getattr(found, f"{name}_"))
     return typer.main.get_command(alone)
@@ -109,7 +113,9 @@ class Command(TyperCommand):
         return code or DONE
 
     def _shared(self, ctx: Any) -> list[Any]:
-        return [option for option in ctx.parent.command.params if option.name in ("database", "as_json", "verbose")]
+        return [
+            option for option in ctx.find_root().command.params if option.name in ("database", "as_json", "verbose")
+        ]
 
 
 def _hastened(parameters: list[Any]) -> list[Any]:

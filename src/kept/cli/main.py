@@ -46,6 +46,7 @@ class Kept(Group):
         "restore": "upkeep",
         "export": "upkeep",
         "import": "upkeep",
+        "keys": "keys:Keys",
         "config": "configuration",
     }
 

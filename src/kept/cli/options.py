@@ -76,6 +76,9 @@ Watch = Annotated[
     bool | None,
     typer.Option("--watch/--no-watch", help="A folder: stay, and refresh it when files change.", show_default=False),
 ]
+HookSecret = Annotated[
+    str | None, typer.Option(metavar="SECRET", help="Signs hooks that ask for a refresh of it; better env:NAME.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be included.")]
 Concurrency = Annotated[int | None, typer.Option(metavar="N", min=1, max=64, help="Requests to the site at once.")]
 Delay = Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Between requests to the site.")]
@@ -130,3 +133,5 @@ KeepGenerations = Annotated[
 ]
 OlderThan = Annotated[str | None, typer.Option(metavar="TIME", help="Keep all that are younger: 30d, 12h.")]
 GcDryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would go, and why.")]
+KeyName = Annotated[str, typer.Argument(metavar="NAME", help="What to call the key.", show_default=False)]
+KeyScope = Annotated[str, typer.Option("--scope", metavar="read|write|admin", help="What it opens.")]

@@ -6,6 +6,7 @@ from kept.cli import options
 from kept.cli.command import Call
 from kept.cli.crawl import log_events
 from kept.cli.working import stop_on_signal
+from kept.service.keys import list_keys
 
 
 async def serve(
@@ -28,4 +29,6 @@ async def serve(
         call.err.line(f"Kept serves at {url}/ (API at /api/v1, MCP at /mcp). Ctrl-C stops it.")
 
     async with call.open(create=True) as runtime:
+        if runtime.needs_keys(host) and not await list_keys(runtime.db):
+            call.err.line("Whoever asks here needs a key, and there is none yet: kept keys add NAME --scope write")
         await runtime.serve(stop, host=host, port=port, workers=workers, ready=ready)

@@ -30,6 +30,7 @@ OPTIONS: dict[str, Any] = {
     "schedule": options.Schedule,
     "webhook": options.Webhook,
     "watch": options.Watch,
+    "hook_secret": options.HookSecret,
 }
 
 

@@ -100,6 +100,7 @@ class CrawlJob:
     error: str | None
     claimed_at: datetime | None = None  # the last time that it began or went on
     done_before: int = 0  # what was done by then
+    owner: str | None = None  # the key that asked for it; None: a person at the command line, or a schedule
 
     def pace(self, now: datetime) -> "Pace":
         """How fast it goes, since it last began or went on; a job that nobody walks does not go."""

@@ -101,6 +101,7 @@ class SourceSettings:
     schedule: str = ""  # see kept.model.schedule; empty: only when somebody asks
     webhook: str = ""  # a URL that is told what came of its crawls, or where to find it: "env:NAME"
     watch: bool = False  # a folder: refreshed whenever its files change, by whoever serves
+    hook_secret: str = field(default="", repr=False)  # signs what asks for a refresh of it; where to find it
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -125,6 +126,7 @@ class SourceSettings:
             schedule=stored.get("schedule", ""),
             webhook=stored.get("webhook", ""),
             watch=bool(stored.get("watch", False)),
+            hook_secret=stored.get("hook_secret", ""),
         )
 
 

@@ -16,17 +16,28 @@ GRACE_SECONDS = 5  # for answers that are under way when it stops
 async def listen(app: FastAPI, host: str, port: int, stop: asyncio.Event, ready: Callable[[str], None]) -> None:
     """Serves until ``stop`` is set. ``ready`` is told the address as soon as it can be asked."""
     with _socket(host, port) as at:
-        config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS)
-        server = _Server(config)
-        ready(_url(at))
+        config = uvicorn.Config(
+            app, log_config=None, lifespan="on", ws="none", server_header=False, timeout_graceful_shutdown=GRACE_SECONDS
+        )
+        server = _Server(config, lambda: ready(_url(at)))
         serving, stopped = asyncio.create_task(server.serve([at])), asyncio.create_task(stop.wait())
         await asyncio.wait([serving, stopped], return_when=asyncio.FIRST_COMPLETED)
+        app.state.closing.set()
         server.should_exit = True
         stopped.cancel()
         await serving
 
 
 class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield  # whoever started us takes them

@@ -10,6 +10,11 @@
     reading       a document as a generation shows it, and its history
     ledger        what the last crawl made of a URL, and why
     mirror        what is kept, as files
+    listing       the documents of a source, page by page
+    events        what happens, as it happens
+    keys          who may ask over the network, and how much each may have
+    hooks         other programs ask for a refresh
+    uploads       files that become a source
     naming        what people call things: labels, URLs, paths, ids
 
 A door imports the nouns it needs: a search has to answer at once.

@@ -8,7 +8,7 @@ from kept.errors import NoSuchThing, WrongCall
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Pace
 from kept.model.source import label_of
 from kept.service.naming import is_id, source_of
-from kept.store import jobs
+from kept.store import asked_once, events, jobs
 from kept.store.database import Connection, Database, moment
 from kept.store.jobs import JobRow, Place
 from kept.work import queue
@@ -25,20 +25,63 @@ class JobView:
     places: list[Place] = field(default_factory=list)
 
 
-async def request_crawl(db: Database, label: str, *, mode: CrawlMode | None = None, priority: int = 0) -> CrawlJob:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Once:
+    """A request that counts once, however often it comes: the key that its sender gave it, and what it says."""
+
+    key: str
+    request: str
+
+
+async def request_crawl(
+    db: Database,
+    label: str,
+    *,
+    mode: CrawlMode | None = None,
+    priority: int = 0,
+    owner: str | None = None,
+    once: Once | None = None,
+) -> CrawlJob:
     """Ask for a crawl of a source (a refresh, unless another mode is named). Asking again while one waits joins it."""
+    async with db.transaction(durable=True) as tx:
+        if once and (asked := await _asked(tx, owner or "", once)):
+            return asked
+        source = await source_of(tx, label)
+        job = await queue.request_in(tx, source.id, mode=mode or CrawlMode.REFRESH, priority=priority, owner=owner)
+        if once:
+            await asked_once.answer(tx, owner=owner or "", key=once.key, job=job.id)
+        return job
+
+
+async def was_asked(db: Database, owner: str | None, once: Once) -> bool:
+    """Whether this request came before."""
     async with db.snapshot() as snapshot:
-        source = await source_of(snapshot, label)
-    return await queue.request(db, source.id, mode=mode or CrawlMode.REFRESH, priority=priority)
+        return await asked_once.get(snapshot, owner=owner or "", key=once.key) is not None
 
 
-async def list_jobs(db: Database, *, status: str | None = None, limit: int = 50) -> list[JobView]:
-    """The latest first; only those in one status, if it is named."""
+async def _asked(tx: Connection, owner: str, once: Once) -> CrawlJob | None:
+    """The job that the same request came to before; None if it comes for the first time."""
+    if await asked_once.ask(tx, owner=owner, key=once.key, request=once.request):
+        return None
+    before = await asked_once.get(tx, owner=owner, key=once.key)
+    if before is None or before["request"] != once.request:
+        raise WrongCall("This Idempotency-Key belongs to another request. Make a new one for each.")
+    return await jobs.get(tx, before["job_id"]) if before["job_id"] else None
+
+
+async def list_jobs(
+    db: Database, *, status: str | None = None, limit: int = 50, before: str | None = None
+) -> list[JobView]:
+    """The latest first; only those in one status, if it is named; from behind a job on."""
     if status is not None and status not in list(JobStatus):
         raise WrongCall(f"There is no status '{status}'. A job is {', '.join(JobStatus)}.")
     async with db.snapshot() as snapshot:
         wanted = JobStatus(status) if status else None
-        rows = await jobs.recent(snapshot, status=wanted, limit=limit)
+        rows = await (
+            events.jobs_before(snapshot, before, status=wanted, limit=limit)
+            if before
+            else jobs.recent(snapshot, status=wanted, limit=limit)
+        )
         return [await _view(snapshot, row) for row in rows]
 
 

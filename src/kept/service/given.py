@@ -34,6 +34,7 @@ NAMES = (
     "schedule",
     "webhook",
     "watch",
+    "hook_secret",
 )
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -71,6 +72,7 @@ class Given:
             schedule=_schedule(said["schedule"]),
             webhook=_webhook(said["webhook"]),
             watch=said["watch"],
+            hook_secret=None if said["hook_secret"] is None else _value(said["hook_secret"], "--hook-secret"),
         )
         self._headers = [_header(text) for text in said["header"] or ()]
         if said["cookie"] is not None:
@@ -87,7 +89,8 @@ class Given:
     @property
     def of_this_machine(self) -> str | None:
         """The name of a setting whose value lies on this machine: a file, a variable, a secret, a way out."""
-        refers = {"header": [one.value for one in self._headers], "webhook": [self._others.get("webhook") or ""]}
+        refers = {"header": [one.value for one in self._headers]}
+        refers |= {name: [self._others.get(name) or ""] for name in ("webhook", "hook_secret")}
         local = [name for name in ("ca_file", "proxy") if self._access.get(name)]
         found = [*local, *(name for name, values in refers.items() if any(map(parse_reference, values)))]
         return found[0] if found else None

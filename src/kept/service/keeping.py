@@ -28,6 +28,8 @@ class Caller:
     private: bool = False  # hosts that are not public
 
 
+NOTHING_SET = SourceSettings()
+
 PERSON = Caller(files=True, private=True)
 """Somebody at the command line of this machine."""
 

@@ -114,6 +114,7 @@ def job(view: JobView) -> dict[str, Any]:
         "completed_at": _iso(job.completed_at),
         "last_heartbeat": _iso(job.last_heartbeat),
         "error": job.error,
+        "owner": job.owner,
     }
 
 

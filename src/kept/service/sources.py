@@ -170,7 +170,7 @@ def _sealed(settings: SourceSettings, secrets: Secrets | None, before: SourceSet
     """No value that only the site may see gets into the database."""
     if secrets:
         return secrets.seal(settings, before)
-    values = [*(header.value for header in settings.access.headers), settings.access.proxy]
+    values = [*(header.value for header in settings.access.headers), settings.access.proxy, settings.hook_secret]
     assert all(parse_reference(value) for value in values if value), "secrets need a place"
     return settings
 

@@ -63,12 +63,12 @@ async def get(db: Connection, id: str) -> CrawlJob | None:
 
 async def recent(db: Connection, *, status: JobStatus | None = None, limit: int = 50) -> list[JobRow]:
     """The latest first."""
-    return [_job_row(row) for row in await db.all("jobs", status=status, limit=limit)]
+    return [job_row(row) for row in await db.all("jobs", status=status, limit=limit)]
 
 
 async def beginning(db: Connection, beginning: str) -> list[JobRow]:
     """The jobs whose id begins so; two at most."""
-    return [_job_row(row) for row in await db.all("jobs_beginning", beginning=f"{beginning}%")]
+    return [job_row(row) for row in await db.all("jobs_beginning", beginning=f"{beginning}%")]
 
 
 async def last(db: Connection, source: str) -> CrawlJob | None:
@@ -265,10 +265,11 @@ def _read(row: Row) -> CrawlJob:
         error=row["error_message"],
         claimed_at=when_if(row["claimed_at"]),
         done_before=row["done_before"],
+        owner=row["user_id"],
     )
 
 
-def _job_row(row: Row) -> JobRow:
+def job_row(row: Row) -> JobRow:
     return JobRow(
         job=_read(row), source_name=row["source_name"], source_version=row["source_version"], workers=row["workers"]
     )

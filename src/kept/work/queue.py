@@ -23,9 +23,24 @@ async def request(
 ) -> CrawlJob:
     """A live job that will do what is asked: a new one, the one that waits, or one that runs and will be followed."""
     async with db.transaction(durable=True) as tx:
-        await sources.unpause_schedule(tx, source_id)
-        job = await jobs.insert(tx, id=new_id(), source=source_id, mode=mode, priority=priority, payload=payload)
-        return job or await _join(tx, source_id, mode, priority)
+        return await request_in(tx, source_id, mode=mode, priority=priority, payload=payload)
+
+
+async def request_in(
+    tx: Connection,
+    source_id: str,
+    *,
+    mode: CrawlMode = CrawlMode.REFRESH,
+    priority: int = 0,
+    payload: Mapping[str, Any] | None = None,
+    owner: str | None = None,
+) -> CrawlJob:
+    """The same, as a part of somebody's transaction."""
+    await sources.unpause_schedule(tx, source_id)
+    job = await jobs.insert(
+        tx, id=new_id(), source=source_id, mode=mode, priority=priority, payload=payload, user=owner
+    )
+    return job or await _join(tx, source_id, mode, priority)
 
 
 async def request_unless_running(tx: Connection, source_id: str, *, mode: CrawlMode) -> CrawlJob | None:

@@ -1,0 +1,309 @@
+"""What is said and answered, as OpenAPI tells it. Answers are the shapes of the verbs; here they are only described."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Path, Query
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from kept.service.given import Given
+
+NO_CONTROLS = r"^[^\x00-\x1f\x7f]*$"
+
+Text = Annotated[str, StringConstraints(max_length=2000, pattern=NO_CONTROLS)]
+Words = Annotated[str, StringConstraints(max_length=200, pattern=NO_CONTROLS)]
+Label = Annotated[str, Path(max_length=200, pattern=NO_CONTROLS, examples=["django@5"], description="name@version")]
+Id = Annotated[str, Path(max_length=36, pattern=r"^[0-9a-fA-F-]{1,36}$", examples=["0199a2b4"])]
+Document = Annotated[str, Path(max_length=36, pattern=r"^[0-9a-fA-F-]{36}$", description="The id of a document.")]
+Number = Annotated[int, Query(ge=1, le=2_000_000_000, description="A generation's number.")]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+CursorText = Annotated[
+    str | None, Query(max_length=5000, pattern=NO_CONTROLS, description="'next' of the page before.")
+]
+Priority = Annotated[int, Field(ge=-1000, le=1000, description="Of several waiting crawls the highest goes first.")]
+
+
+class Said(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SourceIn(Said):
+    """The settings of a source, in the words of the command line. Those not mentioned stay as they are."""
+
+    max_pages: int | None = Field(None, ge=1, le=1_000_000_000)
+    max_depth: int | None = Field(None, ge=0, le=1_000_000)
+    max_time: Words | None = Field(None, description="90s, 15m, 2h", examples=["15m"])
+    scope: list[Text] | None = Field(None, max_length=100, description="folder, host, or beginnings of URLs")
+    include: list[Text] | None = Field(None, max_length=100)
+    exclude: list[Text] | None = Field(None, max_length=100)
+    header: list[Text] | None = Field(None, max_length=20, description="'K: V', told to the site")
+    cookie: Text | None = None
+    user_agent: Words | None = None
+    proxy: Text | None = None
+    ca_file: Text | None = None
+    select: Text | None = None
+    drop: list[Text] | None = Field(None, max_length=100)
+    render: Literal["auto", "never", "always"] | None = None
+    ignore_robots: bool | None = None
+    concurrency: int | None = Field(None, ge=1, le=64)
+    delay: float | None = Field(None, ge=0, le=3600, allow_inf_nan=False)
+    tag: list[Words] | None = Field(None, max_length=100)
+    schedule: Words | None = Field(None, description="6h, 1d, five fields of cron (UTC), auto; off")
+    webhook: Text | None = None
+    hook_secret: Words | None = None
+
+    def given(self) -> Given:
+        return Given(**{name: getattr(self, name) for name in SourceIn.model_fields})
+
+
+class NewSource(SourceIn):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"root": "https://docs.example.com/", "name": "docs", "max_pages": 500}]},
+    )
+
+    root: Text
+    name: Words | None = None
+    version: Words = ""
+    priority: Priority = 0
+
+
+class Page(SourceIn):
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"url": "https://docs.example.com/pool.html"}]}
+    )
+
+    url: Text
+
+
+class NewCrawl(Said):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"mode": "quick", "priority": 5}]})
+
+    mode: Literal["refresh", "full", "failed", "quick"] = "refresh"
+    priority: Priority = 0
+
+
+class BackTo(Said):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"generation": 3}]})
+
+    generation: int = Field(ge=1, le=2_000_000_000)
+
+
+class KnowledgeItem(BaseModel):
+    """What the queue's own design calls a request for a crawl."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"url": "https://docs.example.com/", "max_depth": 3}]})
+
+    url: Text
+    max_depth: int | None = Field(None, ge=0, le=1_000_000)
+    priority: Priority = 0
+    tags: list[Words] | None = Field(None, max_length=100)
+
+
+# Answers -------------------------------------------------------------------------------------------------------
+
+
+class Told(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Counts(Told):
+    new: int
+    changed: int
+    unchanged: int
+    moved: int
+    gone: int
+    failed: int
+    skipped: int
+
+
+class Crawl(Told):
+    source: str
+    job: str
+    status: str
+    generation: int | None
+    held: bool
+    partial: bool
+    counts: Counts
+
+
+class Progress(Counts):
+    percent: int
+    discovered: int
+    done: int
+    bytes: int
+    rate: float
+    eta_seconds: float | None
+    current_depth: int
+
+
+class Job(Told):
+    id: str
+    source: str
+    status: Literal["pending", "processing", "paused", "completed", "failed", "cancelled"]
+    mode: str
+    priority: int
+    attempt: int
+    retry_count: int
+    max_retries: int
+    workers: int
+    progress: Progress
+    created_at: str
+    started_at: str | None
+    completed_at: str | None
+    error: str | None
+    owner: str | None
+
+
+class Jobs(Told):
+    jobs: list[Job]
+    next: str | None
+
+
+class Source(Told):
+    source: str
+    name: str
+    version: str
+    kind: Literal["web", "folder", "git"]
+    root: str
+    state: str
+    generation: int | None
+    documents: int
+    sections: int
+    partial: bool
+    settings: dict[str, Any]
+
+
+class Sources(Told):
+    sources: list[Source]
+
+
+class Removed(Told):
+    source: str
+    removed: Literal[True]
+
+
+class Generation(Told):
+    number: int
+    state: str
+    born: str
+    documents: int
+    counts: Counts
+    partial: bool
+    job: str | None
+
+
+class Generations(Told):
+    source: str
+    active: int | None
+    generations: list[Generation]
+
+
+class Decided(Told):
+    source: str
+    generation: int
+
+
+class Move(Told):
+    to: str
+    document: str
+
+
+class Difference(Told):
+    source: str
+    to: int
+    added: list[str]
+    removed: list[str]
+    changed: list[str]
+    moved: list[Move]
+
+
+class Changes(Told):
+    since: str | None
+    changes: list[dict[str, Any]]
+    next: str | None
+
+
+class Documents(Told):
+    source: str
+    generation: int
+    documents: list[dict[str, Any]]
+    next: str | None
+
+
+class Hit(Told):
+    source: str
+    version: str
+    generation: int
+    document: str
+    section: int
+    url: str
+    title: str
+    headings: list[str]
+    anchor: str | None
+    snippet: str
+    text: str
+    score: float
+    fetched_at: str
+    verified_at: str
+    partial: bool
+
+
+class Hits(Told):
+    query: str
+    hits: list[Hit]
+
+
+class DocumentText(Told):
+    document: str
+    source: str
+    version: str
+    generation: int
+    url: str
+    title: str
+    markdown: str
+
+
+class History(Told):
+    document: str
+    source: str
+    lifecycle: str
+    versions: list[dict[str, Any]]
+
+
+class TextDifference(Told):
+    source: str
+    document: str
+    to: int
+    change: str | None
+    hunks: list[dict[str, Any]]
+
+
+class Why(Told):
+    url: str
+    outcome: str | None
+    reason: str | None
+
+
+class Look(Told):
+    url: str
+    title: str
+    markdown: str
+
+
+class Queued(Told):
+    job_id: str
+    progress_id: str
+
+
+class CrawlProgress(Told):
+    progress_id: str
+    status: str
+    progress_percentage: int
+
+
+def told(model: type[BaseModel], status: int = 200, description: str = "Done.") -> dict[int | str, dict[str, Any]]:
+    """The answer to a good call, for the description."""
+    return {status: {"model": model, "description": description}}
+
+
+ADDED = told(Crawl, 201, "A new source, and a crawl of it.") | told(Crawl, 200, "It was there; a crawl of it.")

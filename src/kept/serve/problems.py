@@ -1,0 +1,112 @@
+"""Errors in the language of HTTP: problem details (RFC 9457), translated in one place."""
+
+import json
+import traceback
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from kept.errors import (
+    KeptError,
+    LimitReached,
+    NeedsDecision,
+    NoSuchThing,
+    NotAllowed,
+    SecretUnavailable,
+    SourceUnavailable,
+    StoreError,
+    StoreFull,
+    WrongCall,
+)
+
+log = structlog.get_logger(__name__)
+
+QUOTA_SECONDS = 60  # a quota is not over in a moment
+STORE_SECONDS = 5
+
+
+def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, **more: Any) -> Response:
+    told = {"type": "about:blank", "title": _title(status), "status": status, "detail": detail} | more
+    body = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(body, status, dict(headers or {}), media_type="application/problem+json")
+
+
+def translated(error: KeptError) -> Response:
+    """The answer to a call that ended with this error."""
+    detail = str(error)
+    match error:
+        case WrongCall():
+            return problem(400, detail)
+        case NotAllowed():
+            return problem(401, detail)
+        case NoSuchThing():
+            return problem(404, detail)
+        case NeedsDecision():
+            return problem(409, detail)
+        case LimitReached():
+            return problem(429, detail, {"Retry-After": str(QUOTA_SECONDS)})
+        case SecretUnavailable():
+            return problem(409, "A value that the site has to be told cannot be had on the server.")
+        case SourceUnavailable():
+            return problem(422, detail)  # not 502: it is the caller who named this site, not the server that is ill
+        case StoreFull():
+            return problem(507, detail)
+        case StoreError():
+            return problem(503, "The database does not answer.", {"Retry-After": str(STORE_SECONDS)})
+        case _:
+            return problem(409, detail)
+
+
+def speak_problems(app: FastAPI) -> None:
+    """From now on every error of the application is a problem."""
+
+    async def kept(_: Request, error: Exception) -> Response:
+        assert isinstance(error, KeptError)
+        if isinstance(error, StoreError):
+            log.warning("store failed", reason=str(error))
+        return translated(error)
+
+    async def invalid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        wrong = [{"at": _place(one["loc"]), "detail": one["msg"]} for one in error.errors()[:20]]
+        return problem(422, "; ".join(f"{one['at']}: {one['detail']}" for one in wrong), errors=wrong)
+
+    async def http(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return problem(error.status_code, _said(error), error.headers)
+
+    async def unexpected(request: Request, error: Exception) -> Response:
+        where = "".join(traceback.format_exception(error))
+        log.error("request failed", method=request.method, path=request.url.path, where=where)
+        return problem(500, "This is a bug in Kept; its log says more.")
+
+    app.add_exception_handler(KeptError, kept)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def _said(error: HTTPException) -> str:
+    match error.status_code:
+        case 404:
+            return "There is nothing at this address. The API is described at /api/v1/openapi.json."
+        case 405:
+            return "This method is not for this address."
+        case _:
+            return str(error.detail)
+
+
+def _title(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Error"
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    return ".".join(map(str, location))

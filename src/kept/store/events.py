@@ -1,0 +1,36 @@
+"""What has happened, and how much there is, as far as the rows tell: rows in, nouns out."""
+
+from datetime import datetime
+
+from kept.model.job import JobStatus
+from kept.store.database import Connection, Row
+from kept.store.jobs import JobRow, job_row
+
+
+async def watched(db: Connection, *, since: datetime) -> list[JobRow]:
+    """Jobs that are live or ended since then, the oldest first."""
+    return [job_row(row) for row in await db.all("watched_jobs", since=since)]
+
+
+async def entries(db: Connection, job: str, *, batch: int, entry: int, limit: int) -> list[Row]:
+    """What the batches of a job brought, from behind an entry of one of them on."""
+    return await db.all("entries_since", job=job, batch=batch, entry=entry, limit=limit)
+
+
+async def jobs_before(db: Connection, before: str, *, status: JobStatus | None, limit: int) -> list[JobRow]:
+    return [job_row(row) for row in await db.all("jobs_before", before=before, status=status, limit=limit)]
+
+
+async def jobs_by_status(db: Connection) -> dict[str, int]:
+    return {row["status"]: row["jobs"] for row in await db.all("jobs_by_status")}
+
+
+async def how_much(db: Connection) -> dict[str, int]:
+    row = await db.one("how_much")
+    assert row is not None, "a count is always there"
+    return {name: int(count) for name, count in row.items()}
+
+
+async def standing(db: Connection) -> list[Row]:
+    """Which generation each source shows."""
+    return await db.all("standing")

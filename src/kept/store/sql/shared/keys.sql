@@ -1,0 +1,24 @@
+-- name: insert_key
+-- No row: the name is taken.
+INSERT INTO keys (name, hash, scope, created_at) VALUES (:name, :hash, :scope, now())
+ON CONFLICT DO NOTHING RETURNING name, scope, created_at;
+
+-- name: keys
+SELECT name, scope, created_at FROM keys ORDER BY name;
+
+-- name: key_by_hash
+SELECT name, scope, created_at FROM keys WHERE hash = :hash;
+
+-- name: delete_key
+DELETE FROM keys WHERE name = :name;
+
+-- name: usage_of_owner
+-- How many crawls of a key are live, how many sources it added, how many pages these show.
+SELECT (SELECT count(*) FROM crawl_jobs WHERE user_id = :owner AND status IN ('pending', 'processing', 'paused')) AS live_jobs,
+       (SELECT count(*) FROM sources WHERE owner = :owner AND removed_at IS NULL) AS sources,
+       (SELECT COALESCE(sum(g.documents), 0) FROM sources s
+          JOIN generations g ON g.source_id = s.id AND g.number = s.active_generation
+         WHERE s.owner = :owner AND s.removed_at IS NULL) AS pages;
+
+-- name: own_source
+UPDATE sources SET owner = :owner WHERE id = :id AND owner IS NULL;
