@@ -31,13 +31,14 @@ async def add(
     wish: Wish,
     *,
     name: str | None = None,
-    version: str = "",
+    version: str | None = None,
     priority: int = 0,
     once: Once | None = None,
 ) -> tuple[Source, bool, CrawlJob]:
     """The source of a wish, whether it is new, and the crawl of it that was asked for."""
     house.check(wish.kind, wish.root, wish.settings)
     _check_pages(asker, wish.settings.limits)
+    version = wish.version if version is None else version
     if asker.quota.pages and wish.settings.limits.max_pages is None:
         wish = replace(wish, begin=replace(wish.begin, limits=Limits(max_pages=asker.quota.pages)))
     async with house.db.snapshot() as snapshot:

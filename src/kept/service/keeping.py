@@ -47,6 +47,11 @@ class Wish:
     def settings(self) -> SourceSettings:
         return self.given.over(self.begin)
 
+    @property
+    def version(self) -> str:
+        """What the root itself says: a tag, the version of a package."""
+        return derive_version(self.root, self.kind)
+
 
 def understand(root: str, given: Given, caller: Caller = PERSON, *, as_: str | None = None) -> Wish:
     """WrongCall for a root or settings that make no sense, or that this caller may not name.
@@ -72,7 +77,7 @@ async def keep(house: House, wish: Wish, *, name: str | None = None, version: st
         root=wish.root,
         kind=wish.kind,
         name=name or derive_name(wish.root, wish.kind),
-        version=derive_version(wish.root, wish.kind) if version is None else version,
+        version=wish.version if version is None else version,
         settings=wish.settings,
         secrets=house.secrets,
         numbered=name is None,

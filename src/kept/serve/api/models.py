@@ -63,7 +63,7 @@ class NewSource(SourceIn):
 
     root: Text
     name: Words | None = None
-    version: Words = ""
+    version: Words | None = None
     priority: Priority = 0
 
 
