@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from kept.errors import NoSuchThing
 from kept.model.source import Source, SourceKind, SourceSettings, parse_reference
 from kept.settings import Settings
 from kept.store.database import Database, open_database
@@ -163,6 +164,25 @@ class Runtime:
         from kept.serve.gate import Names
 
         return Names.of(host, self.settings.serve.hosts).need_keys
+
+    async def assist(self, stop: asyncio.Event, *, read_only: bool, workers: int) -> bool:
+        """Answers MCP on standard input and output until it is closed, or ``stop`` is set: then False.
+
+        Crawls run here too, unless it only reads: who has nothing but this must see theirs finish.
+        """
+        from kept.serve.mcp.server import make_server
+
+        workers = 0 if read_only else workers
+        working = asyncio.create_task(self.work(stop, concurrency=workers) if workers else stop.wait())
+        speaking = asyncio.create_task(make_server(self, self.settings, read_only=read_only).run_stdio_async())
+        try:
+            await asyncio.wait({speaking, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.set()
+            await working
+        if speaking.done():
+            await speaking
+        return speaking.done()
 
     def clocks(self) -> "list[Clock]":
         """What keeps house."""
@@ -403,6 +423,16 @@ def _secrets(settings: Settings) -> "Secrets":
     from kept.secrets import Secrets
 
     return Secrets(settings.secrets_file, settings.environment)
+
+
+def browser_of(settings: Settings) -> str:
+    """The Chromium that pages are opened in. NoSuchThing, with what to do, where there is none."""
+    from kept.origins.web.devtools import NoBrowser, find_browser
+
+    try:
+        return find_browser(settings.crawl.browser)
+    except NoBrowser as error:
+        raise NoSuchThing(str(error)) from None
 
 
 # Looking, before anything is kept ------------------------------------------------------------------------------

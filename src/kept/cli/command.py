@@ -10,8 +10,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -47,20 +47,34 @@ class Call:
 
         return settings.load(environment=os.environ, folder=Path.cwd(), database=self.database)
 
-    def open(
-        self, *, create: bool = False, readers: "ReaderPool | None" = None
-    ) -> AbstractAsyncContextManager["Runtime"]:
-        """A runtime on the database. Only a command that may begin one asks for it to be made."""
+    @asynccontextmanager
+    async def open(self, *, create: bool = False, readers: "ReaderPool | None" = None) -> "AsyncIterator[Runtime]":
+        """A runtime on the database. A command that may begin one asks for it to be made, and shows how it goes."""
         import logging
 
         from kept.runtime import open_runtime
 
         if not self.verbose:  # libraries would write their warnings between our sentences
             logging.getLogger().addHandler(logging.NullHandler())
-        return open_runtime(self.settings, create=create, readers=readers)
+        with nullcontext() if create else self.waiting("one moment …"):
+            async with open_runtime(self.settings, create=create, readers=readers) as runtime:
+                yield runtime
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """Something that may take longer than a second."""
+        if not self.err.is_terminal or self.verbose:
+            yield
+            return
+        from kept.cli.progress import Waiting
+
+        with Waiting(self.err, what) as waiting:
+            self.out.before = self.err.before = waiting.end
+            yield
 
     def answer(self, value: Any) -> None:
         """One JSON value. Where the encoding cannot write all of Unicode, it is escaped."""
+        self.out.before()
         escaped = not self.out.stream.encoding.lower().startswith("utf")
         self.out.stream.write(json.dumps(value, indent=2, ensure_ascii=escaped) + "\n")
 

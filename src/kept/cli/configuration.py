@@ -10,7 +10,12 @@ SECRET = ("webhooks.url", "webhooks.secret", "embed.key")  # unless they only sa
 
 
 async def config(context: typer.Context) -> None:
-    """Show every setting, and where its value came from."""
+    """Show every setting, and where its value came from.
+
+    \b
+    kept config
+    KEPT_CRAWL__GRACE_DAYS=14 kept config --json
+    """
     call: Call = context.obj
     came_from = call.settings.came_from
     effective = call.settings.effective() | {"database": without_password(call.settings.database)}

@@ -13,7 +13,11 @@ from kept.service import generations as past
 
 
 async def generations(context: typer.Context, name: options.Name) -> None:
-    """List a source's generations."""
+    """List a source's generations.
+
+    \b
+    kept generations django@5.2
+    """
     call: Call = context.obj
     async with call.open() as runtime:
         source, found = await past.list_generations(runtime.db, name)
@@ -93,7 +97,12 @@ async def rollback(context: typer.Context, name: options.Name, number: options.G
 
 
 async def activate(context: typer.Context, name: options.Name) -> None:
-    """Make a held generation live: its losses are right."""
+    """Make a held generation live: its losses are right.
+
+    \b
+    kept diff django@5.2 3 4             what it would lose
+    kept activate django@5.2
+    """
     call: Call = context.obj
     async with call.open() as runtime:
         number = await past.activate_held(runtime.db, name, runtime.rules)
@@ -104,7 +113,11 @@ async def activate(context: typer.Context, name: options.Name) -> None:
 
 
 async def discard(context: typer.Context, name: options.Name) -> None:
-    """Give a held generation up: what was live stays live."""
+    """Give a held generation up: what was live stays live.
+
+    \b
+    kept discard django@5.2
+    """
     call: Call = context.obj
     async with call.open() as runtime:
         number = await past.discard_held(runtime.db, name)

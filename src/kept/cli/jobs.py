@@ -15,6 +15,7 @@ async def jobs(context: typer.Context, status: options.Status = None) -> None:
     """List crawls, the latest first.
 
     \b
+    kept jobs
     kept jobs --status processing
     """
     call: Call = context.obj
@@ -27,7 +28,11 @@ async def jobs(context: typer.Context, status: options.Status = None) -> None:
 
 
 async def job(context: typer.Context, id: options.Job) -> None:
-    """Show one crawl: how far it is, who is at it, what went wrong."""
+    """Show one crawl: how far it is, who is at it, what went wrong.
+
+    \b
+    kept job 01a1e247
+    """
     call: Call = context.obj
     async with call.open() as runtime:
         view = await crawls.show_job(runtime.db, id)
@@ -38,17 +43,29 @@ async def job(context: typer.Context, id: options.Job) -> None:
 
 
 async def pause(context: typer.Context, id: options.Job) -> None:
-    """Stop a crawl for now. What it did stays done."""
+    """Stop a crawl for now. What it did stays done.
+
+    \b
+    kept pause 01a1e247
+    """
     await _steer(context, id, crawls.pause_job, "is paused. 'kept resume' lets it go on.")
 
 
 async def resume(context: typer.Context, id: options.Job) -> None:
-    """Let a paused crawl go on, as soon as a worker is free."""
+    """Let a paused crawl go on, as soon as a worker is free.
+
+    \b
+    kept resume 01a1e247
+    """
     await _steer(context, id, crawls.resume_job, "waits for a worker.")
 
 
 async def cancel(context: typer.Context, id: options.Job) -> None:
-    """Give a crawl up. What was live stays live."""
+    """Give a crawl up. What was live stays live.
+
+    \b
+    kept cancel 01a1e247
+    """
     await _steer(context, id, crawls.cancel_job, "is cancelled.")
 
 

@@ -49,7 +49,8 @@ async def add(
     wish = keeping.understand(root, given, as_=as_)
     if dry_run:
         check(wish.kind, wish.root, wish.settings, call.settings)
-        found = await survey(call.settings, wish.kind, wish.root, wish.settings)
+        with call.waiting(f"reading {wish.root} …"):
+            found = await survey(call.settings, wish.kind, wish.root, wish.settings)
         if call.as_json:
             from kept.service import shapes
 
@@ -73,7 +74,8 @@ async def _add(
 ) -> int:
     check(wish.kind, wish.root, wish.settings, call.settings)
     if readers or wish.kind is SourceKind.FOLDER:
-        await look_at_root(call.settings, wish.kind, wish.root, wish.settings)
+        with call.waiting(f"looking at {wish.root} …"):
+            await look_at_root(call.settings, wish.kind, wish.root, wish.settings)
     async with call.open(create=True, readers=readers) as runtime:
         source, is_new = await keeping.keep(runtime, wish, name=name, version=version)
         if not is_new and name and name != source.name:

@@ -4,6 +4,7 @@ A command is loaded when it is called, with whatever it needs. A search has to a
 """
 
 import gc
+import os
 import sys
 from typing import ClassVar
 
@@ -12,6 +13,8 @@ import typer
 from kept.cli import options
 from kept.cli.command import Call, Group, report
 from kept.cli.screen import make_streams_lenient
+
+COMPLETING = "_KEPT_COMPLETE"  # set by a shell that asks what may follow
 
 
 class Kept(Group):
@@ -47,7 +50,10 @@ class Kept(Group):
         "export": "upkeep",
         "import": "upkeep",
         "keys": "keys:Keys",
+        "mcp": "serving",
         "config": "configuration",
+        "doctor": "doctoring",
+        "completion": "completing",
     }
 
 
@@ -76,6 +82,8 @@ def kept(
     kept read docs/pool.md               read a page as it is kept
     kept refresh docs                    bring it up to date
     kept history docs/pool.md            what became of a page
+    kept mcp                             for your assistant, which starts it
+    kept doctor                          if something does not work
 
     Data is in one SQLite file unless --database or KEPT_DATABASE says otherwise; 'kept config' shows where.
     """
@@ -93,6 +101,10 @@ def kept(
 def main() -> None:
     """Runs one command, to its exit code."""
     make_streams_lenient()
+    if COMPLETING in os.environ:
+        from kept.cli.completing import prepare
+
+        prepare()
     try:
         code = app(prog_name="kept", standalone_mode=False)
     except Exception as error:

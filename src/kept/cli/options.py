@@ -4,6 +4,14 @@ from typing import Annotated
 
 import typer
 
+
+def known_sources(incomplete: str) -> list[str]:
+    """For a shell: the sources that a word may become."""
+    from kept.cli.completing import labels
+
+    return [label for label in labels() if label.startswith(incomplete)]
+
+
 # Arguments
 
 Root = Annotated[
@@ -14,7 +22,12 @@ Root = Annotated[
         show_default=False,
     ),
 ]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A source: its name, or name@version.", show_default=False)]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="A source: its name, or name@version.", show_default=False, autocompletion=known_sources
+    ),
+]
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="Words to find.", show_default=False)]
 What = Annotated[
     str, typer.Argument(metavar="URL|PATH|ID", help="A document, as search results name it.", show_default=False)
@@ -135,3 +148,5 @@ OlderThan = Annotated[str | None, typer.Option(metavar="TIME", help="Keep all th
 GcDryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would go, and why.")]
 KeyName = Annotated[str, typer.Argument(metavar="NAME", help="What to call the key.", show_default=False)]
 KeyScope = Annotated[str, typer.Option("--scope", metavar="read|write|admin", help="What it opens.")]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Offer only tools that read.")]
+Shell = Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="The shell that completes.", show_default=False)]

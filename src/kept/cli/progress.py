@@ -1,15 +1,17 @@
-"""How a crawl goes: a bar on a terminal, one line in a pipe."""
+"""How a crawl goes: a bar on a terminal, one line in a pipe. And that something else takes its time."""
 
+import asyncio
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from kept.cli.screen import Screen
+from kept.cli.screen import Screen, harmless
 from kept.cli.words import counts, duration
 from kept.model.job import CrawlJob
 
 if TYPE_CHECKING:  # heavy: a pipe never needs it
     from rich.progress import Progress
+    from rich.status import Status
 
 
 class Watch:
@@ -65,3 +67,37 @@ def _bar(screen: Screen) -> "Progress":
     )
     bar.add_task("", total=None, told="", counts="")
     return bar
+
+
+PATIENCE = 1.0  # seconds
+
+
+class Waiting:
+    """Says on a terminal what is waited for, once that takes longer than a second. Whatever is written ends it."""
+
+    def __init__(self, screen: Screen, what: str) -> None:
+        self._screen = screen
+        self._what = what
+        self._timer: asyncio.TimerHandle | None = None
+        self._shown: Status | None = None
+
+    def __enter__(self) -> "Waiting":
+        if self._screen.is_terminal:
+            self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._show)
+        return self
+
+    def _show(self) -> None:
+        from rich.text import Text
+
+        self._shown = self._screen.console.status(Text(harmless(self._what)))
+        self._shown.start()
+
+    def end(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        if self._shown:
+            self._shown.stop()
+        self._timer = self._shown = None
+
+    def __exit__(self, *error: object) -> None:
+        self.end()

@@ -29,7 +29,12 @@ async def read(
 
 
 async def history(context: typer.Context, what: options.What) -> None:
-    """Tell what became of a document: its versions and moves."""
+    """Tell what became of a document: its versions and moves.
+
+    \b
+    kept history docs/pool.md
+    kept history https://docs.example.com/guide/pool.html
+    """
     call: Call = context.obj
     async with call.open() as runtime:
         story = await reading.history(runtime.db, what)

@@ -5,7 +5,7 @@ What was crawled is somebody else's text. On its way to a terminal it loses what
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
@@ -30,6 +30,7 @@ class Screen:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.is_terminal = stream.isatty()
+        self.before: Callable[[], None] = lambda: None  # is called before anything is written
 
     @cached_property
     def console(self) -> "Console":
@@ -39,6 +40,7 @@ class Screen:
 
     def line(self, *parts: Part, indent: int = 0, wrap: bool = False) -> None:
         """One line of text; on a terminal a long one may be wrapped below its own beginning."""
+        self.before()
         cleaned = [(harmless(part), "") if isinstance(part, str) else (harmless(part[0]), part[1]) for part in parts]
         if not self.is_terminal:
             self.stream.write(" " * indent + "".join(text for text, _ in cleaned).rstrip() + "\n")
@@ -66,6 +68,7 @@ class Screen:
 
     def text(self, text: str) -> None:
         """A whole text as it is; a terminal gets it harmless."""
+        self.before()
         self.stream.write(harmless(text) if self.is_terminal else text)
         if not text.endswith("\n"):
             self.stream.write("\n")

@@ -1,4 +1,7 @@
-"""``serve``: every door in one command, with workers behind them."""
+"""``serve``: every door in one command, with workers behind them. ``mcp``: the door for one assistant."""
+
+import os
+import sys
 
 import typer
 
@@ -32,3 +35,23 @@ async def serve(
         if runtime.needs_keys(host) and not await list_keys(runtime.db):
             call.err.line("Whoever asks here needs a key, and there is none yet: kept keys add NAME --scope write")
         await runtime.serve(stop, host=host, port=port, workers=workers, ready=ready)
+
+
+async def mcp(context: typer.Context, read_only: options.ReadOnly = False, workers: options.Workers = 1) -> None:
+    """Answer an assistant by MCP, on standard input and output. Assistants start it themselves.
+
+    Crawls that are asked for run here as well, unless --workers 0 leaves them to others.
+
+    \b
+    claude mcp add kept -- kept mcp
+    kept mcp --read-only
+    kept --database postgresql://kept@db/kept mcp --workers 0
+    """
+    call: Call = context.obj
+    log_events(verbose=call.verbose)
+    stop = stop_on_signal()
+    async with call.open(create=True) as runtime:
+        hung_up = await runtime.assist(stop, read_only=read_only, workers=workers)
+    if not hung_up:  # a thread still waits for the next line, and nothing but that line would end it
+        sys.stderr.flush()
+        os._exit(0)

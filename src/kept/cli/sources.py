@@ -10,7 +10,12 @@ from kept.service import sources as service
 
 
 async def list_(context: typer.Context) -> None:
-    """List what is kept, and how fresh it is."""
+    """List what is kept, and how fresh it is.
+
+    \b
+    kept list
+    kept list --json
+    """
     call: Call = context.obj
     async with call.open() as runtime:
         views = await service.list_sources(runtime.db)
@@ -21,7 +26,11 @@ async def list_(context: typer.Context) -> None:
 
 
 async def show(context: typer.Context, name: options.Name) -> None:
-    """Show one source: its state, its settings, its last crawl."""
+    """Show one source: its state, its settings, its last crawl.
+
+    \b
+    kept show django@5.2
+    """
     call: Call = context.obj
     async with call.open() as runtime:
         view = await service.show_source(runtime.db, name, runtime.rhythm)
@@ -32,7 +41,11 @@ async def show(context: typer.Context, name: options.Name) -> None:
 
 
 async def remove(context: typer.Context, name: options.Name) -> None:
-    """Remove a source. The files it was made from stay."""
+    """Remove a source. The files it was made from stay.
+
+    \b
+    kept remove django@4.2
+    """
     call: Call = context.obj
     async with call.open() as runtime:
         source = await service.remove_source(runtime.db, name, runtime.secrets)

@@ -28,7 +28,8 @@ async def try_(context: typer.Context, page: options.Page, *, given: Given) -> N
     if wish.kind is SourceKind.PACKAGE:
         raise WrongCall(f"'kept try' looks at one page. 'kept add {page} --dry-run' lists the files of a package.")
     check(wish.kind, wish.root, wish.settings, call.settings)
-    found = await try_page(call.settings, wish.kind, wish.root, wish.settings)
+    with call.waiting(f"reading {wish.root} …"):
+        found = await try_page(call.settings, wish.kind, wish.root, wish.settings)
     if call.as_json:
         call.answer(shapes.look(found))
     else:

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from kept.serve.api import add_api
 from kept.serve.bounds import Bounded
 from kept.serve.gate import Guarded, Keyed, Names
+from kept.serve.mcp import http as mcp
 from kept.serve.measures import Measured, Measures
 from kept.serve.problems import speak_problems
 from kept.serve.pulse import Awake
@@ -30,6 +31,7 @@ def make_app(house: House, settings: Settings, *, host: str = "127.0.0.1") -> Fa
     app.state.beside, app.state.closing = beside, asyncio.Event()
     app.state.ticker = Ticker(house, app.state.closing)
     add_api(app)
+    mcp.mount(app, house, settings)
     speak_problems(app)
     names = Names.of(host, settings.serve.hosts)
     # The last to be added is the first to be asked.

@@ -15,6 +15,7 @@
     keys          who may ask over the network, and how much each may have
     hooks         other programs ask for a refresh
     uploads       files that become a source
+    health        whether the database can be used
     naming        what people call things: labels, URLs, paths, ids
 
 A door imports the nouns it needs: a search has to answer at once.

@@ -112,6 +112,13 @@ def when_if(stored: Any) -> datetime | None:
     return None if stored is None else when(stored)
 
 
+async def about(db: Connection) -> Row:
+    """Which program it is, at which schema; whether it can be written to, and search by meaning."""
+    row = await db.one("about_database")
+    assert row is not None, "it can always say that"
+    return row
+
+
 async def moment(db: Connection) -> datetime:
     """What time it is. Between machines the database's clock is the clock."""
     row = await db.one("moment")

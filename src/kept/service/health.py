@@ -1,0 +1,24 @@
+"""How the database is: what it is, and whether it can be used."""
+
+from dataclasses import dataclass
+
+from kept.store.database import Database, about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    program: str
+    schema: int
+    writable: bool
+    vectors: str | None  # the version of the extension that searches them
+
+
+async def examine(db: Database) -> Health:
+    """Reads it, and takes and gives back the right to write."""
+    async with db.snapshot() as snapshot:
+        row = await about(snapshot)
+    async with db.transaction():
+        pass
+    return Health(
+        program=row["program"], schema=row["schema_number"], writable=bool(row["writable"]), vectors=row["vectors"]
+    )

@@ -1,0 +1,163 @@
+"""One verb, every door: each is asked the same on one database, and the answers are the same.
+
+A door is a column: a function from its own spelling of a verb to JSON. A verb is a row. What writes is asked of each
+door about a source of its own, named after it; what reads is asked of all about the same one.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mcp import Client
+from mcp_types import TextContent
+
+from kept.runtime import open_runtime
+from kept.serve.mcp.server import make_server
+from kept.settings import load
+from tests.doors.test_mcp import page
+from tests.sites.pages import serving
+
+Door: TypeAlias = Callable[[Any], Awaitable[Any]]
+
+OWN = {"seconds", "settings"}  # how long it took; what agents are spared
+EACH = {
+    *("id", "job", "created_at", "started_at", "completed_at", "last_heartbeat", "verified_at"),
+    *("rate", "places", "workers", "bytes"),
+}  # of two crawls of the same site
+
+PAGES = {
+    "/": page("Terns", "A tern rests between two flights.", "/pool", "/gone"),
+    "/pool": page("Pools", "A connection pool keeps connections open for the next tern."),
+}
+
+# verb -> its spelling at each door; {door} is the door's name, {root} the site's.
+WRITING: dict[str, dict[str, Any]] = {
+    "add": {
+        "cli": ["add", "{root}", "--name", "terns", "--version", "{door}", "--tag", "birds"],
+        "mcp": ("add_source", {"root": "{root}", "name": "terns", "version": "{door}", "tag": ["birds"], "wait": 60}),
+    },
+    "refresh": {"cli": ["refresh", "terns@{door}"], "mcp": ("refresh_source", {"source": "terns@{door}", "wait": 60})},
+}
+READING: dict[str, dict[str, Any]] = {
+    "list": {"cli": ["list"], "mcp": ("list_sources", {})},
+    "search": {
+        "cli": ["search", "connection pool", "--source", "terns@cli"],
+        "mcp": ("search_docs", {"query": "connection pool", "source": "terns", "version": "cli", "limit": 10}),
+    },
+    "read": {"cli": ["read", "{root}pool"], "mcp": ("read_doc", {"url": "{root}pool"})},
+    "read a section as it was": {
+        "cli": ["read", "{root}pool", "--section", "more", "--generation", "1"],
+        "mcp": ("read_doc", {"url": "{root}pool", "section": "more", "generation": 1}),
+    },
+    "why": {"cli": ["why", "{root}gone"], "mcp": ("why_missing", {"url": "{root}gone"})},
+    "try": {"cli": ["try", "{root}pool"], "mcp": ("fetch_url", {"url": "{root}pool"})},
+    "diff": {"cli": ["diff", "terns@cli", "1", "2"], "mcp": ("what_changed", {"source": "terns@cli"})},
+    "jobs": {"cli": ["jobs"], "mcp": ("list_jobs", {})},
+    "job": {"cli": ["job", "{job}"], "mcp": ("get_job", {"job": "{job}"})},
+}
+ENDING: dict[str, dict[str, Any]] = {
+    "remove": {"cli": ["remove", "terns@{door}"], "mcp": ("remove_source", {"source": "terns@{door}"})},
+}
+
+
+def test_every_verb_gives_the_same_answer_at_every_door(tmp_path: Path) -> None:
+    async def story() -> None:
+        with serving(PAGES) as root:
+            async with all_doors(tmp_path) as doors:
+                words = {"root": root}
+                for verb, row in WRITING.items():
+                    answers = {name: await doors[name](spelled(row[name], words | {"door": name})) for name in doors}
+                    for name, answer in answers.items():
+                        of_the_first = said_of(answers["cli"], "cli", name)
+                        assert_same(of_the_first, answer, f"{verb} at {name}", but=OWN | EACH)
+                words |= {"job": answers["cli"]["job"]}
+                for verb, row in READING.items():
+                    first, *others = await asyncio.gather(*(doors[name](spelled(row[name], words)) for name in doors))
+                    for answer in others:
+                        assert_same(first, answer, verb, but=OWN)
+                for verb, row in ENDING.items():
+                    for name, door in doors.items():
+                        answer = await door(spelled(row[name], words | {"door": name}))
+                        assert answer == {"source": f"terns@{name}", "removed": True}, verb
+
+    asyncio.run(story())
+
+
+@asynccontextmanager
+async def all_doors(folder: Path) -> AsyncIterator[dict[str, Door]]:
+    """Every door, on one database."""
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("KEPT_", "XDG_"))},
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "HOME": str(folder),
+        "KEPT_DATABASE": f"sqlite:///{folder}/kept.db",
+        "KEPT_NETWORK__ALLOW_PRIVATE": "1",
+    }
+    settings = load(environment=environment, folder=folder)
+    async with open_runtime(settings) as runtime:
+        stop = asyncio.Event()
+        working = asyncio.create_task(runtime.work(stop))
+        try:
+            async with Client(make_server(runtime, settings)) as client:
+                yield {"cli": by_command_line(environment), "mcp": by_mcp(client)}
+        finally:
+            stop.set()
+            await working
+
+
+def by_command_line(environment: Mapping[str, str]) -> Door:
+    async def ask(arguments: list[str]) -> Any:
+        command = [sys.executable, "-m", "kept", *arguments, "--json"]
+        process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=-1, stderr=-1)
+        out, err = await process.communicate()
+        assert process.returncode == 0, err.decode()
+        return json.loads(out)
+
+    return ask
+
+
+def by_mcp(client: Client) -> Door:
+    async def ask(call: tuple[str, dict[str, Any]]) -> Any:
+        result = await client.call_tool(*call)
+        [content] = result.content
+        assert isinstance(content, TextContent)
+        assert not result.is_error, content.text
+        return result.structured_content
+
+    return ask
+
+
+def spelled(value: Any, words: Mapping[str, str]) -> Any:
+    match value:
+        case str():
+            return value.format(**words)
+        case dict():
+            return {name: spelled(one, words) for name, one in value.items()}
+        case list() | tuple():
+            return [spelled(one, words) for one in value]
+        case _:
+            return value
+
+
+def said_of(answer: Any, name: str, other: str) -> Any:
+    """The answer as it would be about the other door's source."""
+    return json.loads(json.dumps(answer).replace(f"terns@{name}", f"terns@{other}"))
+
+
+def assert_same(first: Any, other: Any, where: str, *, but: set[str]) -> None:
+    """What the first door says, the other says too. It may say more."""
+    if isinstance(first, dict):
+        for name in first.keys() - but:
+            assert name in other, f"{where} does not say {name}"
+            assert_same(first[name], other[name], f"{where}: {name}", but=but)
+    elif isinstance(first, list):
+        assert len(first) == len(other), where
+        for number, (one, another) in enumerate(zip(first, other, strict=True)):
+            assert_same(one, another, f"{where}[{number}]", but=but)
+    else:
+        assert first == other, where

@@ -1,0 +1,66 @@
+"""What agents are shown: clean texts in envelopes, errors in the words of tools, versions that fit."""
+
+import sys
+import unicodedata
+
+import pytest
+
+from kept.errors import NoSuchThing, WrongCall
+from kept.serve.mcp.door import sentence
+from kept.serve.mcp.envelope import clean, cleaned, enclosed, shortened
+from kept.serve.mcp.versions import best_version
+
+
+def test_no_character_that_cannot_be_seen_is_left() -> None:
+    unseen = {chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs")}
+    shown = {*"\n\t", *"\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"}
+    joiners = {chr(code) for code in range(0x13430, 0x13440)}  # they place hieroglyphs
+    left = {character for character in unseen if character in clean(character)}
+    assert left - shown - joiners == set()
+
+
+def test_what_can_be_seen_stays_as_it_is() -> None:
+    text = "naïve Ω 漢字 العربية 🐦 `x\ty`\n\n> ¶ – “quoted”\n"
+    assert clean(text) == text
+    assert clean("a\r\nb\rc\u2028d") == "a\nb\nc\nd"
+    assert cleaned({"a": ["x\u200b", 1, None, ("\x1by",)]}) == {"a": ["x", 1, None, ["y"]]}
+
+
+def test_an_envelope_is_closed_by_its_own_mark_and_each_has_another() -> None:
+    first = enclosed("text")
+    again = enclosed(first)
+    mark, other = first[-19:-3], again[-19:-3]
+    assert mark != other
+    assert again.endswith(f"\n{mark}>>>\n{other}>>>")
+    assert again.count(other) == 3
+
+
+def test_a_text_is_shortened_at_the_end_of_a_line() -> None:
+    assert shortened("one\ntwo\nthree", 9) == "one\ntwo"
+    assert shortened("x" * 20, 9) == "x" * 9
+    assert shortened("short", 9) == "short"
+
+
+def test_an_error_names_tools_and_arguments_instead_of_commands_and_options() -> None:
+    said = sentence(NoSuchThing("There is no source named 'djano'. 'kept list' shows what there is."))
+    assert said == "There is no source named 'djano'. list_sources shows what there is."
+    assert sentence(WrongCall("Choose another name with --name, or --max-pages.")) == (
+        "Choose another name with name, or max_pages."
+    )
+    assert "'kept rollback docs 3' at the command line" in sentence(WrongCall("Say 'kept rollback docs 3'."))
+    assert len(sentence(NoSuchThing("x " * 5000))) <= 1500
+
+
+@pytest.mark.parametrize(
+    ("target", "best"),
+    [("18", "18.2"), ("18.x", "18.2"), ("18.1.7", "18.1"), ("18.0", "18.1"), ("17.5", "17"), ("19", None)],
+)
+def test_the_version_that_fits_best_is_of_the_same_line_and_not_newer_if_that_can_be_had(
+    target: str, best: str | None
+) -> None:
+    assert best_version(["17", "18.1", "18.2"], target) == best
+
+
+def test_a_source_without_a_version_is_what_there_is() -> None:
+    assert best_version(["", "18"], "19") == ""
+    assert best_version(["17", "18"], "latest") == "18"
