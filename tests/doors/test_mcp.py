@@ -10,11 +10,12 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
+import httpx2
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import (
     CallToolResult,
     ResourceTemplateReference,
@@ -28,6 +29,7 @@ from kept.runtime import open_runtime
 from kept.serve.app import make_app
 from kept.serve.listening import listen
 from kept.serve.mcp.server import make_server
+from kept.service import keys
 from kept.settings import load
 from tests.sites.pages import serving
 
@@ -207,33 +209,28 @@ def test_what_only_reads_has_no_tool_that_writes(environment: dict[str, str], si
 def test_a_key_that_only_reads_is_shown_no_tool_that_writes(environment: dict[str, str]) -> None:
     async def story() -> None:
         settings = load(environment=environment, folder=Path(environment["HOME"]))
-        asking = SimpleNamespace(scope="read")
         stop, address = asyncio.Event(), asyncio.get_running_loop().create_future()
         async with open_runtime(settings) as runtime:
             app = make_app(runtime, settings)
-            app.add_middleware(AskedBy, asker=asking)
             listening = asyncio.create_task(listen(app, "127.0.0.1", 0, stop, address.set_result))
-            async with Client(f"{await address}/mcp") as client:
-                assert {tool.name for tool in (await client.list_tools()).tools} == READING
-                assert "Unknown tool" in await refused(client, "remove_source", source="terns")
-            asking.scope = "write"
-            async with Client(f"{await address}/mcp", mode="legacy") as client:
-                assert {tool.name for tool in (await client.list_tools()).tools} == READING | WRITING
+
+            async def tools(scope: str, mode: Literal["auto", "legacy"]) -> set[str]:
+                _, key = await keys.add_key(runtime.db, f"{scope}-{mode}", scope)
+                async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as http:
+                    transport = streamable_http_client(f"{await address}/mcp", http_client=http)
+                    async with Client(transport, mode=mode) as client:
+                        if scope == "read":
+                            assert "Unknown tool" in await refused(client, "remove_source", source="terns")
+                        return {tool.name for tool in (await client.list_tools()).tools}
+
+            modes: tuple[Literal["auto", "legacy"], ...] = ("auto", "legacy")
+            for mode in modes:
+                assert await tools("read", mode) == READING
+                assert await tools("write", mode) == READING | WRITING
             stop.set()
             await listening
 
     asyncio.run(story())
-
-
-class AskedBy:
-    """A gate that has found out who asks."""
-
-    def __init__(self, app: Any, asker: Any) -> None:
-        self._app, self._asker = app, asker
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        scope.setdefault("state", {})["asker"] = self._asker
-        await self._app(scope, receive, send)
 
 
 # What others wrote, and what goes wrong ------------------------------------------------------------------------------

@@ -1,4 +1,10 @@
-"""Who may ask the server: ``keys add``, ``keys list``, ``keys remove``."""
+"""Who may ask the server.
+
+\b
+kept keys add laptop --scope write
+kept keys list
+kept keys remove laptop
+"""
 
 from typing import ClassVar
 

@@ -49,7 +49,12 @@ async def gc(
 
 
 async def check(context: typer.Context) -> int:
-    """Look whether the database is sound: the file, full text, contents, pointers. Changes nothing."""
+    """Look whether the database is sound: the file, full text, contents, pointers. Changes nothing.
+
+    \b
+    kept check
+    kept check --json
+    """
     from kept.service import upkeep
 
     call: Call = context.obj
@@ -84,7 +89,11 @@ async def backup(context: typer.Context, file: options.File) -> None:
 
 
 async def restore(context: typer.Context, file: options.File) -> None:
-    """Put a backup back. What was there is kept beside it, as '….before-restore'."""
+    """Put a backup back. What was there is kept beside it, as '….before-restore'.
+
+    \b
+    kept restore kept-2026-11-01.db
+    """
     from kept.service import upkeep
 
     call: Call = context.obj

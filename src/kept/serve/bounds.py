@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -14,6 +15,8 @@ from kept.settings import ServeSettings
 LARGEST_BODY = 1024 * 1024
 UPLOADS = "/api/v1/uploads"
 ROOM_FOR_FIELDS = 1024 * 1024
+DRAINED = 8 * 1024 * 1024  # bytes, of a body that is too large
+DRAIN_SECONDS = 2.0
 
 
 class _Full(Exception):
@@ -116,8 +119,21 @@ class _Request:
         if seconds and self._deadline and not self._started and not self._deadline.expired():
             self._deadline.reschedule(asyncio.get_running_loop().time() + seconds)
 
+    async def _drain(self) -> None:
+        """Most who send listen only when they are done, so a little more is taken, and thrown away."""
+        left = DRAINED
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while left > 0:
+                    message = await self._receive()
+                    left -= len(message.get("body", b""))
+                    if not message.get("more_body"):
+                        return
+
     async def _answer(self, status: int, detail: str) -> None:
         if not self._started:
+            if status == 413:
+                await self._drain()
             headers = {"Retry-After": "5"} if status == 503 else {"Connection": "close"}
             await problem(status, detail, headers)(self._scope, self._receive, self._send)
 
