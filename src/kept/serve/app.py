@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from kept.serve import web
 from kept.serve.api import add_api
 from kept.serve.bounds import Bounded
 from kept.serve.gate import Guarded, Keyed, Names
@@ -32,6 +33,7 @@ def make_app(house: House, settings: Settings, *, host: str = "127.0.0.1") -> Fa
     app.state.ticker = Ticker(house, app.state.closing)
     add_api(app)
     mcp.mount(app, house, settings)
+    app.include_router(web.router)  # last: it has a page for every address that nobody else answers
     speak_problems(app)
     names = Names.of(host, settings.serve.hosts)
     # The last to be added is the first to be asked.

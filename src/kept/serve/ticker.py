@@ -20,6 +20,11 @@ class Ticker:
         self._looking: asyncio.Task[None] | None = None
         self.version = 0  # it grows whenever something has happened
 
+    @property
+    def closing(self) -> bool:
+        """The server is about to stop: whatever stays open should end."""
+        return self._closing.is_set()
+
     async def wait(self, version: int, seconds: float) -> None:
         """Until something has happened since that version, the server is about to stop, or so long."""
         self._listeners += 1

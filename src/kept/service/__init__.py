@@ -8,6 +8,7 @@
     reviewing     a held generation, as it would be
     finding       search
     reading       a document as a generation shows it, and its history
+    browsing      the documents of a source, the outline of one, which of some links are kept
     ledger        what the last crawl made of a URL, and why
     mirror        what is kept, as files
     listing       the documents of a source, page by page
@@ -17,6 +18,7 @@
     uploads       files that become a source
     health        whether the database can be used
     naming        what people call things: labels, URLs, paths, ids
+    words         numbers, times and counts the way people say them
 
 A door imports the nouns it needs: a search has to answer at once.
 """

@@ -8,8 +8,8 @@ from kept.errors import NoSuchThing, WrongCall
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Pace
 from kept.model.source import label_of
 from kept.service.naming import is_id, source_of
-from kept.store import asked_once, events, jobs
-from kept.store.database import Connection, Database, moment
+from kept.store import asked_once, browsing, events, jobs
+from kept.store.database import Connection, Database, moment, when
 from kept.store.jobs import JobRow, Place
 from kept.work import queue
 
@@ -98,6 +98,17 @@ async def show_job(db: Database, what: str) -> JobView:
     async with db.snapshot() as snapshot:
         row = await _named(snapshot, what)
         return await _view(snapshot, row, places=await jobs.workers_of(snapshot, row.job.id))
+
+
+async def course_of(db: Database, job: CrawlJob) -> list[tuple[float, int]]:
+    """How a crawl went: after so many seconds since it began, so many URLs were done."""
+    async with db.snapshot() as snapshot:
+        rows = await browsing.batches(snapshot, job.id)
+    begun, done, course = job.started_at or job.created_at, 0, []
+    for row in rows:
+        done += row["entries"]
+        course.append(((when(row["settled_at"]) - begun).total_seconds(), done))
+    return course
 
 
 async def pause_job(db: Database, what: str) -> JobView:

@@ -8,8 +8,8 @@ from kept.model.generation import Generation, GenerationState
 from kept.model.source import Source
 from kept.service.naming import named, readable, source_of
 from kept.service.reviewing import planned
-from kept.store import documents, generations
-from kept.store.database import Connection, Database
+from kept.store import browsing, documents, generations
+from kept.store.database import Connection, Database, Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,43 @@ class Difference:
     removed: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     moved: list[dict[str, str]] = field(default_factory=list)  # from, to, document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A generation, and what it did to the one before it, in documents."""
+
+    generation: Generation
+    added: int = 0
+    changed: int = 0
+    moved: int = 0
+    lost: int = 0
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.added or self.changed or self.moved or self.lost)
+
+
+async def timeline(db: Database, label: str, *, latest: int = 30) -> tuple[Source, list[Step]]:
+    """A source's latest generations, the newest first, and what each of them did."""
+    async with db.snapshot() as snapshot:
+        source = await source_of(snapshot, label)
+        found = (await generations.all(snapshot, source.id))[-latest:]
+        first = found[0].number if found else 0
+        # What came before the oldest is not looked at, nor counted one by one what the first of all brought.
+        changes = await browsing.changes(snapshot, source.id, since=first)
+    return source, [_step(one, changes.get(one.number)) for one in reversed(found)]
+
+
+def _step(generation: Generation, did: Row | None) -> Step:
+    if generation.activated_at is None:
+        return Step(generation=generation)
+    if generation.base is None:
+        return Step(generation=generation, added=generation.documents)
+    return Step(generation=generation, **{name: int(did[name]) for name in _DOES} if did else {})
+
+
+_DOES = ("added", "changed", "moved", "lost")
 
 
 async def list_generations(db: Database, label: str) -> tuple[Source, list[Generation]]:

@@ -6,10 +6,11 @@ from datetime import datetime
 from itertools import groupby
 from urllib.parse import urlsplit
 
-from kept.errors import NoSuchThing
+from kept.errors import NoSuchThing, WrongCall
+from kept.model.frontier import Outcome
 from kept.model.source import Source
 from kept.service.naming import source_of, spelled
-from kept.store import frontier, jobs, sources
+from kept.store import browsing, frontier, jobs, sources
 from kept.store.database import Connection, Database, Row, when_if
 
 WhyNot = Callable[[Source, str], str | None]
@@ -82,6 +83,17 @@ async def not_kept(db: Database, label: str, *, examples: int) -> Ledger:
         for (outcome, reason, urls), group in groups
     ]
     return Ledger(source=source.label, job=job.id, crawled_at=job.created_at, reasons=reasons)
+
+
+async def entries(
+    db: Database, job: str, *, outcome: str | None = None, after: str = "", limit: int = 100
+) -> list[Account]:
+    """A page of what a crawl made of every URL it met, by URL; only of one outcome, or what is ``open``, if named."""
+    if outcome is not None and outcome not in (*Outcome, "open"):
+        raise WrongCall(f"There is no outcome '{outcome}'. A URL is {', '.join(Outcome)}, or open.")
+    async with db.snapshot() as snapshot:
+        rows = await browsing.entries(snapshot, job, outcome=outcome, after=after, limit=limit)
+    return [_account(row) for row in rows]
 
 
 async def is_source(db: Database, what: str) -> bool:

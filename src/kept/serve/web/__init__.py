@@ -1,0 +1,17 @@
+"""Pages, for people. Every page is whole without a script; htmx and a little of our own make it quick.
+
+search     what is found, as it is typed; an empty Kept explains itself
+sources    what is kept, and adding to it
+source     one source: its past, what waits for a decision, its documents, its settings
+document   one document: readable, its past, what changed
+jobs       crawls as they go, and what became of every URL
+page       what all pages share: templates, headers, errors in words
+"""
+
+from fastapi import APIRouter
+
+from kept.serve.web import adding, assets, document, jobs, missing, search, source, sources
+
+router = APIRouter(include_in_schema=False)
+for page in (assets, search, sources, adding, source, document, jobs, missing):  # the last one takes what is left
+    router.include_router(page.router)

@@ -1,0 +1,93 @@
+"""Two versions of a text side by side, line by line."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+CONTEXT = 3  # lines around what differs
+MOST_LINES = 4_000  # that are compared; comparing costs the square of what differs
+_LONGEST_LINE = 2_000  # in which words are compared
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a line, and whether the other side does not have it."""
+
+    text: str
+    differs: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """The same place on both sides. No number: nothing is there. ``skipped``: so many equal lines are left out."""
+
+    left: tuple[Piece, ...] = ()
+    right: tuple[Piece, ...] = ()
+    left_number: int | None = None
+    right_number: int | None = None
+    skipped: int = 0
+
+    @property
+    def differs(self) -> bool:
+        return self.left != self.right
+
+
+def compare(before: str, after: str) -> tuple[list[Line], bool]:
+    """The lines of both with what differs, and whether that is all of it."""
+    a, b = before.splitlines(), after.splitlines()
+    whole = max(len(a), len(b)) <= MOST_LINES
+    a, b = a[:MOST_LINES], b[:MOST_LINES]
+    return list(_lines(a, b)), whole
+
+
+def _lines(a: Sequence[str], b: Sequence[str]) -> Iterator[Line]:
+    codes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    for at, (kind, a1, a2, b1, b2) in enumerate(codes):
+        if kind == "equal":
+            yield from _equal(a, a1, a2, b1, first=at == 0, last=at == len(codes) - 1)
+        else:
+            for offset in range(max(a2 - a1, b2 - b1)):
+                left = a1 + offset if a1 + offset < a2 else None
+                right = b1 + offset if b1 + offset < b2 else None
+                yield _pair(a, b, left, right)
+
+
+def _equal(a: Sequence[str], a1: int, a2: int, b1: int, *, first: bool, last: bool) -> Iterator[Line]:
+    head, tail = (0 if first else CONTEXT), (0 if last else CONTEXT)
+    hidden = range(a1 + head, a2 - tail)
+    for number in range(a1, a2):
+        if len(hidden) > 1 and number in hidden:
+            if number == hidden.start:
+                yield Line(skipped=len(hidden))
+            continue
+        same = (Piece(a[number]),)
+        yield Line(left=same, right=same, left_number=number + 1, right_number=number - a1 + b1 + 1)
+
+
+def _pair(a: Sequence[str], b: Sequence[str], left: int | None, right: int | None) -> Line:
+    pieces: tuple[tuple[Piece, ...], tuple[Piece, ...]]
+    if left is not None and right is not None:
+        pieces = _within(a[left], b[right])
+    else:
+        pieces = (
+            () if left is None else (Piece(a[left], True),),
+            () if right is None else (Piece(b[right], True),),
+        )
+    return Line(
+        left=pieces[0],
+        right=pieces[1],
+        left_number=None if left is None else left + 1,
+        right_number=None if right is None else right + 1,
+    )
+
+
+def _within(left: str, right: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Which words of two lines differ; where hardly any is the same, all of them do."""
+    a, b = left.split(" "), right.split(" ")
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    if max(len(left), len(right)) > _LONGEST_LINE or matcher.ratio() < 0.4:
+        return (Piece(left, True),), (Piece(right, True),)
+    codes = matcher.get_opcodes()
+    lefts = [Piece(" ".join(a[a1:a2]), kind != "equal") for kind, a1, a2, _, _ in codes if a2 > a1]
+    rights = [Piece(" ".join(b[b1:b2]), kind != "equal") for kind, _, _, b1, b2 in codes if b2 > b1]
+    return tuple(lefts), tuple(rights)

@@ -1,0 +1,112 @@
+"""What all pages share: templates, headers, and errors in words.
+
+What was crawled is text to every template, never markup: autoescape is on, and the one place that makes markup of it
+is ``rendering``. Should something slip through all the same, the policy below lets no script of its own run.
+"""
+
+import re
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+from urllib.parse import urlsplit
+
+from fastapi import Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from kept.errors import KeptError, NeedsDecision, NoSuchThing, SourceUnavailable, StoreError, WrongCall
+from kept.serve.web import assets, filters
+from kept.service.house import House
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # the sites of sources need not know what is read here
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+    "Vary": "HX-Request",
+}
+_STATUS = {WrongCall: 400, NoSuchThing: 404, NeedsDecision: 409, SourceUnavailable: 502, StoreError: 503}
+
+_templates = Environment(
+    loader=FileSystemLoader(Path(__file__).with_name("templates")),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_templates.globals["asset"] = assets.address
+_templates.filters |= filters.ALL
+
+
+After: TypeAlias = Annotated[str, Query(max_length=4000, pattern=r"^[^\x00]*$")]
+"""Where a page of a long list begins: behind this URL."""
+
+
+def show(template: str, request: Request, *, code: int = 200, **facts: Any) -> HTMLResponse:
+    text = _templates.get_template(template).render(path=request.url.path, code=code, **facts)
+    return HTMLResponse(text, code, HEADERS)
+
+
+def fragment(template: str, **facts: Any) -> str:
+    return _templates.get_template(template).render(**facts)
+
+
+def go_to(path: str) -> RedirectResponse:
+    """After a form was sent: a page that may be loaded again without sending it again."""
+    return RedirectResponse(path, 303, HEADERS)
+
+
+def house_of(request: Request) -> House:
+    house: House = request.app.state.house
+    return house
+
+
+def wants_part(request: Request) -> bool:
+    """Whether htmx asks for what is inside a page, not for the page."""
+    return "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers
+
+
+class PageRoute(APIRoute):
+    """A page, whatever happens: an error is one too. What changes something has to be sent from a page of ours."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer = super().get_route_handler()
+
+        async def page(request: Request) -> Response:
+            try:
+                if request.method == "POST" and not _is_from_here(request):
+                    raise WrongCall("This was sent from a page of another site, so nothing was done.")
+                return await answer(request)
+            except RequestValidationError as error:
+                where = ", ".join(str(one["loc"][-1]) for one in error.errors())
+                return _error(request, WrongCall(f"This address makes no sense here: look at {where}."))
+            except KeptError as error:
+                return _error(request, error)
+
+        return page
+
+
+def _is_from_here(request: Request) -> bool:
+    origin = request.headers.get("Origin")
+    site = request.headers.get("Sec-Fetch-Site", "same-origin")
+    return site in ("same-origin", "none") and (
+        origin is None or urlsplit(origin).netloc == request.headers.get("Host")
+    )
+
+
+_ADVICE = re.compile(r"(?<=[.?!]) [^.?!]*'kept .*")  # for the command line; a page has links
+
+
+def _error(request: Request, error: KeptError) -> Response:
+    said = _ADVICE.sub("", str(error))
+    code = next((one for kind, one in _STATUS.items() if isinstance(error, kind)), 500)
+    if wants_part(request):
+        return show("error_part.html", request, said=said)  # htmx shows what comes with 200 only
+    return show("error.html", request, code=code, said=said)

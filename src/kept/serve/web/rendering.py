@@ -1,0 +1,115 @@
+"""A document's Markdown as HTML that can do nothing: no markup of its own, no pictures, no links but harmless ones.
+
+Text          parsed; ``links`` says where it leads
+Text.html     with the links that are kept leading to our own pages
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from kept.model.url import fragment, resolve, with_fragment
+from kept.service.browsing import Heading
+
+LONGEST = 300_000  # characters; what is longer is shown as it is
+_LETTERS = re.compile(r"\w+")
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>')
+    parser.add_render_rule("table_close", lambda *_: "</table></div>")
+    return parser
+
+
+class Text:
+    """The Markdown of a page at a URL."""
+
+    def __init__(self, markdown: str, url: str) -> None:
+        self._url = url
+        self._plain = markdown if len(markdown) > LONGEST else None
+        self._tokens = [] if self._plain else _parser().parse(markdown)
+
+    @property
+    def links(self) -> list[str]:
+        """Where it leads, as canonical URLs, each once."""
+        found = (resolve(str(token.attrs["href"]), self._url) for token in self._inner("link_open"))
+        return list(dict.fromkeys(url for url in found if url))
+
+    @property
+    def has_title(self) -> bool:
+        return any(token.type == "heading_open" and token.tag == "h1" for token in self._tokens)
+
+    def html(self, headings: Sequence[Heading], kept: Mapping[str, str]) -> Markup:
+        """``kept``: the address of our own page for some of its links."""
+        if self._plain is not None:
+            return Markup("<pre>{}</pre>").format(self._plain)
+        _name_headings(self._tokens, headings)
+        for parent in self._tokens:
+            parent.children = list(_without_pictures(parent.children or []))
+        for token in self._inner("link_open"):
+            _lead(token, str(token.attrs["href"]), self._url, kept)
+        return Markup(_parser().renderer.render(self._tokens, _parser().options, {}))
+
+    def _inner(self, kind: str) -> Iterator[Token]:
+        for token in self._tokens:
+            yield from (child for child in token.children or () if child.type == kind)
+
+
+def _lead(token: Token, href: str, page: str, kept: Mapping[str, str]) -> None:
+    """Sets where a link leads. One that leads nowhere we know is a link to nothing: words."""
+    anchor, token.attrs = fragment(href), {}
+    to = None if href.lower().startswith("mailto:") else resolve(href, page)
+    if href.startswith("#") or to == page:
+        token.attrSet("href", with_fragment("", anchor) if anchor else "#top")
+    elif to and to in kept:
+        token.attrSet("href", with_fragment(kept[to], anchor))
+    elif to and to.startswith(("http://", "https://")):
+        token.attrs = {"href": with_fragment(to, anchor), "rel": "noopener noreferrer nofollow", "class": "away"}
+    elif href.lower().startswith("mailto:"):
+        token.attrs = {"href": href, "rel": "noopener noreferrer nofollow"}
+
+
+def _without_pictures(tokens: Sequence[Token]) -> Iterator[Token]:
+    """A picture is what it is called, with a link to it unless it stands inside one."""
+    inside = False
+    for token in tokens:
+        inside = token.type == "link_open" or (inside and token.type != "link_close")
+        if token.type != "image":
+            yield token
+            continue
+        name = Token("text", "", 0, content=token.content or "picture")
+        if inside:
+            yield name
+        else:
+            yield Token("link_open", "a", 1, attrs={"href": str(token.attrs.get("src", ""))})
+            yield name
+            yield Token("link_close", "a", -1)
+
+
+def _name_headings(tokens: Sequence[Token], headings: Sequence[Heading]) -> None:
+    """Gives headings the anchors that the page itself has for them: each the next one of the same words."""
+    waiting = list(headings)
+    for opening, inline in pairwise(tokens):
+        if opening.type != "heading_open":
+            continue
+        words = _words(_said(inline))
+        place = next((at for at, one in enumerate(waiting) if words and _words(one.text) == words), None)
+        if place is not None:
+            opening.attrSet("id", waiting[place].anchor)
+            opening.attrSet("tabindex", "-1")
+            del waiting[: place + 1]
+
+
+def _said(inline: Token) -> str:
+    return " ".join(child.content for child in inline.children or () if child.type in ("text", "code_inline", "image"))
+
+
+def _words(text: str) -> str:
+    return "".join(_LETTERS.findall(text.casefold()))

@@ -1,0 +1,77 @@
+"""Browsing: the documents of a source, the outline of one, and which of its links are kept."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kept.errors import NoSuchThing
+from kept.model.document import Lifecycle
+from kept.search.search import name_of
+from kept.service.naming import readable, source_of
+from kept.store import browsing, documents, sections
+from kept.store.database import Database, when
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A document as a list shows it."""
+
+    document: str
+    url: str
+    title: str
+    lifecycle: Lifecycle
+    fetched_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """A heading of a document, and the anchor it is found by."""
+
+    level: int
+    text: str
+    anchor: str
+
+
+async def list_documents(
+    db: Database, label: str, *, generation: int | None = None, after: str = "", limit: int = 1000
+) -> list[Listed]:
+    """What a generation of a source shows (the active one, unless another is named), by URL, from a URL on."""
+    async with db.snapshot() as snapshot:
+        source = await source_of(snapshot, label)
+        number = generation if generation is not None else source.active_generation
+        if number is None:
+            return []
+        await readable(snapshot, source, number)
+        rows = await documents.of_generation(snapshot, source.id, number, after=after, limit=limit)
+    return [
+        Listed(
+            document=str(row["id"]),
+            url=row["url"],
+            title=row["title"] or name_of(row["url"]),
+            lifecycle=Lifecycle(row["lifecycle"]),
+            fetched_at=when(row["fetched_at"]),
+        )
+        for row in rows
+    ]
+
+
+async def outline(db: Database, document: str, generation: int) -> list[Heading]:
+    """The headings of a document that can be pointed at, in its order."""
+    async with db.snapshot() as snapshot:
+        row = await documents.in_generation(snapshot, document, generation)
+        if row is None:
+            raise NoSuchThing(f"Generation {generation} does not show {document}.")
+        found = await sections.of_content(snapshot, row["content_id"])
+    headings: dict[str, Heading] = {}  # the parts of a long section share its anchor
+    for one in found:
+        if one["anchor"] and one["heading"]:
+            made = Heading(level=one["level"], text=one["heading"], anchor=one["anchor"])
+            headings.setdefault(made.anchor, made)
+    return list(headings.values())
+
+
+async def documents_at(db: Database, label: str, generation: int, urls: Sequence[str]) -> dict[str, str]:
+    """The ids of the documents that a generation shows at these URLs; none for what it does not show."""
+    async with db.snapshot() as snapshot:
+        source = await source_of(snapshot, label)
+        return await browsing.documents_at(snapshot, source.id, generation, urls)

@@ -1,0 +1,81 @@
+"""What people look through is the same on both databases: timelines, lists, outlines, the course of a crawl."""
+
+import pytest
+
+from kept.errors import NoSuchThing, WrongCall
+from kept.service import browsing, crawls, ledger
+from kept.service import generations as past
+from kept.store.database import Database
+from tests.contract.stories import story
+from tests.given import ROOT, Page, Site, a_source, crawl
+
+WORDS = "with enough words behind it that nobody takes it for a tiny page at all"
+NAMES = [f"{ROOT}p{number}" for number in range(6)]
+
+
+def site(**changed: Page) -> dict[str, Page]:
+    pages = {ROOT: Page(f"root {WORDS}", (*NAMES, f"{ROOT}away", f"{ROOT}extra"))}
+    pages |= {name: Page(f"{name} {WORDS}") for name in NAMES}
+    return pages | {f"{ROOT}{name}": page for name, page in changed.items()}
+
+
+@story
+async def test_a_timeline_says_what_each_generation_did_a_rollback_too(db: Database) -> None:
+    source = await a_source(db)
+    await crawl(db, source, Site(site()))
+    await crawl(db, source, Site(site(p0=Page(f"other {WORDS}"), p1=Page(gone=True), extra=Page(f"extra {WORDS}"))))
+    moved = {"p1": Page(gone=True), "p2": Page(gone=True), "away": site()[NAMES[2]], "extra": Page(f"extra {WORDS}")}
+    await crawl(db, source, Site(site(p0=Page(f"other {WORDS}"), **moved)))
+    await past.roll_back(db, "docs", 1)
+    _, steps = await past.timeline(db, "docs")
+    did = {step.generation.number: (step.added, step.changed, step.moved, step.lost) for step in steps}
+    assert did == {4: (1, 1, 1, 1), 3: (0, 0, 1, 0), 2: (1, 1, 0, 1), 1: (7, 0, 0, 0)}
+    assert [step.generation.number for step in steps] == [4, 3, 2, 1], "the newest first"
+
+    held = await crawl(db, source, Site(site() | dict.fromkeys(NAMES, Page(gone=True))))
+    assert held.held
+    _, (latest, before) = await past.timeline(db, "docs", latest=2)
+    assert (latest.differs, latest.generation.state) == (False, "held"), "it has done nothing yet"
+    assert before.generation.number == 4
+
+
+@story
+async def test_documents_are_listed_by_url_in_pages_and_found_by_url_in_a_generation(db: Database) -> None:
+    source = await a_source(db)
+    assert await browsing.list_documents(db, (await a_source(db, "empty", root=f"{ROOT}empty")).label) == []
+    await crawl(db, source, Site(site()))
+    await crawl(db, source, Site(site(p1=Page(gone=True))))
+    first = await browsing.list_documents(db, "docs", limit=4)
+    rest = await browsing.list_documents(db, "docs", after=first[-1].url, limit=4)
+    assert [one.url for one in first + rest] == [ROOT, NAMES[0], *NAMES[2:]]
+    assert first[1].title == "p0", "a page without a title is called after its address"
+    before = await browsing.list_documents(db, "docs", generation=1)
+    assert [one.url for one in before] == [ROOT, *NAMES]
+
+    asked = [NAMES[1], NAMES[2], f"{ROOT}never"]
+    then, now = await browsing.documents_at(db, "docs", 1, asked), await browsing.documents_at(db, "docs", 2, asked)
+    assert (set(then), set(now)) == (set(asked[:2]), {NAMES[2]})
+    assert now[NAMES[2]] == then[NAMES[2]] == next(one.document for one in before if one.url == NAMES[2])
+    assert await browsing.outline(db, then[NAMES[1]], 1) == [], "it has no headings"
+    with pytest.raises(NoSuchThing):
+        await browsing.outline(db, then[NAMES[1]], 2)
+
+
+@story
+async def test_the_ledger_of_a_crawl_is_read_in_pages_and_by_outcome(db: Database) -> None:
+    source = await a_source(db)
+    job = await crawl(db, source, Site(site(p3=Page(error="500"), p4=Page(refused="too large"))))
+    found = await ledger.entries(db, job.id, limit=3)
+    found += await ledger.entries(db, job.id, after=found[-1].url)
+    assert [one.url for one in found] == sorted({ROOT, f"{ROOT}away", f"{ROOT}extra", *NAMES})
+    assert [one.url for one in await ledger.entries(db, job.id, outcome="failed")] == [NAMES[3]]
+    [skipped] = await ledger.entries(db, job.id, outcome="skipped")
+    assert (skipped.url, skipped.reason, skipped.source) == (NAMES[4], "too large", "docs")
+    assert await ledger.entries(db, job.id, outcome="open") == []
+    with pytest.raises(WrongCall, match="There is no outcome 'lost'"):
+        await ledger.entries(db, job.id, outcome="lost")
+
+    course = await crawls.course_of(db, job)
+    assert course[-1][1] == len(found), "in the end all of them are done"
+    assert course == sorted(course)
+    assert course[0][0] >= 0
