@@ -80,16 +80,16 @@ class Guarded:
                     headers.setdefault(name, value)
             await send(message)
 
-        refusal = self._refusal(Headers(scope=scope))
+        refusal = self._refusal(scope["method"], Headers(scope=scope))
         return await (refusal or self._app)(scope, receive, hardened)
 
-    def _refusal(self, headers: Headers) -> Response | None:
+    def _refusal(self, method: str, headers: Headers) -> Response | None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._names.knows(hosts[0]):
             return problem(421, "This server goes by another name. Its operator can add one: serve.hosts.")
-        for origin in headers.getlist("origin"):
-            if not _is_same(origin, hosts[0]):
-                return problem(403, "Pages of other sites cannot use this server.")
+        from_afar = method not in ("GET", "HEAD") and headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        if from_afar or not all(_is_same(origin, hosts[0]) for origin in headers.getlist("origin")):
+            return problem(403, "Pages of other sites cannot use this server.")
         return None
 
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
-from urllib.parse import urlsplit
 
 from fastapi import Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -74,15 +73,13 @@ def wants_part(request: Request) -> bool:
 
 
 class PageRoute(APIRoute):
-    """A page, whatever happens: an error is one too. What changes something has to be sent from a page of ours."""
+    """A page, whatever happens: an error is one too."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
 
         async def page(request: Request) -> Response:
             try:
-                if request.method == "POST" and not _is_from_here(request):
-                    raise WrongCall("This was sent from a page of another site, so nothing was done.")
                 return await answer(request)
             except RequestValidationError as error:
                 where = ", ".join(str(one["loc"][-1]) for one in error.errors())
@@ -91,14 +88,6 @@ class PageRoute(APIRoute):
                 return _error(request, error)
 
         return page
-
-
-def _is_from_here(request: Request) -> bool:
-    origin = request.headers.get("Origin")
-    site = request.headers.get("Sec-Fetch-Site", "same-origin")
-    return site in ("same-origin", "none") and (
-        origin is None or urlsplit(origin).netloc == request.headers.get("Host")
-    )
 
 
 _ADVICE = re.compile(r"(?<=[.?!]) [^.?!]*'kept .*")  # for the command line; a page has links
