@@ -12,8 +12,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import structlog
-
 from kept.model.root import derive_name
 from kept.model.source import Access, SourceKind, SourceSettings, host_and_port
 from kept.runtime import Runtime, open_runtime
@@ -28,7 +26,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    logging.getLogger("kept").setLevel(logging.WARNING)
     alone, beside = [], []
     with served(asked.pages) as site:
         for number in range(1, asked.rounds + 1):

@@ -44,6 +44,7 @@ from kept.model.document import Content, Reading
 from kept.model.frontier import Entry, Unlisted, Visit
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Limits, Scope, Source, SourceKind, SourceSettings
+from kept.model.words import Term, Wanted
 from kept.service import crawls
 from kept.service import sources as kept_sources
 from kept.store import documents, sections, sources
@@ -560,9 +561,7 @@ class Histories(RuleBasedStateMachine):
 
     async def compare(self) -> None:
         async with self.db.snapshot() as snapshot:
-            found = await sections.search_sections_fts(
-                snapshot, snapshot.full_text([self.salt], every=True), limit=100_000
-            )
+            found = await sections.search_sections_fts(snapshot, Wanted(terms=[Term((self.salt,))]), limit=100_000)
             for side in self.sides:
                 promised = side.promised
                 current = await sources.get(snapshot, side.source.id)

@@ -19,9 +19,11 @@ from kept.model.ids import new_id
 from kept.model.job import CrawlMode, JobStatus
 from kept.model.source import SourceKind, SourceSettings
 from kept.model.url import file_url
+from kept.model.words import Term, Wanted
 from kept.service import crawls, finding, reading, sources
 from kept.service import generations as past
 from kept.store.database import Database, open_database
+from kept.store.sections import search_sections_fts
 from kept.upkeep.gc import Retention, collect
 from kept.work import queue
 from tests import given
@@ -182,10 +184,7 @@ async def test_garbage_collection_takes_every_row_of_a_removed_source(db: Databa
     await collect(db, Retention())
     assert {table for table, rows in (await rows_in_tables(db)).items() if rows} == set()
     async with db.snapshot() as snapshot:
-        assert (
-            await snapshot.all("search_sections_fts", query=snapshot.full_text(["connections"], every=True), limit=9)
-            == []
-        )
+        assert await search_sections_fts(snapshot, Wanted(terms=[Term(("connections",))]), limit=9) == []
 
 
 @story

@@ -69,9 +69,9 @@ def parameters(sql: str) -> set[str]:
 def test_both_backends_resolve_the_same_names_and_take_the_same_values() -> None:
     sqlite, postgres = statements("sqlite"), statements("postgres")
     assert sqlite.keys() == postgres.keys()
-    # The full text of a section holds its title on PostgreSQL; on SQLite a trigger finds it.
+    # Full text is a column of the section on PostgreSQL and a table beside it on SQLite; each has its own language.
     differing = {name for name in sqlite if parameters(sqlite[name]) != parameters(postgres[name])}
-    assert differing <= {"insert_section"}
+    assert differing <= {"insert_section", "index_section", "search_sections_fts", "some_sections_with"}
 
 
 def test_a_name_stands_for_one_statement_and_is_not_shared_where_both_backends_have_their_own() -> None:
@@ -110,7 +110,7 @@ def _explain(connection: apsw.Connection, sql: str, values: dict[str, None]) -> 
 def test_both_backends_have_the_same_migrations() -> None:
     sqlite, postgres = ([(one.number, one.name) for one in migrations(backend)] for backend in BACKENDS)
     assert sqlite == postgres
-    assert [number for number, _ in sqlite] == sorted({number for number, _ in sqlite})
+    assert [number for number, _ in sqlite] == list(range(1, len(sqlite) + 1))
 
 
 @story

@@ -195,10 +195,9 @@ class _Postgres:
 
     def full_text(self) -> list[tuple[Any, ...]]:
         stale = self.rows(
-            """SELECT s.id FROM sections s JOIN contents c ON c.id = s.content_id
-                WHERE s.words <> setweight(to_tsvector('english', c.title), 'A')
-                              || setweight(to_tsvector('english', s.headings), 'B')
-                              || setweight(to_tsvector('english', s.text), 'D')"""
+            """SELECT s.id FROM sections s
+                WHERE ts_filter(s.words, '{c,d}') <> ts_filter(section_words('', '', '', s.text), '{d}')
+                  AND s.text NOT LIKE '%](%' AND s.text NOT LIKE '%```%'"""
         )
         assert not stale, "full text says something else than the sections"
         return self.rows("SELECT word, ndoc, nentry FROM ts_stat('SELECT words FROM sections')")

@@ -36,7 +36,7 @@ SCHEMA = {
 }
 
 FULL_TEXT = """
-    INSERT INTO main.section_words (rowid, title, headings, text)
+    INSERT INTO main.section_words (rowid, {first}, headings, text)
     SELECT s.id, c.title, s.headings, s.text FROM main.sections s JOIN main.contents c ON c.id = s.content_id"""
 
 
@@ -238,7 +238,8 @@ def copy_rows(url: str, older_url: str, backend: str) -> None:
                 columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
                 connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM today.{table}")
             if not connection.execute("SELECT 1 FROM main.sqlite_schema WHERE name = 'section_inserted'").fetchall():
-                connection.execute(FULL_TEXT)
+                fields = [row[1] for row in connection.execute("PRAGMA main.table_info(section_words)")]
+                connection.execute(FULL_TEXT.format(first=fields[0]))
         connection.close()
         return
     with psycopg.connect(url) as today, psycopg.connect(older_url) as older:

@@ -3,12 +3,9 @@
 import sys
 import unicodedata
 
-import pytest
-
 from kept.errors import NoSuchThing, WrongCall
 from kept.serve.mcp.door import sentence
 from kept.serve.mcp.envelope import clean, cleaned, enclosed, shortened
-from kept.serve.mcp.versions import best_version
 
 
 def test_no_character_that_cannot_be_seen_is_left() -> None:
@@ -49,18 +46,3 @@ def test_an_error_names_tools_and_arguments_instead_of_commands_and_options() ->
     )
     assert "'kept rollback docs 3' at the command line" in sentence(WrongCall("Say 'kept rollback docs 3'."))
     assert len(sentence(NoSuchThing("x " * 5000))) <= 1500
-
-
-@pytest.mark.parametrize(
-    ("target", "best"),
-    [("18", "18.2"), ("18.x", "18.2"), ("18.1.7", "18.1"), ("18.0", "18.1"), ("17.5", "17"), ("19", None)],
-)
-def test_the_version_that_fits_best_is_of_the_same_line_and_not_newer_if_that_can_be_had(
-    target: str, best: str | None
-) -> None:
-    assert best_version(["17", "18.1", "18.2"], target) == best
-
-
-def test_a_source_without_a_version_is_what_there_is() -> None:
-    assert best_version(["", "18"], "19") == ""
-    assert best_version(["17", "18"], "latest") == "18"

@@ -117,6 +117,16 @@ WorkerConcurrency = Annotated[
 
 Sources = Annotated[list[str] | None, typer.Option("--source", metavar="NAME", help="Only here. May be repeated.")]
 Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many hits at most.")]
+OfVersion = Annotated[
+    str | None, typer.Option("--version", metavar="V", help="Of each source the version that fits: 18, ^18, latest.")
+]
+Below = Annotated[str, typer.Option("--path", metavar="PATH", help="Only pages below: ref/models, 'guide/*'.")]
+Kind = Annotated[str, typer.Option("--kind", metavar="text|code", help="code: only in code examples.")]
+Language = Annotated[str, typer.Option("--language", metavar="NAME", help="Only code examples in this language.")]
+Around = Annotated[
+    str | None, typer.Option("--context", metavar="parent|siblings|document", help="With what stands around each hit.")
+]
+Budget = Annotated[int | None, typer.Option(metavar="TOKENS", min=1, help="As many hits as fit into so many tokens.")]
 AsOf = Annotated[int | None, typer.Option("--generation", metavar="N", min=1, help="As of this generation.")]
 Examples = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="How many URLs of each kind.")]
 OneDocument = Annotated[

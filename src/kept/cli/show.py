@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 # Search and reading --------------------------------------------------------------------------------------------
 
 
-def hits(screen: Screen, found: Sequence["Hit"], query: str) -> None:
+def hits(screen: Screen, found: Sequence["Hit"], query: str, meant: str | None = None) -> None:
     if not found:
-        screen.line(f"Nothing was found for: {query}")
+        screen.line(f"Nothing was found for: {query}" + (f". Did you mean: {meant}?" if meant else ""))
     for number, hit in enumerate(found):
         if number:
             screen.line()
@@ -35,6 +35,15 @@ def hits(screen: Screen, found: Sequence["Hit"], query: str) -> None:
         screen.line((" › ".join((*title, *hit.headings)), "bold"), (about, "dim"))
         screen.line((hit.url, "cyan"), indent=2)
         screen.line(*_marked(hit.snippet), indent=2, wrap=True)
+        for other in hit.also:
+            screen.line(
+                (f"also in {other['source']}{'@' if other['version'] else ''}{other['version']}: ", "dim"),
+                other["url"],
+                indent=2,
+            )
+        if hit.context:
+            screen.line()
+            screen.line(hit.context, indent=4)
 
 
 def page_origin(screen: Screen, page: "Page") -> None:

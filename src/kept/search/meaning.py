@@ -1,15 +1,17 @@
 """Finding sections by what they mean: the nearest vectors first, then which of them the asked generations show."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kept.embed.embedder import Embedder
 from kept.errors import EmbedderUnavailable, TextRefused
 from kept.log import Log
+from kept.model.words import Term
 from kept.search import search as words
 from kept.search.fuse import fuse
+from kept.search.grouping import Group
 from kept.search.query import Query
-from kept.search.search import Hit
+from kept.search.search import Hit, Place
 from kept.store import sections, vectors
 from kept.store.database import Connection
 
@@ -47,9 +49,7 @@ async def nearest(
         found = await _shown(db, near, generations)
         if len(found) >= limit:
             return found[:limit]
-        if (
-            width >= WIDEST or len(near) < width
-        ):  # what was asked for is a small part of what is kept: look at nothing else
+        if width >= WIDEST or len(near) < width:  # it is a small part of what is kept: look at nothing else
             among = await vectors.in_generations(db, model.id, generations)
             near = await vectors.nearest(db, model.id, query, limit=limit, among=among)
             return (await _shown(db, near, generations))[:limit]
@@ -78,24 +78,26 @@ class By:
     embedder_of: EmbedderOf
 
 
-async def search(
-    db: Connection, query: Query, generations: Sequence[tuple[str, int]], *, limit: int, by: By
-) -> list[Hit]:
-    """The best sections that these generations show, by what the caller goes by. Words do what meaning cannot."""
+async def search(db: Connection, query: Query, place: Place, *, limit: int, by: By) -> list[Hit]:
+    """The best sections in a place, by what the caller goes by. Words do what meaning cannot."""
     depth = max(DEPTH, limit)
-    near = await nearest(db, by.embedder_of, " ".join(query.terms), generations, limit=depth)
+    near = await nearest(db, by.embedder_of, _spelled(query.terms), place.generations, limit=depth)
     if not near:
-        return await words.search(db, query, generations, limit=limit)
+        return await words.search(db, query, place, limit=limit)
     scores = dict(near)
-    rows = await sections.in_generations(db, list(scores), generations)
+    rows = await sections.in_generations(db, list(scores), place.generations)
     meant = {
         (hit.section, hit.document): hit
         for row in sorted(rows, key=lambda row: (-scores[row["id"]], row["id"], row["source_name"], row["url"]))
-        if not any(term.lower() in row["text"].lower() for term in query.without)
-        for hit in [words._hit(row, scores[row["id"]], query)]
+        if place.admits(row["url"]) and not any(_spelled([term]) in row["text"].lower() for term in query.without)
+        for hit in [words.hit_of(Group(scores[row["id"]], row), query, place)]
     }
     if by.mode == "meaning":
         return list(meant.values())[:limit]
-    said = {(hit.section, hit.document): hit for hit in await words.search(db, query, generations, limit=depth)}
+    said = {(hit.section, hit.document): hit for hit in await words.search(db, query, place, limit=depth)}
     hits = meant | said
     return [replace(hits[key], score=score) for key, score in fuse(list(said), list(meant))[:limit]]
+
+
+def _spelled(terms: Iterable[Term]) -> str:
+    return " ".join(word for term in terms for word in term.words)

@@ -1,48 +1,68 @@
 """What a person typed, as terms to look for. Whatever is typed, it is never a syntax error."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kept.errors import WrongCall
+from kept.model.words import Term, name_word, words
 
 LONGEST_QUERY = 1000
 MOST_TERMS = 32
+LONGEST_NAME = 10  # words
 
 # Words of a question, not of its subject. "for loop" is about both of its words; among more, these say nothing.
 _SMALL = frozenset({
     "a", "an", "and", "are", "at", "be", "by", "can", "do", "does", "for", "from", "how", "i", "in", "is", "it", "my",
     "of", "on", "or", "that", "the", "this", "to", "was", "what", "when", "where", "which", "who", "why", "with", "you",
 })  # fmt: skip
-_TERM = re.compile(r'((?:-(?!-))?)(?:"([^"]*)"|(\S+))')
+_TYPED = re.compile(r'((?:-(?!-))?)(?:"([^"]*)"|(\S+))')
+# asyncio.wait_for, std::vector, List#add: each side is a word of its own; 3.2 and no-ff stay together.
+_JOINT = re.compile(r"(?<=\w)(?:\.|::|#|->|/|\()(?=[^\W\d])")
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """Words and "phrases" to find, and those that must not be there (``-word``)."""
 
-    terms: tuple[str, ...]
-    without: tuple[str, ...] = ()
+    terms: tuple[Term, ...]
+    without: tuple[Term, ...] = ()
+    names: tuple[str, ...] = ()  # the whole query, if it is the name of something
+    typed: str = ""
+    whole: str = ""  # all of its words as one
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The single words, in lower case, as they are marked in a snippet."""
-        return tuple(word for term in self.terms for word in re.findall(r"\w+", term.lower()))
+        """The single words, in lower case and without accents."""
+        return tuple(dict.fromkeys(word for term in self.terms for word in term.words))
 
 
 def parse(text: str) -> Query:
     """The query behind a text. Raises WrongCall if there is nothing to look for in it."""
     text = "".join(char if char.isprintable() else " " for char in text[:LONGEST_QUERY])
-    wanted: dict[str, None] = {}
-    unwanted: dict[str, None] = {}
-    for minus, phrase, word in _TERM.findall(text):
-        term = " ".join((phrase or word).split())
-        if any(char.isalnum() for char in term):
+    wanted: dict[Term, None] = {}
+    unwanted: dict[Term, None] = {}
+    for minus, phrase, word in _TYPED.findall(text):
+        for term in _terms(phrase, word):
             (unwanted if minus else wanted).setdefault(term)
     if not wanted:
         raise WrongCall(
             'The query has no word to look for. Say what you want to find, as in: kept search "connection pool".'
         )
-    telling = [term for term in wanted if term.lower() not in _SMALL]
-    if len(telling) >= 2:
-        wanted = dict.fromkeys(telling)
-    return Query(tuple(wanted)[:MOST_TERMS], tuple(unwanted)[:MOST_TERMS])
+    telling = [term for term in wanted if len(term.words) > 1 or term.words[0] not in _SMALL]
+    telling = telling if len(telling) >= 2 else list(wanted)
+    terms = tuple(telling)[:MOST_TERMS]
+    whole = "".join(dict.fromkeys(word for term in terms for word in term.words))
+    return Query(terms, tuple(unwanted)[:MOST_TERMS], tuple(_names(list(wanted), telling)), text.strip(), whole)
+
+
+def _terms(phrase: str, word: str) -> Iterator[Term]:
+    for part in [phrase] if phrase else _JOINT.split(word):
+        if found := words(part):
+            alone = len(found) == 1 and len(found[0]) == 1 and not found[0].isascii()  # half a pair of neighbours
+            yield Term(tuple(found), prefix=part.endswith("*") or alone)
+
+
+def _names(*readings: list[Term]) -> list[str]:
+    spelled = [[word for term in terms for word in term.words] for terms in readings]
+    return list(dict.fromkeys(name_word(one) for one in spelled if len(one) <= LONGEST_NAME))

@@ -1,25 +1,49 @@
-"""Finding sections: rank first, then see which of them the asked generations show.
+"""Finding sections: candidates from full text, then what the asked generations show of them, then the ranking.
 
 Full text knows contents, not generations. Checking each match for visibility inside the ranked query is three
-times slower than ranking more than is needed and looking up the best; when too few of those are shown, the
-search looks wider.
+times slower than ranking more than is needed and looking up the best; only when too few of those are shown is every
+match checked.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from kept.model.url import with_anchor
+from kept.model.words import Wanted, language_word
+from kept.search.grouping import Group, grouped
 from kept.search.query import Query
+from kept.search.rank import rank
+from kept.search.snippet import code_in, snippet
+from kept.search.versions import order
 from kept.store import sections
 from kept.store.database import Connection, Row, when
 
-OVERFETCH = 60
-WIDEST = 4000
-SNIPPET = 240
+CANDIDATES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where to look: in these generations (source, number), below this path, in all of a section or in its code."""
+
+    generations: Sequence[tuple[str, int]]
+    path: str = ""
+    code: bool = False
+    language: str = ""
+
+    @property
+    def like(self) -> str:
+        """A pattern of SQL for the URLs; it may let through more than ``admits``."""
+        if not self.path:
+            return "%"
+        escaped = re.sub(r"([!%_])", r"!\1", self.path.strip("/"))
+        return f"%/{escaped.replace('*', '%').replace('?', '_')}%"
+
+    def admits(self, url: str) -> bool:
+        return not self.path or _path_pattern(self.path).search(url.partition("://")[2]) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +65,8 @@ class Hit:
     fetched_at: datetime
     verified_at: datetime
     partial: bool
+    also: tuple[dict[str, str], ...] = ()  # the same in other sources and versions
+    context: str | None = None  # what stands around it, if asked for
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -59,72 +85,89 @@ class Hit:
             "fetched_at": self.fetched_at.isoformat(),
             "verified_at": self.verified_at.isoformat(),
             "partial": self.partial,
+            "also": list(self.also),
+            **({} if self.context is None else {"context": self.context}),
         }
 
 
-async def search(db: Connection, query: Query, generations: Sequence[tuple[str, int]], *, limit: int) -> list[Hit]:
-    """The best sections that these generations (source, number) show: those with all the words, then those with any."""
-    hits: dict[tuple[int, str], Hit] = {}
-    for every in (True, False):
-        if len(hits) < limit and (every or len(query.terms) > 1):
-            text = db.full_text(query.terms, every=every, without=query.without)
-            for hit in await _find(db, text, query, generations, limit=limit, known=len(hits)):
-                hits.setdefault((hit.section, hit.document), hit)
-    return list(hits.values())[:limit]
+async def search(db: Connection, query: Query, place: Place, *, limit: int) -> list[Hit]:
+    """The best sections in a place: those with all the words, then those with any."""
+    whole = await _look(db, query, place, every=True, limit=limit)
+    enough = len(whole.rows) >= limit or len(query.terms) == 1
+    some = whole if enough else await _look(db, query, place, every=False, limit=limit)
+    rows = {(row["id"], row["document_id"]): row for row in (*whole.rows, *some.rows)}
+    ranked = rank(query, list(rows.values()), some.scores | whole.scores, whole.scores.keys())
+    return [hit_of(group, query, place) for group in grouped(ranked)[:limit]]
 
 
-async def _find(
-    db: Connection, text: str, query: Query, generations: Sequence[tuple[str, int]], *, limit: int, known: int
-) -> list[Hit]:
-    width = max(OVERFETCH, 2 * limit)
-    while True:
-        ranked = await sections.search_sections_fts(db, text, limit=width)
-        scores = dict(ranked)
-        rows = await sections.in_generations(db, list(scores), generations) if scores else []
-        if len(rows) >= limit + known or len(ranked) < width or width >= WIDEST:
-            rows.sort(key=lambda row: (-scores[row["id"]], row["id"], row["source_name"], row["url"]))
-            return [_hit(row, scores[row["id"]], query) for row in rows]
-        width *= 4
+class _Looked(NamedTuple):
+    """Candidates, and those of them that are shown."""
+
+    scores: dict[int, float]
+    rows: list[Row]
 
 
-def _hit(row: Row, score: float, query: Query) -> Hit:
-    url, anchor = row["url"], row["anchor"]
+async def _look(db: Connection, query: Query, place: Place, *, every: bool, limit: int) -> _Looked:
+    wanted = Wanted(
+        terms=query.terms,
+        every=every,
+        without=query.without,
+        names=query.names,
+        code=place.code or bool(place.language),
+        language=language_word(place.language) if place.language else None,
+    )
+    width = max(CANDIDATES, 2 * limit)
+    found = await sections.search_sections_fts(db, wanted, limit=width)
+    looked = await _shown(db, found, place)
+    if len(looked.rows) >= limit or len(found) < width:
+        return looked
+    found = await sections.search_sections_fts(db, wanted, limit=width, generations=place.generations, url=place.like)
+    return await _shown(db, found, place)
+
+
+async def _shown(db: Connection, found: Sequence[tuple[int, float]], place: Place) -> _Looked:
+    ids = [id for id, _ in found]
+    rows = await sections.in_generations(db, ids, place.generations) if ids else []
+    return _Looked(dict(found), [row for row in rows if place.admits(row["url"])])
+
+
+def hit_of(group: Group, query: Query, place: Place) -> Hit:
+    row = group.row
+    text = row["text"]
     return Hit(
         source=row["source_name"],
         version=row["source_version"],
         generation=row["generation"],
         document=row["document_id"],
         section=row["id"],
-        url=with_anchor(url, anchor) if anchor else url,
-        title=row["title"] or name_of(url),
+        url=_address(row),
+        title=row["title"] or name_of(row["url"]),
         headings=tuple(row["headings"].split("\n")) if row["headings"] else (),
-        anchor=anchor,
-        snippet=snippet(row["text"], query.words),
-        text=row["text"],
-        score=score,
+        anchor=row["anchor"],
+        snippet=snippet(code_in(text) if place.code or place.language else text, query.terms),
+        text=text,
+        score=group.score,
         fetched_at=when(row["fetched_at"]),
         verified_at=when(row["verified_at"]),
         partial=row["partial"] is not None,
+        also=tuple(
+            {"source": other["source_name"], "version": other["source_version"], "url": _address(other)}
+            for other in sorted(group.also, key=lambda other: order(other["source_version"]), reverse=True)
+        ),
     )
+
+
+def _address(row: Row) -> str:
+    return with_anchor(row["url"], row["anchor"]) if row["anchor"] else str(row["url"])
+
+
+def _path_pattern(path: str) -> re.Pattern[str]:
+    """Whole parts of a path: ``ref/models``, ``guide/*.html``, ``**/api``."""
+    glob = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*|\*|\?)", path.strip("/"))
+    return re.compile("/" + "".join(glob.get(part) or re.escape(part) for part in parts) + r"(?:/|$)")
 
 
 def name_of(url: str) -> str:
     """What a page without a title is called: the last part of its path."""
     return unquote(url.rstrip("/").rpartition("/")[2]) or url
-
-
-_HEADING_LINE = re.compile(r"\A#{1,6} [^\n]*\n?")
-
-
-def snippet(text: str, words: Sequence[str]) -> str:
-    """The part of a text, without its heading, where most of the words stand together; the words are marked."""
-    body = _HEADING_LINE.sub("", text).replace("**", "")
-    flat = " ".join((body.strip() or text).split())
-    pattern = re.compile("|".join(rf"\b{re.escape(word)}\w*" for word in words), re.IGNORECASE)
-    places = [match.start() for match in pattern.finditer(flat)]
-    best = max(places, key=lambda start: sum(start <= place < start + SNIPPET for place in places[:500]), default=0)
-    start = max(0, flat.rfind(" ", 0, max(0, best - SNIPPET // 6)) + 1)
-    end = len(flat) if start + SNIPPET >= len(flat) else flat.rfind(" ", start, start + SNIPPET)
-    end = end if end > start else start + SNIPPET
-    marked = pattern.sub(lambda match: f"**{match[0]}**", flat[start:end])
-    return f"{'… ' if start else ''}{marked}{' …' if end < len(flat) else ''}"

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -23,8 +22,9 @@ from kept.errors import (
     StoreFull,
     WrongCall,
 )
+from kept.log import Log
 
-log = structlog.get_logger(__name__)
+log = Log(__name__)
 
 QUOTA_SECONDS = 60  # a quota is not over in a moment
 STORE_SECONDS = 5
@@ -82,7 +82,7 @@ def speak_problems(app: FastAPI) -> None:
 
     async def unexpected(request: Request, error: Exception) -> Response:
         where = "".join(traceback.format_exception(error))
-        log.error("request failed", method=request.method, path=request.url.path, where=where)
+        log.warning("request failed", method=request.method, path=request.url.path, where=where)
         return problem(500, "This is a bug in Kept; its log says more.")
 
     app.add_exception_handler(KeptError, kept)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kept.errors import WrongCall
+from kept.model.words import Wanted
 
 if TYPE_CHECKING:  # heavy, and not part of a plain install
     import numpy as np
@@ -40,8 +41,8 @@ class Connection(Protocol):
     async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
         """Runs it once for each of the rows; how many rows that touched."""
 
-    def full_text(self, terms: Sequence[str], *, every: bool, without: Sequence[str] = ()) -> str:
-        """The full-text query for these terms, in the backend's own language. A term of several words is a phrase."""
+    def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
+        """The values of search_sections_fts, in the backend's own language."""
 
     def vector(self, numbers: "Vector") -> Any:
         """A vector as the backend stores it."""

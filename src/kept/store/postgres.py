@@ -14,6 +14,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from kept.errors import KeptError, StoreDamaged, StoreError, StoreFull, StoreUnreachable
+from kept.model.words import Term, Wanted
 from kept.store.database import Row, statements
 from kept.store.migrations import Migration, check_not_newer, migrations, pending
 
@@ -154,9 +155,19 @@ class PostgresConnection:
             await cursor.executemany(sql, rows)
             return max(cursor.rowcount, 0)
 
-    def full_text(self, terms: Sequence[str], *, every: bool, without: Sequence[str] = ()) -> str:
-        wanted = (" & " if every else " | ").join(map(_phrase, terms))
-        return " & ".join([f"({wanted})", *(f"!{_phrase(term)}" for term in without)])
+    def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
+        return {
+            "terms": [_phrase(term, "C" if wanted.code else "") for term in wanted.terms],
+            "plain": [" ".join(term.words) for term in wanted.terms],
+            "every": wanted.every,
+            "names": "" if wanted.code else " | ".join(f"'{name}':A" for name in wanted.names),
+            "also": " & ".join(
+                [
+                    *(f"!({_phrase(term)})" for term in wanted.without),
+                    *([f"'{wanted.language}':C"] if wanted.language else []),
+                ]
+            ),
+        }
 
     def vector(self, numbers: "Vector") -> str:
         return "{" + _spelled(numbers) + "}"
@@ -205,8 +216,11 @@ def _spelled(numbers: "Vector") -> str:
     return (",%.5g" * len(numbers))[1:] % tuple(numbers.tolist())
 
 
-def _phrase(term: str) -> str:
-    return "'" + term.replace("\\", "\\\\").replace("'", "''") + "'"
+def _phrase(term: Term, field: str = "") -> str:
+    """Words in a row; of a prefix, the last may go on. The field is a weight: where it has to stand."""
+    *first, last = term.words
+    marks = f":{'*' if term.prefix else ''}{field}" if term.prefix or field else ""
+    return " <-> ".join([*(f"'{word}'{f':{field}' if field else ''}" for word in first), f"'{last}'{marks}"])
 
 
 class _AsText(Loader):

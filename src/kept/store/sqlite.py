@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import apsw
 
 from kept.errors import KeptError, NoSuchThing, StoreDamaged, StoreError, StoreFull, StoreUnreachable
+from kept.model.words import Term, Wanted
 from kept.store.database import Row, statements
 from kept.store.migrations import Migration, check_not_newer, migrations, pending
 
@@ -146,9 +147,15 @@ class SqliteConnection:
     async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
         return await self.thread.run(_run_many, self._statements[name], rows)
 
-    def full_text(self, terms: Sequence[str], *, every: bool, without: Sequence[str] = ()) -> str:
-        wanted = (" AND " if every else " OR ").join(map(_phrase, terms))
-        return " NOT ".join([f"({wanted})", *map(_phrase, without)])
+    def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
+        terms = (" AND " if wanted.every else " OR ").join(map(_phrase, wanted.terms))
+        if wanted.code:
+            query = f"code : ({terms})"
+        else:
+            query = " OR ".join([f"({terms})", *(f'names : "{name}"' for name in wanted.names)])
+        if wanted.language:
+            query = f'({query}) AND code : "{wanted.language}"'
+        return {"query": " NOT ".join([f"({query})", *map(_phrase, wanted.without)])}
 
     def vector(self, numbers: "Vector") -> bytes:
         from kept.store.nearness import packed
@@ -239,8 +246,8 @@ def _run_many(connection: apsw.Connection, sql: str, rows: Iterable[Mapping[str,
     return connection.total_changes() - before
 
 
-def _phrase(term: str) -> str:
-    return '"' + term.replace('"', '""') + '"'
+def _phrase(term: Term) -> str:
+    return f'"{" ".join(term.words)}"{"*" if term.prefix else ""}'
 
 
 def _roll_back(connection: apsw.Connection) -> None:

@@ -1,30 +1,71 @@
 -- name: insert_section
 INSERT INTO sections (id, content_id, parent_section_id, position, level, heading, headings, anchor, text, words)
-SELECT r.id, r.content, r.parent, r.position, r.level, r.heading, r.headings, r.anchor, r.text,
-       setweight(to_tsvector('english', r.title), 'A') || setweight(to_tsvector('english', r.headings), 'B')
-       || setweight(to_tsvector('english', r.text), 'D')
+SELECT r.id, r.content, r.parent, r.position, r.level, r.heading, r.path, r.anchor, r.content_text,
+       section_words(r.names, r.headings, r.code, r.text)
   FROM unnest(:id::bigint[], :content::bigint[], :parent::bigint[], :position::bigint[], :level::bigint[],
-              :heading::text[], :headings::text[], :anchor::text[], :text::text[], :title::text[])
-       AS r (id, content, parent, position, level, heading, headings, anchor, text, title)
+              :heading::text[], :path::text[], :anchor::text[], :content_text::text[],
+              :names::text[], :headings::text[], :code::text[], :text::text[])
+       AS r (id, content, parent, position, level, heading, path, anchor, content_text, names, headings, code, text)
  ORDER BY r.id
 ON CONFLICT (id) DO NOTHING;
 
--- name: index_sections
+-- name: index_section
 -- Nothing is left to do: here the words are a column of the section.
-SELECT WHERE :contents::bigint[] IS NULL;
+SELECT 1 FROM unnest(:id::bigint[]) LIMIT 0;
 
 -- name: search_sections_fts
--- Section ids, best first. Title and headings weigh more than text; a long section does not win by its length.
-SELECT id, ts_rank('{0.1, 0.2, 0.4, 0.6}', words, to_tsquery('english', :query), 1) AS score
-  FROM sections
- WHERE words @@ to_tsquery('english', :query)
- ORDER BY score DESC, id
+-- Section ids, best first: close to BM25. ts_rank of one term grows with its number and levels off; each counts by how
+-- rare it is, as the statistics of the column say, and a long section does not win by its length. Where any of the
+-- terms will do, sections are sought by the rare ones. Only those that the :generations show, if they are given, at a
+-- URL like :url.
+WITH common AS MATERIALIZED (
+    SELECT m.word, m.frequency
+      FROM pg_stats p, unnest(p.most_common_elems::text::text[], p.most_common_elem_freqs) AS m (word, frequency)
+     WHERE p.schemaname = current_schema AND p.tablename = 'sections' AND p.attname = 'words'
+       AND m.word = ANY(tsvector_to_array(to_tsvector('kept', array_to_string(:plain::text[], ' '))))
+), rated AS MATERIALIZED (
+    SELECT to_tsquery('kept', a.term) AS term, a.number,
+           COALESCE((SELECT min(COALESCE(c.frequency, 0.0005))
+                       FROM unnest(tsvector_to_array(to_tsvector('kept', a.plain))) AS own (word)
+                       LEFT JOIN common c ON c.word = own.word), 0.0005) AS frequency
+      FROM unnest(:terms::text[], :plain::text[]) WITH ORDINALITY AS a (term, plain, number)
+), asked AS MATERIALIZED (
+    SELECT term, frequency, ln(1 + 1 / frequency) AS weight, sum(frequency) OVER (ORDER BY frequency, number) AS together
+      FROM rated
+), sought AS MATERIALIZED (
+    SELECT CAST(CASE WHEN :every THEN string_agg(term::text, ' & ')
+                     ELSE string_agg(term::text, ' | ') FILTER (WHERE together - frequency < 0.05) END AS tsquery) AS terms,
+           CAST(string_agg(term::text, ' | ') AS tsquery) AS any
+      FROM asked
+), found AS MATERIALIZED (
+    SELECT s.id, s.words, o.weight AS whole, o.name
+      FROM sought, (SELECT to_tsquery('kept', :names) AS name, 12.0 AS weight) AS o, sections s
+     WHERE s.words @@ ((sought.terms || o.name) && to_tsquery('kept', :also))
+       AND (:generations::jsonb IS NULL
+            OR EXISTS (SELECT 1 FROM jsonb_array_elements(:generations::jsonb) AS shown (value)
+                         JOIN versions v ON v.content_id = s.content_id AND NOT v.pending
+                                        AND v.source_id = CAST(shown.value ->> 0 AS uuid)
+                                        AND v.born <= CAST(shown.value ->> 1 AS bigint)
+                                        AND (v.died IS NULL OR v.died > CAST(shown.value ->> 1 AS bigint))
+                        WHERE v.url LIKE :url ESCAPE '!'))
+     ORDER BY ts_rank('{0.3, 0.25, 0.6, 1}', s.words, sought.any || o.name, 1) DESC
+     LIMIT 4 * :limit
+)
+SELECT f.id, ((SELECT sum(a.weight * ts_rank('{0.3, 0.25, 0.6, 1}', f.words, a.term)) FROM asked a)
+              + f.whole * ts_rank('{0.3, 0.25, 0.6, 1}', f.words, f.name))
+             / (0.7 + 0.3 * length(f.words) / 80.0) AS score
+  FROM found f
+ ORDER BY score DESC, f.id
  LIMIT :limit;
+
+-- name: some_sections_with
+-- Ids of sections that match the first of the terms, in no order.
+SELECT id FROM sections WHERE words @@ to_tsquery('kept', (:terms::text[])[1]) LIMIT :limit;
 
 -- name: sections_in_generations
 -- Which of these sections are shown, by which document of which source; :generations says which number of which source.
-SELECT s.id, s.heading, s.headings, s.anchor, s.text, c.title, d.id AS document_id, v.source_id, v.url, v.fetched_at,
-       src.name AS source_name, src.version AS source_version, g.number AS generation, g.partial,
+SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, d.id AS document_id, v.source_id, v.url, v.fetched_at,
+       src.root, src.name AS source_name, src.version AS source_version, g.number AS generation, g.partial,
        COALESCE(d.verified_at, (SELECT max(w.created_at) FROM generations w
                                  WHERE w.source_id = v.source_id AND w.whole AND w.activated_at IS NOT NULL
                                    AND w.number BETWEEN v.born AND g.number), v.fetched_at) AS verified_at

@@ -1,36 +1,44 @@
 -- name: insert_section
 INSERT INTO sections (id, content_id, parent_section_id, position, level, heading, headings, anchor, text)
-VALUES (:id, :content, :parent, :position, :level, :heading, :headings, :anchor, :text);
+VALUES (:id, :content, :parent, :position, :level, :heading, :path, :anchor, :content_text);
 
--- name: index_sections
--- The full text of new contents, all at once: row by row FTS5 would write each row's words by themselves.
-INSERT INTO section_words (rowid, title, headings, text)
-SELECT s.id, c.title, s.headings, s.text
-  FROM json_each(:contents) AS new JOIN contents c ON c.id = new.value JOIN sections s ON s.content_id = c.id
- ORDER BY s.id;
+-- name: index_section
+-- All of a batch after its rows: in turn with them, FTS5 would write the words of each row by themselves.
+INSERT INTO section_words (rowid, names, headings, text, code) VALUES (:id, :names, :headings, :text, :code);
 
 -- name: search_sections_fts
--- Section ids, best first. Title and headings weigh more than text.
-SELECT rowid AS id, -bm25(section_words, 6.0, 4.0, 1.0) AS score
+-- Section ids, best first: what it defines weighs more than where it stands, that more than prose, code least. Only
+-- those that the :generations show, if they are given, at a URL like :url.
+SELECT rowid AS id, -bm25(section_words, 8.0, 4.0, 1.0, 0.7) AS score
   FROM section_words
  WHERE section_words MATCH :query
+   AND (:generations IS NULL
+        OR EXISTS (SELECT 1 FROM json_each(:generations) AS shown
+                     JOIN versions v ON v.content_id = section_words.rowid >> 20 AND NOT v.pending
+                                    AND v.source_id = shown.value ->> 0 AND v.born <= shown.value ->> 1
+                                    AND (v.died IS NULL OR v.died > shown.value ->> 1)
+                    WHERE v.url LIKE :url ESCAPE '!'))
  ORDER BY score DESC
  LIMIT :limit;
 
+-- name: some_sections_with
+-- Ids of sections that match, in no order.
+SELECT rowid AS id FROM section_words WHERE section_words MATCH :query LIMIT :limit;
+
 -- name: sections_in_generations
 -- Which of these sections are shown, by which document of which source; :generations says which number of which source.
-SELECT s.id, s.heading, s.headings, s.anchor, s.text, c.title, d.id AS document_id, v.source_id, v.url, v.fetched_at,
-       src.name AS source_name, src.version AS source_version, g.number AS generation, g.partial,
+SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, d.id AS document_id, v.source_id, v.url, v.fetched_at,
+       src.root, src.name AS source_name, src.version AS source_version, g.number AS generation, g.partial,
        COALESCE(d.verified_at, (SELECT max(w.created_at) FROM generations w
                                  WHERE w.source_id = v.source_id AND w.whole AND w.activated_at IS NOT NULL
                                    AND w.number BETWEEN v.born AND g.number), v.fetched_at) AS verified_at
-  FROM sections s
-  JOIN contents c ON c.id = s.content_id
-  JOIN versions v ON v.content_id = s.content_id AND NOT v.pending
-  JOIN (SELECT json_extract(value, '$[0]') AS source_id, json_extract(value, '$[1]') AS number
-          FROM json_each(:generations)) shown
+  FROM json_each(:ids) AS asked -- CROSS: in this order. Left to itself, SQLite begins with every version of a source
+ CROSS JOIN sections s ON s.id = asked.value
+ CROSS JOIN contents c ON c.id = s.content_id
+ CROSS JOIN versions v ON v.content_id = s.content_id AND NOT v.pending
+ CROSS JOIN (SELECT json_extract(value, '$[0]') AS source_id, json_extract(value, '$[1]') AS number
+               FROM json_each(:generations)) shown
     ON shown.source_id = v.source_id AND v.born <= shown.number AND (v.died IS NULL OR v.died > shown.number)
-  JOIN generations g ON g.source_id = v.source_id AND g.number = shown.number
-  JOIN sources src ON src.id = v.source_id
-  JOIN documents d ON d.id = v.document_id
- WHERE s.id IN (SELECT value FROM json_each(:ids));
+ CROSS JOIN generations g ON g.source_id = v.source_id AND g.number = shown.number
+ CROSS JOIN sources src ON src.id = v.source_id
+ CROSS JOIN documents d ON d.id = v.document_id;

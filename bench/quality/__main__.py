@@ -1,0 +1,136 @@
+"""How well search finds what a manual's own index says is there.
+
+    python -m bench.quality [--manual django|javadoc|git]… [--store sqlite|postgres|plain]… [--half tune|test]
+                            [--missed] [--check]
+
+    plain pages       FTS5, BM25, whole pages; the right page is enough for a hit
+    plain sections    FTS5, BM25, sections: title × 10, headings × 5, porter; all of the words, then any
+    kept sqlite       what `kept search` gives
+    kept postgres     the same on PostgreSQL
+
+What is looked for, and where it should be found: bench/quality/labels.py. Rankings are tuned on one half of each set
+and reported on the other. --check refuses figures below those of bench/floors.toml.
+"""
+
+import argparse
+import asyncio
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.quality.baselines import plain_pages, plain_sections
+from bench.quality.judged import DEPTH, Found, Judge, Worth, summary
+from bench.quality.labels import MANUALS, Label, labels
+from bench.quality.manuals import on_postgres, on_sqlite
+from kept.service import finding
+from kept.store.database import open_database
+
+FLOORS = Path(__file__).parent.parent / "floors.toml"
+Searcher = Callable[[Sequence[Label]], list[list[Found]]]
+Figures = dict[tuple[str, str], dict[str, float]]  # (set, contender)
+
+
+def main() -> None:
+    asked = _arguments()
+    figures: Figures = {}
+    with ExitStack() as stack:
+        postgres = stack.enter_context(on_postgres()) if "postgres" in asked.store else None
+        for manual in asked.manual:
+            kept = on_sqlite(manual)
+            judge = Judge(kept, MANUALS[manual])
+            wanted = [label for label in labels(manual) if label.half == asked.half]
+            for name, searcher in _contenders(manual, kept, asked.store, postgres):
+                worths = _judged(judge, wanted, searcher(wanted), pages=name == "plain pages")
+                for of_set in sorted({label.set for label in wanted}):
+                    figures[of_set, name] = summary([one for label, one in worths if label.set == of_set])
+                if asked.missed and name.startswith("kept"):
+                    _show_missed(worths)
+    print(_table(figures, asked.half))
+    if asked.check:
+        sys.exit(_check(figures))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser("bench.quality", description="How well search finds what an index says is there.")
+    parser.add_argument("--manual", action="append", choices=list(MANUALS))
+    parser.add_argument("--store", action="append", choices=["plain", "sqlite", "postgres"])
+    parser.add_argument("--half", default="test", choices=["tune", "test"])
+    parser.add_argument("--missed", action="store_true", help="show the queries whose first hit is wrong")
+    parser.add_argument("--check", action="store_true", help="fail below the floors")
+    asked = parser.parse_args()
+    asked.manual = asked.manual or list(MANUALS)
+    asked.store = asked.store or ["plain", "sqlite", "postgres"]
+    return asked
+
+
+def _contenders(
+    manual: str, kept: Path, stores: Sequence[str], postgres: Callable[[str], str] | None
+) -> Iterator[tuple[str, Searcher]]:
+    root = f"{MANUALS[manual].as_uri()}/"
+    if "plain" in stores:
+        for name, plain in (("plain pages", plain_pages(kept, root)), ("plain sections", plain_sections(kept, root))):
+            yield name, lambda wanted, plain=plain: [plain.search(label.query) for label in wanted]  # type: ignore[misc]
+    if "sqlite" in stores:
+        yield "kept sqlite", lambda wanted: asyncio.run(_kept(f"sqlite:///{kept}", root, wanted))
+    if postgres:
+        url = postgres(manual)
+        yield "kept postgres", lambda wanted: asyncio.run(_kept(url, root, wanted))
+
+
+async def _kept(url: str, root: str, wanted: Sequence[Label]) -> list[list[Found]]:
+    db = await open_database(url)
+    try:
+        return [
+            [
+                Found(
+                    _page(hit.url, root), hit.anchor, hit.text, tuple(_page(other["url"], root) for other in hit.also)
+                )
+                for hit in await finding.search(db, label.query, limit=DEPTH)
+            ]
+            for label in wanted
+        ]
+    finally:
+        await db.close()
+
+
+def _page(url: str, root: str) -> str:
+    return url.partition("#")[0].removeprefix(root)
+
+
+def _judged(
+    judge: Judge, wanted: Sequence[Label], found: list[list[Found]], *, pages: bool
+) -> list[tuple[Label, Worth]]:
+    return [(label, judge.worth(label, hits, pages=pages)) for label, hits in zip(wanted, found, strict=True)]
+
+
+def _show_missed(worths: Sequence[tuple[Label, Worth]]) -> None:
+    for label, worth in worths:
+        if worth.first != 1:
+            print(f"{label.set}: {label.query!r} found at {worth.first}, not first; wanted {min(label.places)}")
+
+
+def _table(figures: Figures, half: str) -> str:
+    lines = ["", f"| {half} half | | hit@1 | hit@5 | MRR@10 | nDCG@10 |", "| --- | --- | ---: | ---: | ---: | ---: |"]
+    for of_set, name in sorted(figures):
+        lines.append(
+            f"| {of_set} | {name} | " + " | ".join(f"{value:.3f}" for value in figures[of_set, name].values()) + " |"
+        )
+    return "\n".join(lines)
+
+
+def _check(figures: Figures) -> int:
+    """How many figures are too low."""
+    floors = tomllib.loads(FLOORS.read_text("utf-8"))
+    low = [
+        f"{of_set}, {name}: MRR@10 is {found['MRR@10']:.3f}, the floor is {floor}"
+        for (of_set, name), found in figures.items()
+        if (floor := floors.get(name, {}).get(of_set)) is not None and found["MRR@10"] < floor
+    ]
+    print("\n".join(low) or "No figure is below its floor.")
+    return len(low)
+
+
+if __name__ == "__main__":
+    main()

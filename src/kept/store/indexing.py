@@ -1,0 +1,66 @@
+"""What full text holds of a section, in fields of falling weight.
+
+names       what the section defines: its heading, its anchor, the terms of its definition lists
+headings    where it stands: the page's title and the headings above
+text        its prose, without the targets of links
+code        its code blocks
+"""
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from kept.model.words import camel_parts, defined, folded, language_word, name, name_word, words
+
+if TYPE_CHECKING:  # a search does without
+    from kept.model.document import Section
+
+
+class Indexed(NamedTuple):
+    names: str
+    headings: str
+    text: str
+    code: str
+
+
+def indexed(title: str, above: str, section: "Section") -> Indexed:
+    """The fields of a section; ``above`` are the headings above it, one a line."""
+    text, code = _apart(section.text)
+    return Indexed(_names(title, above, section), folded(f"{title}\n{above}"), folded(text), folded(code))
+
+
+def _names(title: str, above: str, section: "Section") -> str:
+    """Words, and whole names as one word each: ``add``, and with its owner ``ArrayList.add``."""
+    heading, anchor = section.heading, section.anchor or ""
+    own = name(heading)
+    parts = [heading, anchor]
+    if own:
+        parts.append(name_word(own))
+        if len(own) <= 2:
+            owners = {name(line) for line in above.split("\n")[-3:]} | {name(title)}
+            parts += [name_word(owner + own) for owner in owners if 0 < len(owner) <= 2]
+    if not heading.islower():
+        parts += camel_parts(heading)
+    if "." in anchor:
+        chain = anchor.partition("(")[0].split(".")
+        parts += (name_word(words(" ".join(chain))), name_word(words(" ".join(chain[-2:]))))
+    for term in defined(section.text):
+        parts += (*term, name_word(term))
+    return folded("\n".join(parts))
+
+
+_FENCE = re.compile(
+    r"^[ >]*(`{3,}|~{3,})[ ]*([^\s`]*)[^\n]*\n(.*?)(?:^[ >]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
+)
+_TARGET = re.compile(r"\]\((?:<[^>\n]*>|[^()\s]*)\)")
+
+
+def _apart(text: str) -> tuple[str, str]:
+    """The prose and the code of a Markdown text; the code with the languages it says it is in."""
+    code = ""
+    if "```" in text or "~~~" in text:
+        parts = _FENCE.split(text)  # prose, fence, language, code, prose …
+        languages = {language_word(language) for language in parts[2::4] if language}
+        text, code = "\n".join(parts[::4]), "\n".join([*sorted(languages), *parts[3::4]])
+    if "](" in text:
+        text = _TARGET.sub("]", text)
+    return text, code

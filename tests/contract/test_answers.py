@@ -1,0 +1,330 @@
+"""Questions, and the answers that are expected, on both databases."""
+
+import asyncio
+import random
+import sys
+from urllib.parse import unquote
+
+import pytest
+
+from kept.crawl.engine import Walk
+from kept.crawl.sweep import Rules
+from kept.errors import NoSuchThing, WrongCall
+from kept.extract import reader
+from kept.extract.sections import Unreadable
+from kept.model.document import Reading
+from kept.model.ids import new_id
+from kept.model.source import Source, SourceKind, SourceSettings
+from kept.service import finding
+from kept.store import sources
+from kept.store.database import Database
+from kept.store.jobs import Place
+from kept.work import queue
+from kept.work.worker import work_on
+from tests.contract.stories import story
+from tests.given import Page, Site, a_database
+
+MANUAL = {
+    "tasks.md": """# Coroutines and tasks
+Waiting for tasks.
+
+## asyncio.wait_for(aw, timeout)
+Wait for a coroutine to complete with a timeout. If a timeout occurs, it cancels the task.
+
+```python
+await asyncio.wait_for(eternity(), timeout=1.0)
+```
+
+## asyncio.gather(*aws)
+Runs awaitables concurrently; unlike wait_for it has no timeout.
+""",
+    "merge.md": """# git-merge
+Joins two histories.
+
+## Options
+
+**--no-ff**
+
+Create a merge commit in all cases.
+
+**--squash**
+
+Produce the state as if a real merge happened, but with no commit.
+""",
+    "containers.md": """# Containers
+
+## std::vector
+A sequence container of elements that can change in size.
+
+## ArrayList
+A list that is backed by an array. Caching of elements is up to you.
+
+```java
+ArrayList<String> names = new ArrayList<>();
+```
+
+## HTMLParser
+Reads markup.
+""",
+    "config.md": """# Configuration
+
+## max_connections
+The maximum number of concurrent connections. Default: 100.
+
+## CREATE TABLE
+Defines a new table. A table has columns.
+
+## Backups
+Everything is cached, and caches are kept. Crème brûlée is a dessert. Every nervous zebra waits for a table.
+""",
+    "releases/1.0.md": """# Release notes 1.0
+max_connections max_connections is new, and so are std::vector, ArrayList and asyncio.wait_for. max_connections again.
+""",
+    "ja.md": """# 日本語
+
+## 全文検索
+データベースの全文検索は速い。
+
+## 設定
+接続の最大数。
+""",
+}
+
+ANSWERS = {
+    "asyncio.wait_for": "tasks.md#asynciowait_foraw-timeout",
+    "wait_for": "tasks.md#asynciowait_foraw-timeout",
+    "waitFor timeout": "tasks.md#asynciowait_foraw-timeout",
+    "--no-ff": "merge.md#options",
+    "squash": "merge.md#options",
+    "std::vector": "containers.md#stdvector",
+    "ArrayList": "containers.md#arraylist",
+    "array list": "containers.md#arraylist",
+    "html parser": "containers.md#htmlparser",
+    "CREATE TABLE": "config.md#create-table",
+    "create table": "config.md#create-table",
+    "max_connections": "config.md#max_connections",
+    "maximum connection": "config.md#max_connections",
+    "max_conn*": "config.md#max_connections",
+    "cache of elements": "containers.md#arraylist",
+    "creme brulee": "config.md#backups",
+    "CRÈME": "config.md#backups",
+    "全文検索": "ja.md#全文検索",
+    "検索": "ja.md#全文検索",
+    "最": "ja.md#設定",
+    '"nervous zebra"': "config.md#backups",
+    "table -zebra -merge": "config.md#create-table",
+    "release notes max_connections": "releases/1.0.md#release-notes-10",
+    "how do I cancel a task after a timeout": "tasks.md#asynciowait_foraw-timeout",
+}
+
+
+async def keep(db: Database, name: str, version: str, pages: dict[str, str]) -> Source:
+    """A source that keeps these Markdown pages."""
+    root = f"https://{name}.test/{version or 'main'}/"
+    async with db.transaction() as tx:
+        source = await sources.by_label(tx, name, version)
+        if source is None:
+            await sources.insert(
+                tx, id=new_id(), name=name, version=version, kind=SourceKind.WEB, root=root, settings=SourceSettings()
+            )
+            source = await sources.by_label(tx, name, version)
+    assert source is not None
+    site = Site({f"{root}{path}": Page(text, content_type="text/markdown") for path, text in pages.items()}, True, root)
+
+    async def read(body: bytes, content_type: str, url: str) -> Reading | Unreadable:
+        return reader.read(body, content_type=content_type, url=url)
+
+    def walk(place: Place, claimed: Source) -> Walk:
+        return Walk(db, place, claimed, site, read=read, signature="1", rules=Rules(), now=None)
+
+    job = await queue.request(db, source.id)
+    done = await work_on(db, job.id, walk)
+    assert done is not None
+    assert done.status == "completed", done.error
+    return source
+
+
+def place(hit: finding.Hit) -> str:
+    return unquote(hit.url.partition("/main/")[2])
+
+
+@story
+async def test_people_find_what_they_ask_for_in_the_words_they_use(db: Database) -> None:
+    await keep(db, "manual", "", MANUAL)
+    found = {query: [place(hit) for hit in await finding.search(db, query)] for query in ANSWERS}
+    assert {query: hits[:1] for query, hits in found.items()} == {query: [best] for query, best in ANSWERS.items()}
+    assert "merge.md#options" not in found["table -zebra -merge"]
+    assert found['"nervous zebra"'] == ["config.md#backups"]
+
+
+@story
+async def test_code_examples_are_found_by_themselves_and_by_their_language(db: Database) -> None:
+    await keep(db, "manual", "", MANUAL)
+    code = await finding.search(db, "wait_for timeout", kind="code")
+    assert [place(hit) for hit in code] == ["tasks.md#asynciowait_foraw-timeout"]
+    assert code[0].snippet == "await asyncio.**wait_for**(eternity(), **timeout**=1.0)"
+    assert await finding.search(db, "backed", kind="code") == []
+    assert [place(hit) for hit in await finding.search(db, "new", language="Java")] == ["containers.md#arraylist"]
+    assert await finding.search(db, "new", language="py") == []
+    with pytest.raises(WrongCall, match="no kind 'picture'"):
+        await finding.search(db, "new", kind="picture")
+
+
+@story
+async def test_a_path_narrows_to_what_lies_below_it(db: Database) -> None:
+    many = {f"guide/part{number}.md": f"# Part {number}\nAbout connections, number {number}." for number in range(90)}
+    await keep(db, "manual", "", many | {"ref/pool.md": f"# Pool\n{'Other words. ' * 80}\nconnections"})
+    assert [place(hit) for hit in await finding.search(db, "connections", path="ref")] == ["ref/pool.md#pool"]
+    assert [place(hit) for hit in await finding.search(db, "connections", path="ref/p*.md")] == ["ref/pool.md#pool"]
+    assert len(await finding.search(db, "connections", path="/guide/", limit=100)) == 90
+    assert await finding.search(db, "connections", path="ref/po") == []
+    assert await finding.search(db, "connections", path="%") == []
+
+
+@story
+async def test_a_small_source_is_searched_to_its_end_beside_a_large_one(db: Database) -> None:
+    await keep(db, "large", "", {f"{n}.md": f"# Connections {n}\nConnections, connections." for n in range(150)})
+    await keep(db, "small", "", {"a.md": f"# Notes\n{'Other words. ' * 80}\nOne word about connections."})
+    assert [hit.source for hit in await finding.search(db, "connections", labels=["small"])] == ["small"]
+
+
+@story
+async def test_a_version_is_the_one_that_people_expect(db: Database) -> None:
+    for version, text in {
+        "17.0": "Old hooks.",
+        "18.2": "Hooks of 18.2.",
+        "18.3": "Hooks, now.",
+        "19.0-rc1": "Hooks!",
+    }.items():
+        await keep(db, "react", version, {"hooks.md": f"# Hooks\n{text}"})
+    await keep(db, "vue", "", {"hooks.md": "# Hooks\nThere are none."})
+    for target, expected in {
+        "18": "18.3",
+        "^18": "18.3",
+        "~18.2": "18.2",
+        "latest": "18.3",
+        "17": "17.0",
+        "19": "19.0-rc1",
+    }.items():
+        assert (await finding.find_version(db, "react", target)).version == expected
+        assert [hit.version for hit in await finding.search(db, "hooks", labels=["react"], version=target)] == [
+            expected
+        ]
+    assert {hit.source for hit in await finding.search(db, "hooks", version="latest")} == {"react", "vue"}
+    assert {hit.source for hit in await finding.search(db, "hooks", version="18")} == {"react"}
+    with pytest.raises(NoSuchThing, match=r"No version of react answers to '20'\. There is: 19\.0-rc1, 18\.3"):
+        await finding.find_version(db, "react", "20")
+    with pytest.raises(NoSuchThing, match="There is no source named 'reakt'"):
+        await finding.find_version(db, "reakt", "18")
+    with pytest.raises(NoSuchThing, match="No source has a version"):
+        await finding.search(db, "hooks", version="99")
+    (hit,) = await finding.search(db, "hooks", labels=["react@18.3", "react@18.2", "react@17.0"])
+    assert (hit.version, [other["version"] for other in hit.also]) == ("18.3", ["18.2", "17.0"])
+
+
+@story
+async def test_an_earlier_generation_is_searched_as_it_was(db: Database) -> None:
+    await keep(db, "manual", "", {"a.md": "# Pool\nThe word is walrus."})
+    await keep(db, "manual", "", {"a.md": "# Pool\nThe word is badger."})
+    assert [hit.generation for hit in await finding.search(db, "walrus", labels=["manual"], generation=1)] == [1]
+    assert await finding.search(db, "walrus") == []
+
+
+@story
+async def test_what_stands_around_a_hit_is_given_as_far_as_it_fits(db: Database) -> None:
+    await keep(db, "manual", "", MANUAL)
+
+    async def context(wanted: str, budget: int | None = None) -> str:
+        hits = await finding.search(db, "max_connections", path="config.md", limit=1, context=wanted, budget=budget)
+        return hits[0].context or ""
+
+    assert (await context("parent")).startswith("# Configuration\n\n## max\\_connections") or (
+        await context("parent")
+    ).startswith("# Configuration\n\n## max_connections")
+    assert "CREATE TABLE" not in await context("parent")
+    assert "CREATE TABLE" in await context("siblings")
+    assert "nervous zebra" in await context("document")
+    assert "nervous zebra" not in await context("document", budget=60)
+    few = await finding.search(db, "table wait_for connections", budget=60)
+    assert 0 < sum(len(hit.text) for hit in few) <= 240
+    assert len(few) < len(await finding.search(db, "table wait_for connections"))
+    (cut,) = await finding.search(db, "max_connections", budget=5, limit=3)
+    assert cut.text.endswith("…")
+    assert len(cut.text) <= 20
+    with pytest.raises(WrongCall, match="no context 'all'"):
+        await context("all")
+
+
+@story
+async def test_a_query_without_hits_is_spelled_anew(db: Database) -> None:
+    await keep(db, "manual", "", MANUAL)
+    for typed, meant in {
+        "conections": "connections",
+        "zebar": "zebra",
+        "asynchio": "asyncio",
+        "brulée": None,
+        "qqqq": None,
+    }.items():
+        assert await finding.did_you_mean(db, typed) == meant, typed
+    assert await finding.did_you_mean(db, "coroutnie vectro") == "coroutine vector"
+
+
+NAUGHTY = [
+    "\0", "\x1b[31m", "' OR 1=1 --", '"', '""', "()", "AND", "OR NOT", "NEAR(a b)", "a AND", "a:b", "names : x",
+    "^a",
+    "*", "-", "--", "- -", "a*b*", "-a", "🙂", "🙂 👩‍👩‍👧", "\ud800", "%s %d", "<->", "a <-> b", "!a", "a & !", ":*",
+    "'a':A",
+    "\\", "x" * 100_000, "a " * 50_000, '"a' * 999, "（）", "ﷺ", "ﬁ", "İ", "ß", "\u202e", "1e999", "0x1F",
+    "10.10.10.10",
+    "a.b.c.d",
+    "http://a.b/c?d=e#f", "C++", "C#", ".NET", "$_", "@x", "~", "zq", "{a b}", "a + b", "全", "ー", "한",
+    "é" * 300,
+]  # fmt: skip
+
+
+@story
+async def test_whatever_is_typed_is_answered_or_refused_in_plain_words(db: Database) -> None:
+    await keep(db, "manual", "", MANUAL)
+    await ask_anything(db, random.Random(7), 500)
+
+
+async def ask_anything(db: Database, chance: random.Random, times: int) -> None:
+    words = ["connections", "wait_for", "table", "全文", "--no-ff"]
+    for number in range(times):
+        typed = NAUGHTY[number] if number < len(NAUGHTY) else _anything(chance, words)
+        try:
+            hits = await finding.search(db, typed, limit=5)
+            if not hits:
+                await finding.did_you_mean(db, typed)
+        except WrongCall as error:
+            refused = str(error)
+            assert "no word to look for" in refused, typed[:50]
+        else:
+            assert len(hits) <= 5
+
+
+def _anything(chance: random.Random, words: list[str]) -> str:
+    parts = [
+        chance.choice(
+            [
+                chance.choice(NAUGHTY)[:50],
+                chance.choice(words),
+                "".join(
+                    chr(chance.choice([chance.randrange(1, 0x250), chance.randrange(0x3000, 0xD7FF)])) for _ in range(4)
+                ),
+                chance.choice(['"', "-", "*", "(", ")", "AND", "|", "&", "<->", ":", "\\"]),
+            ]
+        )
+        for _ in range(chance.randrange(1, 7))
+    ]
+    return chance.choice(["", " "]).join(parts)
+
+
+if __name__ == "__main__":  # the long form: python -m tests.contract.test_answers DATABASE-URL TIMES
+
+    async def main(url: str, times: int) -> None:
+        async with a_database(url) as db:
+            await keep(db, "manual", "", MANUAL)
+            await ask_anything(db, random.Random(), times)
+
+    asyncio.run(main(sys.argv[1], int(sys.argv[2])))

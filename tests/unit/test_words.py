@@ -1,0 +1,80 @@
+"""Words as full text knows them."""
+
+import pytest
+
+from kept.model.document import Section
+from kept.model.words import camel_parts, defined, folded, language_word, name, words
+from kept.search.query import parse
+from kept.search.snippet import snippet
+from kept.store.indexing import indexed
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("asyncio.wait_for(--no-ff)", ["asyncio", "wait", "for", "no", "ff"]),
+        ("Crème Brûlée naïve Å", ["creme", "brulee", "naive", "a"]),
+        ("全文検索 and 한국어", ["全文", "文検", "検索", "and", "한국", "국어"]),
+        ("字", ["字"]),
+    ],
+)
+def test_a_text_becomes_words_without_accents_and_with_pairs_of_neighbours(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("heading", "expected"),
+    [
+        ("class QuerySet(model=None)", ("queryset",)),
+        ("Class ArrayList<E>", ("arraylist",)),
+        ("max_connections (integer)", ("max", "connections")),
+        ("branch.<name>.remote", ("branch", "name", "remote")),
+        ("How to log a user in and out again in one view", ()),
+        ("--no-ff", ("no", "ff")),
+    ],
+)
+def test_a_heading_names_what_stands_before_its_signature(heading: str, expected: tuple[str, ...]) -> None:
+    assert name(heading) == expected
+
+
+def test_the_terms_of_a_definition_list_are_defined_and_labels_are_not() -> None:
+    text = "Intro.\n\n**bare repository**\n\nOne without files.\n\n**Returns:**\n\nThe **bold** word."
+    assert list(defined(text)) == [("bare", "repository")]
+
+
+def test_the_parts_of_words_in_camel_case_are_words() -> None:
+    assert camel_parts("HTMLParser getElementById plain CONSTANT") == ["HTML", "Parser", "get", "Element", "By", "Id"]
+
+
+def test_a_language_goes_by_all_its_names() -> None:
+    assert language_word("py") == language_word("Python") != language_word("python2")
+    assert language_word("c++") == language_word("cpp")
+
+
+def test_prose_code_and_names_are_indexed_apart_and_the_targets_of_links_not_at_all() -> None:
+    text = "### add(x)\n\nSee [the list](<list.html#zebra>).\n\n```py\nitems.add(1)\n```\nAfter."
+    found = indexed("Lists", "Class ArrayList<E>\nMethods", Section(3, 0, 3, "add(x)", "add(int)", text))
+    assert "zqarraylistadd" in found.names.split()
+    assert "zebra" not in found.text
+    assert "items" not in found.text
+    assert found.code.split("\n")[:2] == ["zqinpython", "items.add(1)"]
+    assert "After." in found.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "text", "marked"),
+    [
+        ("connections", "# Pool\nA connection pool.", "A **connection** pool."),
+        ("wait_for", "Use asyncio.wait_for here.", "Use asyncio.**wait_for** here."),
+        ("creme", "Une crème brûlée.", "Une **crème** brûlée."),
+        ("全文検索", "この全文検索は速い。", "この**全文検索**は速い。"),
+        ("-x y", "x or y", "x or **y**"),
+    ],
+)
+def test_the_words_that_were_asked_for_are_marked_however_they_are_spelled(typed: str, text: str, marked: str) -> None:
+    assert snippet(text, parse(typed).terms) == marked
+
+
+def test_plain_text_is_not_copied() -> None:
+    text = "plain"
+    assert folded(text) is text
