@@ -25,6 +25,7 @@ run:
 	$(kept) search "complete old set or the complete new set" --limit 3
 	@printf '%s\n' '' \
 	  'Keep a site of your own:  .venv/bin/kept add https://docs.example.com' \
+	  'Pages, API and MCP:       .venv/bin/kept serve' \
 	  'Everything it can do:     .venv/bin/kept --help'
 
 test:

@@ -152,12 +152,12 @@ class Runtime:
         from kept.upkeep import clocks
 
         behind = self.work(stop, concurrency=workers) if workers else clocks.run(self.clocks(), stop)
-        working = asyncio.create_task(behind)
+        beside = [asyncio.create_task(one) for one in (behind, self.watch(stop))]
         try:
             await listen(make_app(self, self.settings, host=host), host, port, stop, ready)
         finally:
             stop.set()
-            await working
+            await asyncio.gather(*beside)
 
     def needs_keys(self, host: str) -> bool:
         """Whether whoever asks a server at this address has to have a key."""

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
-from kept.errors import KeptError
+from kept.errors import KeptError, StoreError
 from kept.log import Log
 from kept.model.source import Source, SourceKind
 from kept.model.url import file_path
@@ -31,14 +31,18 @@ async def watch(
     watching: dict[str, asyncio.Task[None]] = {}
     try:
         while not stop.is_set():
-            async with db.snapshot() as snapshot:
-                wanted = {source.id: source for source in await sources.all(snapshot) if is_watched(source)}
-            for id in watching.keys() - wanted.keys():
-                watching.pop(id).cancel()
-            for id in wanted.keys() - watching.keys():
-                watching[id] = asyncio.create_task(_watch_one(db, wanted[id], stop, settle))
-            for id in [id for id, task in watching.items() if task.done()]:
-                del watching[id]  # its folder is not there: it is tried again
+            try:
+                async with db.snapshot() as snapshot:
+                    wanted = {source.id: source for source in await sources.all(snapshot) if is_watched(source)}
+            except StoreError as error:
+                log.warning("database away", reason=str(error))
+            else:
+                for id in watching.keys() - wanted.keys():
+                    watching.pop(id).cancel()
+                for id in wanted.keys() - watching.keys():
+                    watching[id] = asyncio.create_task(_watch_one(db, wanted[id], stop, settle))
+                for id in [id for id, task in watching.items() if task.done()]:
+                    del watching[id]  # its folder is not there: it is tried again
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), look)
     finally:
