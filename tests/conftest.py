@@ -9,6 +9,7 @@
 import os
 import secrets
 import signal
+import sys
 from collections import defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ import hypothesis
 import pytest
 
 from tests.postgres import PostgresServer
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of a thousand processes would compile everything again
+sys.dont_write_bytecode = False
 
 ALL = os.environ.get("KEPT_TEST_ALL") == "1"
 SEED = os.environ.setdefault("KEPT_TEST_SEED", str(secrets.randbelow(2**32)))  # the workers inherit it

@@ -1,7 +1,7 @@
 """A package's archive, by the user's own npm or pip: their registry, proxy and credentials count.
 
 Nothing of a package is ever run. npm is told to leave scripts alone; pip would have to run a source archive's build to
-learn its name, so only wheels are taken. See decision 14.
+learn its name, so only wheels are taken. See decision 18.
 """
 
 import email
