@@ -107,7 +107,8 @@ class Reader:
 
     async def _found(self, word: str | None) -> list[tuple[str, str]]:
         hits = await finding.search(self.db, word or "", limit=1000)
-        return sorted({(hit.url.partition("#")[0].removeprefix(self.site.origin), hit.title) for hit in hits})
+        places = [(url, hit.title) for hit in hits for url in (hit.url, *(other["url"] for other in hit.also))]
+        return sorted({(url.partition("#")[0].removeprefix(self.site.origin), title) for url, title in places})
 
 
 @story

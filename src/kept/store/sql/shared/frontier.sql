@@ -206,7 +206,8 @@ SELECT j.id FROM crawl_jobs j
    AND EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id)
    AND EXISTS (SELECT 1 FROM crawl_jobs later
                 WHERE later.source_id = j.source_id AND later.created_at > j.created_at
-                  AND CASE WHEN later.status = 'completed' THEN later.mode IN ('refresh', 'full', j.mode) OR j.status <> 'completed'
+                  AND CASE WHEN later.status = 'completed' THEN later.mode IN ('refresh', 'full') OR j.status <> 'completed'
+                                                               OR (later.mode = 'failed' AND j.mode = 'failed')
                            WHEN later.status IN ('failed', 'cancelled') THEN j.status <> 'completed'
                            ELSE FALSE END)
    AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.job_id = j.id AND g.state IN ('building', 'held'));
