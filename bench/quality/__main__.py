@@ -1,12 +1,13 @@
 """How well search finds what a manual's own index says is there.
 
     python -m bench.quality [--manual django|javadoc|git]… [--store sqlite|postgres|plain]… [--half tune|test]
-                            [--missed] [--check]
+                            [--by lexical|meaning|fused]… [--missed] [--check]
 
     plain pages       FTS5, BM25, whole pages; the right page is enough for a hit
     plain sections    FTS5, BM25, sections: title × 10, headings × 5, porter; all of the words, then any
     kept sqlite       what `kept search` gives
     kept postgres     the same on PostgreSQL
+    … by meaning      with vectors of the built-in model, alone or fused with words: --by
 
 What is looked for, and where it should be found: bench/quality/labels.py. Rankings are tuned on one half of each set
 and reported on the other. --check refuses figures below those of bench/floors.toml.
@@ -24,6 +25,8 @@ from bench.quality.baselines import plain_pages, plain_sections
 from bench.quality.judged import DEPTH, Found, Judge, Worth, summary
 from bench.quality.labels import MANUALS, Label, labels
 from bench.quality.manuals import on_postgres, on_sqlite
+from kept.embed import static
+from kept.search.meaning import By
 from kept.service import finding
 from kept.store.database import open_database
 
@@ -41,7 +44,7 @@ def main() -> None:
             kept = on_sqlite(manual)
             judge = Judge(kept, MANUALS[manual])
             wanted = [label for label in labels(manual) if label.half == asked.half]
-            for name, searcher in _contenders(manual, kept, asked.store, postgres):
+            for name, searcher in _contenders(manual, kept, asked.store, asked.by, postgres):
                 worths = _judged(judge, wanted, searcher(wanted), pages=name == "plain pages")
                 for of_set in sorted({label.set for label in wanted}):
                     figures[of_set, name] = summary([one for label, one in worths if label.set == of_set])
@@ -57,29 +60,34 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--manual", action="append", choices=list(MANUALS))
     parser.add_argument("--store", action="append", choices=["plain", "sqlite", "postgres"])
     parser.add_argument("--half", default="test", choices=["tune", "test"])
+    parser.add_argument("--by", action="append", choices=["lexical", "meaning", "fused"])
     parser.add_argument("--missed", action="store_true", help="show the queries whose first hit is wrong")
     parser.add_argument("--check", action="store_true", help="fail below the floors")
     asked = parser.parse_args()
     asked.manual = asked.manual or list(MANUALS)
     asked.store = asked.store or ["plain", "sqlite", "postgres"]
+    asked.by = asked.by or ["lexical"]
     return asked
 
 
 def _contenders(
-    manual: str, kept: Path, stores: Sequence[str], postgres: Callable[[str], str] | None
+    manual: str, kept: Path, stores: Sequence[str], modes: Sequence[str], postgres: Callable[[str], str] | None
 ) -> Iterator[tuple[str, Searcher]]:
     root = f"{MANUALS[manual].as_uri()}/"
     if "plain" in stores:
         for name, plain in (("plain pages", plain_pages(kept, root)), ("plain sections", plain_sections(kept, root))):
             yield name, lambda wanted, plain=plain: [plain.search(label.query) for label in wanted]  # type: ignore[misc]
-    if "sqlite" in stores:
-        yield "kept sqlite", lambda wanted: asyncio.run(_kept(f"sqlite:///{kept}", root, wanted))
+    urls = {"kept sqlite": f"sqlite:///{kept}"} if "sqlite" in stores else {}
     if postgres:
-        url = postgres(manual)
-        yield "kept postgres", lambda wanted: asyncio.run(_kept(url, root, wanted))
+        urls["kept postgres"] = postgres(manual)
+    for name, url in urls.items():
+        for mode in modes:
+            label = name if mode == "lexical" else f"{name}, {mode}"
+            yield label, lambda wanted, url=url, mode=mode: asyncio.run(_kept(url, root, wanted, mode))  # type: ignore[misc]
 
 
-async def _kept(url: str, root: str, wanted: Sequence[Label]) -> list[list[Found]]:
+async def _kept(url: str, root: str, wanted: Sequence[Label], mode: str) -> list[list[Found]]:
+    by = None if mode == "lexical" else By(mode, {static.MODEL: static.StaticEmbedder()}.get)
     db = await open_database(url)
     try:
         return [
@@ -87,7 +95,7 @@ async def _kept(url: str, root: str, wanted: Sequence[Label]) -> list[list[Found
                 Found(
                     _page(hit.url, root), hit.anchor, hit.text, tuple(_page(other["url"], root) for other in hit.also)
                 )
-                for hit in await finding.search(db, label.query, limit=DEPTH)
+                for hit in await finding.search(db, label.query, limit=DEPTH, by=by)
             ]
             for label in wanted
         ]

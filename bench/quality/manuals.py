@@ -15,6 +15,7 @@ from pathlib import Path
 import psycopg
 
 from bench.quality.labels import MANUALS
+from kept.embed import static
 from tests.postgres import PostgresServer
 
 PROJECT = Path(__file__).parent.parent.parent
@@ -66,7 +67,9 @@ def _new(url: str, manual: str) -> str:
 def _keep(url: str, manual: str) -> None:
     print(f"Keeping {manual} …", file=sys.stderr, flush=True)
     asked = ["--database", url, "add", str(MANUALS[manual]), "--name", manual, "--include", "*.html", "--json"]
-    subprocess.run([sys.executable, "-m", "kept", *asked], check=True, stdout=subprocess.DEVNULL)
+    vectors = {"KEPT_EMBED__PROVIDER": "static" if static.is_installed() else "none"}
+    command = [sys.executable, "-m", "kept", *asked]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | vectors)
 
 
 def _readers() -> str:

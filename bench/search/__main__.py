@@ -30,7 +30,7 @@ from kept.model.source import SourceKind, SourceSettings
 from kept.model.words import words
 from kept.search.query import parse
 from kept.service import finding
-from kept.store import contents, documents, generations, sources
+from kept.store import contents, documents, generations, sections, sources
 from kept.store.database import Database, open_database
 from kept.store.documents import NewVersion
 from tests.postgres import PostgresServer
@@ -237,6 +237,7 @@ def _version(document: str, born: int, hash: str, content: int) -> NewVersion:
 
 async def _end(db: Database, source: str, number: int) -> None:
     async with db.transaction() as tx:
+        await sections.renew_statistics(tx)
         made = await generations.get(tx, source, number)
         assert made is not None
         await generations.activate_generation(

@@ -27,7 +27,7 @@ NOTES = "# Notes\n\nWhat was said about the pool on Monday, and by whom, at some
 COUNTS = {"new", "changed", "unchanged", "moved", "gone", "failed", "skipped"}
 HIT = {
     *("source", "version", "generation", "document", "section", "url", "title", "headings", "anchor"),
-    *("snippet", "text", "score", "fetched_at", "verified_at", "partial"),
+    *("snippet", "text", "score", "fetched_at", "verified_at", "partial", "also"),
 }
 
 

@@ -10,15 +10,19 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import httpx2
 from mcp import Client
 from mcp_types import TextContent
 
 from kept.runtime import open_runtime
 from kept.serve.mcp.server import make_server
 from kept.settings import load
+from tests.doors.server import serving as server
+from tests.doors.server import wait_for
 from tests.doors.test_mcp import page
 from tests.sites.pages import serving
 
@@ -40,28 +44,77 @@ WRITING: dict[str, dict[str, Any]] = {
     "add": {
         "cli": ["add", "{root}", "--name", "terns", "--version", "{door}", "--tag", "birds"],
         "mcp": ("add_source", {"root": "{root}", "name": "terns", "version": "{door}", "tag": ["birds"], "wait": 60}),
+        "api": ("POST", "/sources", {"root": "{root}", "name": "terns", "version": "{door}", "tag": ["birds"]}),
     },
-    "refresh": {"cli": ["refresh", "terns@{door}"], "mcp": ("refresh_source", {"source": "terns@{door}", "wait": 60})},
+    "refresh": {
+        "cli": ["refresh", "terns@{door}"],
+        "mcp": ("refresh_source", {"source": "terns@{door}", "wait": 60}),
+        "api": ("POST", "/sources/terns@{door}/crawls", {}),
+    },
 }
 READING: dict[str, dict[str, Any]] = {
-    "list": {"cli": ["list"], "mcp": ("list_sources", {})},
+    "list": {"cli": ["list"], "mcp": ("list_sources", {}), "api": ("GET", "/sources", {})},
     "search": {
         "cli": ["search", "connection pool", "--source", "terns@cli"],
-        "mcp": ("search_docs", {"query": "connection pool", "source": "terns", "version": "cli", "limit": 10}),
+        "mcp": ("search_docs", {"query": "connection pool", "source": "terns@cli", "limit": 10}),
+        "api": ("GET", "/search", {"q": "connection pool", "source": "terns@cli"}),
     },
-    "read": {"cli": ["read", "{root}pool"], "mcp": ("read_doc", {"url": "{root}pool"})},
+    "search a part of it, and around": {
+        "cli": [
+            *("search", "pool", "--source", "terns", "--version", "cli", "--path", "pool"),
+            *("--limit", "1", "--context", "document", "--budget", "500"),
+        ],
+        "mcp": (
+            "search_docs",
+            {"query": "pool", "source": "terns", "version": "cli", "path": "pool", "limit": 1}
+            | {"context": "document", "budget": 500},
+        ),
+        "api": (
+            "GET",
+            "/search",
+            {"q": "pool", "source": "terns", "version": "cli", "path": "pool", "limit": 1}
+            | {"context": "document", "budget": 500},
+        ),
+    },
+    "search for what is nowhere": {
+        "cli": ["search", "conection", "--kind", "code", "--language", "python"],
+        "mcp": ("search_docs", {"query": "conection", "kind": "code", "language": "python"}),
+        "api": ("GET", "/search", {"q": "conection", "kind": "code", "language": "python"}),
+    },
+    "read": {
+        "cli": ["read", "{root}pool"],
+        "mcp": ("read_doc", {"url": "{root}pool"}),
+        "api": ("GET", "/documents", {"url": "{root}pool"}),
+    },
     "read a section as it was": {
         "cli": ["read", "{root}pool", "--section", "more", "--generation", "1"],
         "mcp": ("read_doc", {"url": "{root}pool", "section": "more", "generation": 1}),
+        "api": ("GET", "/documents", {"url": "{root}pool", "section": "more", "generation": 1}),
     },
-    "why": {"cli": ["why", "{root}gone"], "mcp": ("why_missing", {"url": "{root}gone"})},
-    "try": {"cli": ["try", "{root}pool"], "mcp": ("fetch_url", {"url": "{root}pool"})},
-    "diff": {"cli": ["diff", "terns@cli", "1", "2"], "mcp": ("what_changed", {"source": "terns@cli"})},
-    "jobs": {"cli": ["jobs"], "mcp": ("list_jobs", {})},
-    "job": {"cli": ["job", "{job}"], "mcp": ("get_job", {"job": "{job}"})},
+    "why": {
+        "cli": ["why", "{root}gone"],
+        "mcp": ("why_missing", {"url": "{root}gone"}),
+        "api": ("GET", "/why", {"url": "{root}gone"}),
+    },
+    "try": {
+        "cli": ["try", "{root}pool"],
+        "mcp": ("fetch_url", {"url": "{root}pool"}),
+        "api": ("POST", "/try", {"url": "{root}pool"}),
+    },
+    "diff": {
+        "cli": ["diff", "terns@cli", "1", "2"],
+        "mcp": ("what_changed", {"source": "terns@cli"}),
+        "api": ("GET", "/sources/terns@cli/diff", {"from": 1, "to": 2}),
+    },
+    "jobs": {"cli": ["jobs"], "mcp": ("list_jobs", {}), "api": ("GET", "/jobs", {})},
+    "job": {"cli": ["job", "{job}"], "mcp": ("get_job", {"job": "{job}"}), "api": ("GET", "/jobs/{job}", {})},
 }
 ENDING: dict[str, dict[str, Any]] = {
-    "remove": {"cli": ["remove", "terns@{door}"], "mcp": ("remove_source", {"source": "terns@{door}"})},
+    "remove": {
+        "cli": ["remove", "terns@{door}"],
+        "mcp": ("remove_source", {"source": "terns@{door}"}),
+        "api": ("DELETE", "/sources/terns@{door}", {}),
+    },
 }
 
 
@@ -80,6 +133,7 @@ def test_every_verb_gives_the_same_answer_at_every_door(tmp_path: Path) -> None:
                     first, *others = await asyncio.gather(*(doors[name](spelled(row[name], words)) for name in doors))
                     for answer in others:
                         assert_same(first, answer, verb, but=OWN)
+                    assert verb != "search for what is nowhere" or first["did_you_mean"] == "connection"
                 for verb, row in ENDING.items():
                     for name, door in doors.items():
                         answer = await door(spelled(row[name], words | {"door": name}))
@@ -103,8 +157,9 @@ async def all_doors(folder: Path) -> AsyncIterator[dict[str, Door]]:
         stop = asyncio.Event()
         working = asyncio.create_task(runtime.work(stop))
         try:
-            async with Client(make_server(runtime, settings)) as client:
-                yield {"cli": by_command_line(environment), "mcp": by_mcp(client)}
+            with server(settings.database, folder, workers=0) as serving, serving.client() as http:
+                async with Client(make_server(runtime, settings)) as client:
+                    yield {"cli": by_command_line(environment), "mcp": by_mcp(client), "api": by_http(http)}
         finally:
             stop.set()
             await working
@@ -130,6 +185,25 @@ def by_mcp(client: Client) -> Door:
         return result.structured_content
 
     return ask
+
+
+def by_http(client: httpx2.Client) -> Door:
+    """What asks for a crawl does not wait for it: the answer is put together from how it stands at its end."""
+
+    def ask(call: tuple[str, str, dict[str, Any]]) -> Any:
+        method, path, said = call
+        told = {"params": said} if method == "GET" else {"json": said} if method == "POST" else {}
+        response = client.request(method, f"/api/v1{path}", **told)
+        assert response.is_success, response.text
+        answer = response.json()
+        if response.status_code not in (201, 202):
+            return answer
+        job = wait_for(client, answer["job"])
+        source = client.get(f"/api/v1/sources/{job['source']}").json()
+        counts = {name: job["progress"][name] for name in source["last_job"]["counts"]}
+        return answer | job | {"job": job["id"], "counts": counts, "partial": source["partial"]}
+
+    return partial(asyncio.to_thread, ask)
 
 
 def spelled(value: Any, words: Mapping[str, str]) -> Any:

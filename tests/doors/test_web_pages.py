@@ -114,6 +114,11 @@ def test_from_nothing_a_site_is_added_found_changed_compared_rolled_back_and_dec
         expect(page.locator(".timeline > li.active")).to_contain_text("1 changed")
         page.goto(f"{server.url}/?q=twelve+connections")
         expect(page.locator(".hit").first).to_contain_text("Twelve connections")
+        page.goto(f"{server.url}/?q=conections")
+        page.get_by_role("link", name="connections").click()
+        expect(page.locator(".hit mark").first).to_have_text("connections", ignore_case=True)
+        page.get_by_label("code examples").check()
+        expect(page).to_have_url(f"{server.url}/?q=connections&kind=code")
 
         page.goto(f"{server.url}/sources/tern")
         for exclude, schedule in (("blog/*\nold/*", "1d"), ("", "")):

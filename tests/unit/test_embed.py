@@ -152,10 +152,10 @@ def test_the_choice_is_the_operators_and_the_model_that_serves_is_found_whatever
 
 
 def test_fusing_goes_by_rank_and_what_both_found_rises() -> None:
-    order = [one for one, _ in fuse("abcd", "dxya")]
+    order = [one for one, _ in fuse("abcd", "dxya", weight=0.3, k=10)]
     assert order[:2] == ["a", "d"], "both found them, and words weigh more"
     assert set(order) == set("abcdxy")
-    assert fuse("ab", "") == [("a", 0.7), ("b", pytest.approx(0.7 * 11 / 12))]
+    assert fuse("ab", "", weight=0.3, k=10) == [("a", 0.7), ("b", pytest.approx(0.7 * 11 / 12))]
     assert [one for one, _ in fuse("", "ab")] == ["a", "b"]
     assert fuse("a", "a")[0][1] == pytest.approx(1.0)
     assert [one for one, _ in fuse("ab", "ba", weight=0.5)] == ["a", "b"], "words decide a tie"

@@ -4,7 +4,7 @@ import typer
 
 from kept.cli import options, show
 from kept.cli.command import Call
-from kept.service import finding
+from kept.service import finding, shapes
 
 
 async def search(
@@ -31,9 +31,8 @@ async def search(
     call: Call = context.obj
     text = " ".join(query)
     async with call.open() as runtime:
-        by = runtime.searches_by()
-        hits = await finding.search(
-            runtime.db,
+        found = await finding.find(
+            runtime,
             text,
             labels=source or (),
             limit=limit,
@@ -44,14 +43,10 @@ async def search(
             language=language,
             context=around,
             budget=budget,
-            by=by,
         )
-        meant = None if hits else await finding.did_you_mean(runtime.db, text, labels=source or (), version=version)
-        missing = sum((await finding.vectors_missing(runtime.db, source or ())).values()) if by else 0
     if call.as_json:
-        lacking = {"vectors_missing": missing} if by else {}
-        call.answer({"query": text, "hits": [hit.as_json() for hit in hits], "did_you_mean": meant, **lacking})
+        call.answer(shapes.search(found))
     else:
-        show.hits(call.out, hits, text, meant)
-    if missing:
-        call.err.line(f"Sections without a vector so far: {missing:,}. Only their words find them.")
+        show.hits(call.out, found.hits, text, found.did_you_mean)
+    if found.vectors_missing:
+        call.err.line(f"Sections without a vector so far: {found.vectors_missing:,}. Only their words find them.")

@@ -21,7 +21,7 @@ from kept.model.generation import Generation, GenerationState, Tally
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source
-from kept.store import documents, frontier, generations, jobs, notices, sources
+from kept.store import documents, frontier, generations, jobs, notices, sections, sources
 from kept.store.database import Connection, Database, moment, when
 from kept.store.jobs import Place
 from kept.store.notices import Event
@@ -55,6 +55,8 @@ async def begin(db: Database, place: Place, *, lists_everything: bool, now: date
 
 async def activate(db: Database, place: Place, rules: Rules, *, now: datetime | None = None) -> Activation | None:
     """Makes a finished crawl true, or holds it. None: it is not finished, or somebody else has done it."""
+    async with db.transaction() as tx:  # in one of its own: activation has to be short
+        await sections.renew_statistics(tx)
     async with db.transaction(durable=True) as tx:
         source, job = await _hold_job(tx, place)
         if job.status is not JobStatus.PROCESSING or (await frontier.unfinished(tx, job.id)).entries:

@@ -5,8 +5,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-K = 10
-WEIGHT = 0.3  # of meaning; words have the rest
+K = 3
+WEIGHT = 0.1  # of meaning; words have the rest
 
 
 def fuse(words: Sequence[T], meaning: Sequence[T], *, weight: float = WEIGHT, k: int = K) -> list[tuple[T, float]]:

@@ -1,8 +1,8 @@
 """Search: the best sections for a query."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
 
 from kept.errors import NoSuchThing, WrongCall
 from kept.model.source import Source, parse_label
@@ -12,15 +12,53 @@ from kept.search.context import CHARACTERS_PER_TOKEN, Context, around, cut
 from kept.search.query import parse
 from kept.search.search import Hit as Hit  # the doors show it
 from kept.search.search import Place
+from kept.service.house import House
 from kept.service.naming import readable, source_of
 from kept.store import sections, sources
 from kept.store.database import Connection, Database
 
-KINDS = ("text", "code")
+Kind = Literal["text", "code"]
+Around = Literal["parent", "siblings", "document"]
 SECTION_BITS = 20  # of a section's id: its position; the rest is its content
 
 if TYPE_CHECKING:  # a search by words does without
     from kept.search.meaning import By as By
+
+
+class Narrowed(TypedDict, total=False):
+    """What else may be said about a search: see ``search``."""
+
+    limit: int
+    generation: int | None
+    path: str
+    kind: str
+    language: str
+    context: str | None
+    budget: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a query found, and what the person should know about it."""
+
+    query: str
+    hits: list[Hit]
+    did_you_mean: str | None = None  # another spelling, if nothing was found
+    vectors_missing: int | None = None  # sections that only words can find so far; None: searches go by words
+
+
+async def find(
+    house: House, text: str, *, labels: Sequence[str] = (), version: str | None = None, **narrowed: Unpack[Narrowed]
+) -> Found:
+    """``search`` as every door offers it, by whatever searches go by here."""
+    by = house.searches_by()
+    hits = await search(house.db, text, labels=labels, version=version, by=by, **narrowed)
+    return Found(
+        query=text,
+        hits=hits,
+        did_you_mean=None if hits else await did_you_mean(house.db, text, labels=labels, version=version),
+        vectors_missing=sum((await vectors_missing(house.db, labels, version)).values()) if by else None,
+    )
 
 
 async def search(
@@ -50,7 +88,7 @@ async def search(
     if generation is not None and len(labels) != 1:
         raise WrongCall("A generation belongs to one source: name it with --source.")
     wanted = _context(context)
-    if kind not in KINDS:
+    if kind not in get_args(Kind):
         raise WrongCall(f"There is no kind '{kind}' of hits: text or code.")
     async with db.snapshot() as snapshot:
         generations = await _generations(snapshot, labels, version, generation)
@@ -66,12 +104,12 @@ async def search(
         return hits
 
 
-async def vectors_missing(db: Database, labels: Sequence[str] = ()) -> dict[str, int]:
+async def vectors_missing(db: Database, labels: Sequence[str] = (), version: str | None = None) -> dict[str, int]:
     """How many sections of each source only words can find so far; across all sources unless some are named."""
     from kept.store import vectors
 
     async with db.snapshot() as snapshot:
-        asked = [await source_of(snapshot, label) for label in labels] or await sources.all(snapshot)
+        asked = await _sources(snapshot, labels, version)
         model = await vectors.serving(snapshot)
         lacking = await vectors.missing(snapshot, model.id) if model else {}
     return {source.label: lacking[source.id] for source in asked if source.id in lacking}
@@ -106,14 +144,17 @@ async def versions_of(db: Database, source: str) -> list[str]:
 async def _generations(
     db: Connection, labels: Sequence[str], version: str | None, generation: int | None
 ) -> list[tuple[str, int]]:
-    if version is not None:
-        asked = await _answering(db, labels, version)
-    else:
-        asked = [await source_of(db, label) for label in labels] or await sources.all(db)
+    asked = await _sources(db, labels, version)
     if generation is not None:
         await readable(db, asked[0], generation)
     shown = [(source.id, generation or source.active_generation) for source in asked]
     return [(id, number) for id, number in shown if number is not None]
+
+
+async def _sources(db: Connection, labels: Sequence[str], version: str | None) -> list[Source]:
+    if version is not None:
+        return await _answering(db, labels, version)
+    return [await source_of(db, label) for label in labels] or await sources.all(db)
 
 
 async def _answering(db: Connection, labels: Sequence[str], target: str) -> list[Source]:

@@ -6,6 +6,7 @@ if TYPE_CHECKING:  # a verb loads what it needs
     from kept.crawl.sweep import Rules
     from kept.crawl.trying import Look, Survey
     from kept.model.source import Source, SourceKind, SourceSettings
+    from kept.search.meaning import By
     from kept.secrets import Secrets
     from kept.store.database import Database
     from kept.upkeep.rhythm import Rhythm
@@ -23,6 +24,9 @@ class House(Protocol):
 
     @property
     def secrets(self) -> "Secrets": ...
+
+    def searches_by(self) -> "By | None":
+        """What a search goes by; None: words alone."""
 
     def why_not(self, source: "Source", url: str) -> str | None:
         """Why a URL is none of a source, by its settings; None: it could be."""

@@ -1,23 +1,27 @@
 """The JSON that answers are made of. These shapes are a promise to scripts: add to them, do not rename."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kept.model.duration import spell_duration
-from kept.model.generation import Generation
-from kept.model.job import CrawlJob
-from kept.model.source import Source
-from kept.service.changes import Changes
-from kept.service.comparing import DocumentDifference
-from kept.service.crawls import JobView
-from kept.service.generations import Difference
-from kept.service.ledger import Account, Ledger
-from kept.service.reading import History, Page
-from kept.service.sources import SourceView
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # each answer is made of one of them, and a search has to be quick
+    from datetime import datetime
+
     from kept.crawl.trying import Look, Survey
+    from kept.model.generation import Generation
+    from kept.model.job import CrawlJob
+    from kept.model.source import Source
+    from kept.service.changes import Changes
+    from kept.service.comparing import DocumentDifference
+    from kept.service.crawls import JobView
+    from kept.service.finding import Found
+    from kept.service.generations import Difference
+    from kept.service.ledger import Account, Ledger
+    from kept.service.reading import History, Page
+    from kept.service.sources import SourceView
 
 
 def source(view: SourceView) -> dict[str, Any]:
@@ -118,6 +122,16 @@ def job(view: JobView) -> dict[str, Any]:
     }
 
 
+def search(found: Found) -> dict[str, Any]:
+    """``vectors_missing`` only where searches go by meaning: how many of the sections only words can find so far."""
+    return {
+        "query": found.query,
+        "hits": [hit.as_json() for hit in found.hits],
+        "did_you_mean": found.did_you_mean,
+        **({} if found.vectors_missing is None else {"vectors_missing": found.vectors_missing}),
+    }
+
+
 def generations(of: Source, found: list[Generation]) -> dict[str, Any]:
     return {
         "source": of.label,
@@ -212,7 +226,7 @@ def not_kept(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def look(look: "Look") -> dict[str, Any]:
+def look(look: Look) -> dict[str, Any]:
     content = look.reading.content
     return {
         "url": look.url,
@@ -228,7 +242,7 @@ def look(look: "Look") -> dict[str, Any]:
     }
 
 
-def survey(root: str, survey: "Survey") -> dict[str, Any]:
+def survey(root: str, survey: Survey) -> dict[str, Any]:
     return {
         "root": root,
         "included": survey.included,

@@ -36,6 +36,11 @@ async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content
     await db.run_many("index_section", rows)
 
 
+async def renew_statistics(db: Connection) -> None:
+    """How common words are, if what is known of it is out of date. It may take a second or two."""
+    await db.run("renew_word_statistics")
+
+
 async def get_sections_by_document(db: Connection, document: str) -> list[Row]:
     """The sections of a document as the active generation shows it, in order."""
     return await db.all("get_sections_by_document", document=document)

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from kept.serve.answers import TheAsker, TheHouse, answer, tagged, unchanged
+from kept.serve.answers import TheAsker, TheHouse, answer
 from kept.serve.api import models
 from kept.serve.api.models import Document, Number, Text, told
-from kept.service import comparing, finding, keeping, ledger, listing, reading, shapes
+from kept.service import comparing, finding, keeping, ledger, reading, shapes
 
 router = APIRouter(tags=["documents"])
 
@@ -22,13 +22,28 @@ async def search(
     source: Annotated[list[models.Words] | None, Query(max_length=50)] = None,
     limit: models.Limit = 10,
     generation: Number | None = None,
+    version: Annotated[models.Words | None, Query(description="18, ^18, ~18.2, latest")] = None,
+    path: Annotated[models.Words, Query(description="Only pages below it; * stands for a part of it.")] = "",
+    kind: finding.Kind = "text",
+    language: Annotated[models.Words, Query(description="Only in code of this language.")] = "",
+    context: Annotated[finding.Around | None, Query(description="What stands around each hit.")] = None,
+    budget: Annotated[int | None, Query(ge=1, le=1_000_000, description="Tokens for texts and contexts.")] = None,
 ) -> Response:
-    """The best sections, across all sources or those named."""
-    standing = (await listing.standing(house.db, source)).encode()
-    if same := unchanged(request, standing):
-        return same
-    hits = await finding.search(house.db, q, labels=source or (), limit=limit, generation=generation)
-    return tagged(request, standing, {"query": q, "hits": [hit.as_json() for hit in hits]})
+    """The best sections, across all sources or those named. Nothing found: perhaps another spelling."""
+    found = await finding.find(
+        house,
+        q,
+        labels=source or (),
+        limit=limit,
+        generation=generation,
+        version=version,
+        path=path,
+        kind=kind,
+        language=language,
+        context=context,
+        budget=budget,
+    )
+    return answer(shapes.search(found), request=request)
 
 
 @router.get("/documents", responses=told(models.DocumentText))

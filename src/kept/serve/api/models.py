@@ -246,11 +246,15 @@ class Hit(Told):
     fetched_at: str
     verified_at: str
     partial: bool
+    also: list[dict[str, str]]
+    context: str | None = None
 
 
 class Hits(Told):
     query: str
     hits: list[Hit]
+    did_you_mean: str | None
+    vectors_missing: int | None = Field(None, description="Where searches go by meaning: sections without a vector.")
 
 
 class DocumentText(Told):

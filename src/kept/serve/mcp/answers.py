@@ -12,6 +12,7 @@ from kept.model.duration import spell_duration
 class Found(TypedDict):
     query: str
     hits: list[dict[str, Any]]
+    did_you_mean: str | None
     notice: str
 
 
@@ -99,7 +100,8 @@ def hits(found: Sequence[dict[str, Any]]) -> str:
     for number, hit in enumerate(found, 1):
         path = " › ".join(dict.fromkeys((hit["title"], *hit["headings"])))
         cut = "\n[… read_doc with this url has the rest]" if hit["truncated"] else ""
-        parts.append(f"{number}. {path}\nurl: {hit['url']}\n{provenance(hit)}\n\n{hit['text'].strip()}{cut}")
+        said = hit.get("context") or hit["text"]
+        parts.append(f"{number}. {path}\nurl: {hit['url']}\n{provenance(hit)}\n\n{said.strip()}{cut}")
     return "\n\n".join(parts)
 
 

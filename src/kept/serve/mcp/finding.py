@@ -6,21 +6,29 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from kept.errors import WrongCall
-from kept.model.source import label_of
 from kept.serve.mcp import answers
 from kept.serve.mcp.door import LOOKING_OUT, READING, Door, answer
-from kept.serve.mcp.envelope import NOTICE, enclosed, shortened
+from kept.serve.mcp.envelope import NOTICE, clean, enclosed, shortened
 from kept.service import finding, keeping, ledger, reading, shapes
 from kept.service.given import Given
 
-# Characters of one answer; an agent pays for about a quarter as many tokens.
-SEARCHED = 16_000
-READ = 32_000
+CHARACTERS_PER_TOKEN = 4  # about
+SEARCHED = 4_000  # tokens of one answer, unless the agent says what it can pay
+READ = 32_000  # characters of one answer
 LEAST_OF_A_HIT = 500
 
 Query = Annotated[str, Field(description='Words to find; "a phrase" in quotes, -word for without it.')]
 Named = Annotated[str | None, Field(description="Only this source: its name, or name@version.")]
-Version = Annotated[str | None, Field(description="Only this version of the source.")]
+Version = Annotated[
+    str | None, Field(description="Of the source, or of each, the version that fits: 18, ^18, ~18.2, latest.")
+]
+Below = Annotated[str, Field(description="Only pages below this path; * stands for a part of it.")]
+Kind = Annotated[finding.Kind, Field(description="code: only in code examples.")]
+Language = Annotated[str, Field(description="Only in code examples of this language.")]
+Around = Annotated[finding.Around | None, Field(description="With what stands around each hit.")]
+Budget = Annotated[
+    int | None, Field(ge=100, le=50_000, description="Tokens: as many hits as fit, with their contexts.")
+]
 Limit = Annotated[int, Field(ge=1, le=50, description="How many hits at most.")]
 Start = Annotated[int, Field(ge=0, description="Begin at this character: next_start of the answer before.")]
 
@@ -30,14 +38,34 @@ def offer(door: Door) -> None:
 
     @door.tool("Search the documentation", READING)
     async def search_docs(
-        query: Query, source: Named = None, version: Version = None, limit: Limit = 5
+        query: Query,
+        source: Named = None,
+        version: Version = None,
+        limit: Limit = 5,
+        path: Below = "",
+        kind: Kind = "text",
+        language: Language = "",
+        context: Around = None,
+        budget: Budget = None,
     ) -> Annotated[CallToolResult, answers.Found]:
         """Find the sections of the kept documentation that answer a question, best first, with their text."""
-        found = await finding.search(house.db, query, labels=_labels(source, version), limit=limit)
-        hits = _within(SEARCHED, [hit.as_json() for hit in found])
-        nothing = f"Nothing was found for: {query}. Try fewer or other words; list_sources says what is kept."
-        text = enclosed(answers.hits(hits)) if hits else nothing
-        return answer(text, {"query": query, "hits": hits, "notice": NOTICE})
+        found = await finding.find(
+            house,
+            query,
+            labels=(source,) if source else (),
+            version=version,
+            limit=limit,
+            path=path,
+            kind=kind,
+            language=language,
+            context=context,
+            budget=SEARCHED if context and budget is None else budget,
+        )
+        shape = shapes.search(found)
+        hits = _within((budget or SEARCHED) * CHARACTERS_PER_TOKEN, shape["hits"])
+        return answer(
+            enclosed(answers.hits(hits)) if hits else _nothing(found), shape | {"hits": hits, "notice": NOTICE}
+        )
 
     @door.tool("Read a page", READING)
     async def read_doc(
@@ -82,12 +110,11 @@ def offer(door: Door) -> None:
         return answer(enclosed("\n".join((shape["url"], *told))), shape)
 
 
-def _labels(source: str | None, version: str | None) -> tuple[str, ...]:
-    if version and not source:
-        raise WrongCall("A version belongs to a source: say which. list_sources shows both.")
-    if not source:
-        return ()
-    return (label_of(source, version) if version and "@" not in source else source,)
+def _nothing(found: finding.Found) -> str:
+    meant = f" Perhaps it is spelled otherwise: {found.did_you_mean}." if found.did_you_mean else ""
+    return clean(
+        f"Nothing was found for: {found.query}.{meant} Try fewer or other words; list_sources says what is kept."
+    )
 
 
 def _within(budget: int, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -18,24 +18,33 @@ async def search(
     request: Request,
     q: Annotated[str, Query(max_length=1000)] = "",
     source: Annotated[list[str] | None, Query()] = None,
+    kind: finding.Kind = "text",
     more: bool = False,
 ) -> Response:
-    db, chosen = house_of(request).db, source or []
+    house, chosen = house_of(request), source or []
     has_words = any(char.isalnum() for char in q)
     limit = LIMIT * 5 if more else LIMIT
-    hits = await finding.search(db, q, labels=chosen, limit=limit + 1) if has_words else []
-    is_more = len(hits) > limit and not more
-    found: dict[str, Any] = {"q": q, "hits": hits[:limit], "more": is_more, "has_words": has_words}
+    answer = await finding.find(house, q, labels=chosen, limit=limit + 1, kind=kind) if has_words else None
+    hits = answer.hits if answer else []
+    found: dict[str, Any] = {
+        "q": q,
+        "chosen": chosen,
+        "kind": kind,
+        "hits": hits[:limit],
+        "more": len(hits) > limit and not more,
+        "has_words": has_words,
+        "meant": answer.did_you_mean if answer else None,
+    }
     if wants_part(request):
-        part = show("hits.html", request, part=True, chosen=chosen, **found)
+        part = show("hits.html", request, part=True, **found)
         begun = "q=" in request.headers.get("HX-Current-URL", "")
         here = f"/?{request.url.query}" if q else "/"
         part.headers["HX-Replace-Url" if begun else "HX-Push-Url"] = here
         return part
-    kept = await list_sources(db)
+    kept = await list_sources(house.db)
     if not kept:
         return show("first_run.html", request)
-    return show("search.html", request, part=False, groups=_by_name(kept), kept=kept, chosen=chosen, **found)
+    return show("search.html", request, part=False, groups=_by_name(kept), kept=kept, **found)
 
 
 def _by_name(kept: list[SourceView]) -> list[tuple[str, list[SourceView]]]:

@@ -16,43 +16,54 @@ SELECT 1 FROM unnest(:id::bigint[]) LIMIT 0;
 -- name: search_sections_fts
 -- Section ids, best first: close to BM25. ts_rank of one term grows with its number and levels off; each counts by how
 -- rare it is, as the statistics of the column say, and a long section does not win by its length. Where any of the
--- terms will do, sections are sought by the rare ones. Only those that the :generations show, if they are given, at a
--- URL like :url.
-WITH common AS MATERIALIZED (
+-- terms will do, sections are sought by the rare ones. What is defined under one of the :names is always among them;
+-- of the others so many are looked at that no word is too common. Only those that the :generations show, if they are
+-- given, at a URL like :url: then every one is looked at.
+WITH lexemes AS MATERIALIZED (
+    SELECT a.number, a.term, own.word
+      FROM unnest(:terms::text[], :plain::text[]) WITH ORDINALITY AS a (term, plain, number),
+           unnest(tsvector_to_array(to_tsvector('kept', a.plain))) AS own (word)
+), common AS MATERIALIZED (
     SELECT m.word, m.frequency
       FROM pg_stats p, unnest(p.most_common_elems::text::text[], p.most_common_elem_freqs) AS m (word, frequency)
      WHERE p.schemaname = current_schema AND p.tablename = 'sections' AND p.attname = 'words'
-       AND m.word = ANY(tsvector_to_array(to_tsvector('kept', array_to_string(:plain::text[], ' '))))
+       AND m.word IN (SELECT word FROM lexemes)
 ), rated AS MATERIALIZED (
-    SELECT to_tsquery('kept', a.term) AS term, a.number,
-           COALESCE((SELECT min(COALESCE(c.frequency, 0.0005))
-                       FROM unnest(tsvector_to_array(to_tsvector('kept', a.plain))) AS own (word)
-                       LEFT JOIN common c ON c.word = own.word), 0.0005) AS frequency
-      FROM unnest(:terms::text[], :plain::text[]) WITH ORDINALITY AS a (term, plain, number)
+    SELECT to_tsquery('kept', l.term) AS term, l.number, min(COALESCE(c.frequency, 0.0005)) AS frequency
+      FROM lexemes l LEFT JOIN common c ON c.word = l.word
+     GROUP BY l.number, l.term
 ), asked AS MATERIALIZED (
     SELECT term, frequency, ln(1 + 1 / frequency) AS weight, sum(frequency) OVER (ORDER BY frequency, number) AS together
       FROM rated
 ), sought AS MATERIALIZED (
     SELECT CAST(CASE WHEN :every THEN string_agg(term::text, ' & ')
-                     ELSE string_agg(term::text, ' | ') FILTER (WHERE together - frequency < 0.05) END AS tsquery) AS terms,
+                     ELSE string_agg(term::text, ' | ') FILTER (WHERE together = frequency OR together * rows < 3000) END AS tsquery) AS terms,
            CAST(string_agg(term::text, ' | ') AS tsquery) AS any
-      FROM asked
-), found AS MATERIALIZED (
-    SELECT s.id, s.words, o.weight AS whole, o.name
-      FROM sought, (SELECT to_tsquery('kept', :names) AS name, 12.0 AS weight) AS o, sections s
-     WHERE s.words @@ ((sought.terms || o.name) && to_tsquery('kept', :also))
-       AND (:generations::jsonb IS NULL
-            OR EXISTS (SELECT 1 FROM jsonb_array_elements(:generations::jsonb) AS shown (value)
-                         JOIN versions v ON v.content_id = s.content_id AND NOT v.pending
-                                        AND v.source_id = CAST(shown.value ->> 0 AS uuid)
-                                        AND v.born <= CAST(shown.value ->> 1 AS bigint)
-                                        AND (v.died IS NULL OR v.died > CAST(shown.value ->> 1 AS bigint))
-                        WHERE v.url LIKE :url ESCAPE '!'))
-     ORDER BY ts_rank('{0.3, 0.25, 0.6, 1}', s.words, sought.any || o.name, 1) DESC
+      FROM asked, (SELECT reltuples AS rows FROM pg_class WHERE oid = 'sections'::regclass) AS all_sections
+), matching AS (
+    (SELECT s.id, s.words FROM sections s
+      WHERE :names <> '' AND s.words @@ (to_tsquery('kept', :names) && to_tsquery('kept', :also))
+      LIMIT 1000)
+    UNION ALL
+    (SELECT s.id, s.words FROM sought, sections s WHERE s.words @@ (sought.terms && to_tsquery('kept', :also))
+      LIMIT CASE WHEN :generations::jsonb IS NOT NULL THEN NULL WHEN :every THEN 10000 ELSE 3000 END)
+), best AS MATERIALIZED (
+    SELECT m.id, m.words
+      FROM sought, matching m
+     WHERE :generations::jsonb IS NULL
+        OR EXISTS (SELECT 1 FROM jsonb_array_elements(:generations::jsonb) AS shown (value)
+                     JOIN versions v ON v.content_id = m.id >> 20 AND NOT v.pending
+                                    AND v.source_id = CAST(shown.value ->> 0 AS uuid)
+                                    AND v.born <= CAST(shown.value ->> 1 AS bigint)
+                                    AND (v.died IS NULL OR v.died > CAST(shown.value ->> 1 AS bigint))
+                    WHERE v.url LIKE :url ESCAPE '!')
+     ORDER BY ts_rank('{0.3, 0.25, 0.6, 1}', m.words, sought.any || to_tsquery('kept', :names), 1) DESC
      LIMIT 4 * :limit
+), found AS MATERIALIZED ( -- unpacked once, not for each term
+    SELECT DISTINCT ON (id) id, words || ''::tsvector AS words FROM best
 )
-SELECT f.id, ((SELECT sum(a.weight * ts_rank('{0.3, 0.25, 0.6, 1}', f.words, a.term)) FROM asked a)
-              + f.whole * ts_rank('{0.3, 0.25, 0.6, 1}', f.words, f.name))
+SELECT f.id, (COALESCE((SELECT sum(a.weight * ts_rank('{0.3, 0.25, 0.6, 1}', f.words, a.term)) FROM asked a), 0)
+              + 12 * ts_rank('{0.3, 0.25, 0.6, 1}', f.words, to_tsquery('kept', :names)))
              / (0.7 + 0.3 * length(f.words) / 80.0) AS score
   FROM found f
  ORDER BY score DESC, f.id
@@ -71,7 +82,8 @@ SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, d.id 
                                    AND w.number BETWEEN v.born AND g.number), v.fetched_at) AS verified_at
   FROM sections s
   JOIN contents c ON c.id = s.content_id
-  JOIN versions v ON v.content_id = s.content_id AND NOT v.pending
+ CROSS JOIN LATERAL ( -- OFFSET: by its content. Left to itself, PostgreSQL begins with every version of a source
+       SELECT * FROM versions v WHERE v.content_id = s.content_id AND NOT v.pending OFFSET 0) v
   JOIN (SELECT CAST(value->>0 AS uuid) AS source_id, CAST(value->>1 AS bigint) AS number
           FROM jsonb_array_elements(CAST(:generations AS jsonb)) AS value) shown
     ON shown.source_id = v.source_id AND v.born <= shown.number AND (v.died IS NULL OR v.died > shown.number)
@@ -79,3 +91,7 @@ SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, d.id 
   JOIN sources src ON src.id = v.source_id
   JOIN documents d ON d.id = v.document_id
  WHERE s.id = ANY(:ids);
+
+-- name: renew_word_statistics
+-- They are as ANALYZE counts them; done only where that is due.
+SELECT renew_word_statistics();

@@ -42,3 +42,7 @@ SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, d.id 
  CROSS JOIN generations g ON g.source_id = v.source_id AND g.number = shown.number
  CROSS JOIN sources src ON src.id = v.source_id
  CROSS JOIN documents d ON d.id = v.document_id;
+
+-- name: renew_word_statistics
+-- Nothing is left to do: FTS5 counts as it goes.
+SELECT 1 LIMIT 0;

@@ -1,0 +1,2 @@
+-- FTS5 counts words as it goes: nothing is left to do here.
+SELECT 1;
