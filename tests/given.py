@@ -26,7 +26,7 @@ from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode
 from kept.model.source import Source, SourceKind, SourceSettings
 from kept.origins.origin import Budget
-from kept.store import documents, sources
+from kept.store import documents, jobs, sources
 from kept.store.database import Database, open_database
 from kept.store.jobs import Place
 from kept.work import queue
@@ -61,6 +61,18 @@ async def a_source(
         source = await sources.get(tx, id)
     assert source is not None
     return source
+
+
+async def a_place(db: Database, *, host: str = "elsewhere/1", pid: int = 1) -> Place:
+    """A job that a worker of another machine has claimed."""
+    async with db.transaction() as tx:
+        job = await jobs.claim(tx, worker=new_id())
+        assert job is not None
+        place = Place(
+            id=new_id(), job_id=job.id, name="w", host=host, pid=pid, process_started="1", attempt=job.attempt
+        )
+        await jobs.enter(tx, place)
+    return place
 
 
 @dataclass(frozen=True)

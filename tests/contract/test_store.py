@@ -327,7 +327,7 @@ def test_what_is_committed_is_seen_by_everybody_durable_or_not(database_url: str
             async with here.transaction(durable=durable) as tx:
                 question = "PRAGMA synchronous" if isinstance(tx, SqliteConnection) else "SHOW synchronous_commit"
                 answer = (await raw(tx, question))[0][0]
-                assert answer in ((2, "on") if durable else (1, "off"))
+                assert answer == "on" or answer == (2 if durable else 1), "a server may fall while we live on"
                 assert await sources.take_generation_number(tx, source.id) == 1
             async with there.transaction() as tx:
                 assert await sources.take_generation_number(tx, source.id) == 2

@@ -196,7 +196,7 @@ class _Postgres:
     def full_text(self) -> list[tuple[Any, ...]]:
         stale = self.rows(
             """SELECT s.id FROM sections s
-                WHERE ts_filter(s.words, '{c,d}') <> ts_filter(section_words('', '', '', s.text), '{d}')
+                WHERE strip(ts_filter(s.words, '{c,d}')) <> strip(ts_filter(section_words('', '', '', s.text), '{d}'))
                   AND s.text NOT LIKE '%](%' AND s.text NOT LIKE '%```%'"""
         )
         assert not stale, "full text says something else than the sections"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.crash import files
+from tests.crash import files, frozen_workers, reapers
 from tests.crash.state import reading
 from tests.crash.workers import Workers, freeze, until
 from tests.postgres import PostgresServer
@@ -94,24 +94,12 @@ def test_a_limit_holds_however_many_walk(postgres: str, tmp_path: Path) -> None:
 
 
 def test_a_worker_frozen_past_its_heartbeat_writes_nothing_when_it_wakes(database_url: str, tmp_path: Path) -> None:
-    with SlowSite(pages=60, seconds=0.05) as site, Workers(database_url, tmp_path, enough=10_000, silent=3) as workers:
-        workers.kept("add", site.root, "--name", "slow", "--no-wait")
-        frozen = workers.start("--name", "one")
-        until(lambda: rows(database_url, "SELECT count(*) FROM frontier WHERE worker_id IS NOT NULL")[0][0])
-        place = rows(database_url, "SELECT CAST(id AS TEXT) FROM job_workers")[0][0]
-        freeze(frozen)
-        workers.start("--name", "one")  # the same name, another process
-        until(lambda: ended(database_url), 60)
-        assert status(database_url) == "completed"
-        before = rows(database_url, "SELECT url, outcome, batch, visited_at FROM frontier ORDER BY url")
-        frozen.send_signal(signal.SIGCONT)
-        frozen.send_signal(signal.SIGTERM)
-        assert frozen.wait(15) == 0
-        assert rows(database_url, "SELECT url, outcome, batch, visited_at FROM frontier ORDER BY url") == before
-        assert rows(database_url, f"SELECT 1 FROM job_workers WHERE CAST(id AS TEXT) = '{place}'") == []
-        assert rows(database_url, "SELECT count(*) FROM documents_active") == [(61,)]
-        attempt, retries = rows(database_url, "SELECT attempt, retry_count FROM crawl_jobs")[0]
-        assert (attempt >= 2, retries) == (True, 0), "it was taken over, and what made progress is not given up"
+    with SlowSite(pages=60, seconds=0.05) as site:
+        frozen_workers.run_round(site, database_url, tmp_path, after=0.0)
+
+
+def test_reapers_that_are_killed_and_two_at_once_leave_no_job_stuck_and_count_each_failure_once(postgres: str) -> None:
+    reapers.run_round(postgres, jobs=60)
 
 
 def test_a_worker_that_is_interrupted_hands_its_crawl_back_and_the_next_goes_on(
@@ -176,6 +164,36 @@ def test_pausing_and_cancelling_take_effect_within_two_seconds_while_a_server_is
         workers.kept("resume", job)
         until(lambda: ended(url))
         assert workers.kept("job", job)["progress"]["new"] == 41
+
+
+def test_a_pause_takes_two_seconds_at_most_and_after_a_restart_of_everything_no_finished_page_is_visited(
+    database_url: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    with SlowSite(pages=40, seconds=0.1) as site, Workers(database_url, tmp_path, silent=60) as workers:
+        job = workers.kept("add", site.root, "--name", "slow", "--concurrency", "4", "--no-wait")["job"]
+        first = workers.start()
+        until(lambda: rows(database_url, "SELECT count(*) FROM frontier WHERE outcome IS NOT NULL")[0][0])
+        site.open.clear()  # whatever is under way now takes for ever
+        workers.kept("pause", job)
+        began = time.monotonic()
+        until(lambda: rows(database_url, "SELECT count(*) FROM job_workers") == [(0,)], 5)
+        assert time.monotonic() - began < 2
+        visits = sum(site.pages.values())
+        site.open.set()
+        first.kill()
+        first.wait()
+        if not database_url.startswith("sqlite"):
+            request.getfixturevalue("postgres_server").restart("fast")
+        assert rows(database_url, "SELECT status FROM crawl_jobs") == [("paused",)]
+        finished = {url for (url,) in rows(database_url, "SELECT url FROM frontier WHERE outcome IS NOT NULL")}
+        workers.start()
+        assert sum(site.pages.values()) == visits, "nobody asks for anything while it is paused"
+        site.visits.clear()
+        workers.kept("resume", job)
+        until(lambda: ended(database_url), 60)
+        assert status(database_url) == "completed"
+        assert not finished & {site.root + path.removeprefix("/") for path in site.pages}
+        assert rows(database_url, "SELECT count(*) FROM documents_active") == [(41,)]
 
 
 def test_a_cancelled_refresh_leaves_what_was_live(tmp_path: Path) -> None:

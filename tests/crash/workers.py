@@ -23,9 +23,16 @@ class Workers:
     """`kept worker` processes on one database; none of them outlives the block."""
 
     def __init__(
-        self, url: str, folder: Path, *, enough: int = 400, heartbeat: float = 0.2, silent: float = 1.0
+        self,
+        url: str,
+        folder: Path,
+        *,
+        enough: int = 400,
+        heartbeat: float = 0.2,
+        silent: float = 1.0,
+        module: str = "tests.crash.workers",
     ) -> None:
-        self._command = [sys.executable, "-m", "tests.crash.workers", str(enough)]
+        self._command = [sys.executable, "-m", module, str(enough)]
         self._environment = ENVIRONMENT | {
             "KEPT_DATABASE": url,
             "KEPT_WORK__HEARTBEAT_SECONDS": str(heartbeat),

@@ -1,22 +1,21 @@
-"""PostgreSQL, through psycopg 3 and a pool."""
+"""PostgreSQL, through psycopg 3."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import psycopg.sql
 from psycopg.adapt import Loader
 from psycopg.rows import dict_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from kept.errors import KeptError, StoreDamaged, StoreError, StoreFull, StoreUnreachable
 from kept.model.words import Term, Wanted
 from kept.store.database import Row, statements
 from kept.store.migrations import Migration, check_not_newer, migrations, pending
+from kept.store.sessions import Session, Sessions
 
 if TYPE_CHECKING:
     from kept.store.database import Vector
@@ -24,21 +23,22 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10
 OLDEST_SERVER = 150000
 
-# A session that hangs inside a transaction loses its locks before its lease is up (two minutes).
+# A session that hangs inside a transaction loses its locks before its lease is up (two minutes). Every commit is
+# durable: a server that falls and comes back while a walk goes on must know all that the walk remembers.
 SESSION = (
-    "SET idle_in_transaction_session_timeout = '60s'; SET synchronous_commit = off; SET jit = off; "
+    "SET idle_in_transaction_session_timeout = '60s'; SET synchronous_commit = on; SET jit = off; "
     "SET timezone = 'UTC'; SET client_min_messages = warning"
 )
 
 
 class PostgresDatabase:
-    """One PostgreSQL database, open through a pool of connections."""
+    """One PostgreSQL database, open through a few sessions."""
 
     backend = "postgres"
     one_clock = True
 
-    def __init__(self, pool: AsyncConnectionPool[psycopg.AsyncConnection[dict[str, Any]]], name: str, url: str) -> None:
-        self._pool = pool
+    def __init__(self, sessions: Sessions, name: str, url: str) -> None:
+        self._sessions = sessions
         self._name = name
         self._url = url
         self._listening: dict[str, psycopg.AsyncConnection[Any]] = {}
@@ -47,21 +47,12 @@ class PostgresDatabase:
     async def open(cls, url: str, *, connections: int = 10) -> "PostgresDatabase":
         try:
             name = f"PostgreSQL at {psycopg.conninfo.conninfo_to_dict(url).get('host') or 'its default address'}"
-            pool = AsyncConnectionPool(
-                url,
-                connection_class=psycopg.AsyncConnection[dict[str, Any]],
-                kwargs={"autocommit": True, "row_factory": dict_row, "connect_timeout": CONNECT_SECONDS},
-                configure=_configure,
-                check=AsyncConnectionPool.check_connection,  # one that was lost while nobody used it costs nothing
-                min_size=1,
-                max_size=connections,
-                open=False,
-            )
-            await _say_why_not(url, name)
-            await pool.open(wait=True, timeout=CONNECT_SECONDS)
-        except (psycopg.Error, PoolTimeout, TimeoutError) as error:
+            sessions = Sessions(partial(_connect, url), at_most=connections, patience=CONNECT_SECONDS)
+            async with sessions.one() as session:
+                _check_version(session, name)
+        except psycopg.Error as error:
             raise _translated(error, "PostgreSQL") or error from None
-        database = cls(pool, name, url)
+        database = cls(sessions, name, url)
         try:
             await database._migrate()
         except BaseException:
@@ -71,14 +62,12 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def transaction(self, *, durable: bool = False) -> AsyncIterator["PostgresConnection"]:
-        async with self._translating(), self._pool.connection(CONNECT_SECONDS) as connection, connection.transaction():
-            if durable:
-                await connection.execute("SET LOCAL synchronous_commit = on")
+        async with self._translating(), self._sessions.one() as connection, connection.transaction():
             yield PostgresConnection(connection)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator["PostgresConnection"]:
-        async with self._translating(), self._pool.connection(CONNECT_SECONDS) as connection, connection.transaction():
+        async with self._translating(), self._sessions.one() as connection, connection.transaction():
             await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield PostgresConnection(connection)
 
@@ -99,7 +88,7 @@ class PostgresDatabase:
     async def close(self) -> None:
         for connection in self._listening.values():
             await connection.close()
-        await self._pool.close()
+        await self._sessions.close()
 
     async def _listen(self, channel: str) -> psycopg.AsyncConnection[Any]:
         connection = await psycopg.AsyncConnection.connect(
@@ -112,7 +101,7 @@ class PostgresDatabase:
     async def _translating(self) -> AsyncIterator[None]:
         try:
             yield
-        except (psycopg.Error, PoolTimeout) as error:
+        except psycopg.Error as error:
             raise _translated(error, self._name) or error from error
 
     async def _migrate(self) -> None:
@@ -230,19 +219,19 @@ class _AsText(Loader):
         return bytes(data).decode()
 
 
-async def _configure(connection: psycopg.AsyncConnection[dict[str, Any]]) -> None:
+async def _connect(url: str) -> Session:
+    connection = await psycopg.AsyncConnection[dict[str, Any]].connect(
+        url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_SECONDS
+    )
     for type_name in ("uuid", "json", "jsonb"):
         connection.adapters.register_loader(type_name, _AsText)
     await connection.execute(SESSION)
+    return connection
 
 
-async def _say_why_not(url: str, name: str) -> None:
-    """The pool only says that it waited; one plain connection says why."""
-    async with asyncio.timeout(CONNECT_SECONDS):
-        connection = await psycopg.AsyncConnection.connect(url, connect_timeout=CONNECT_SECONDS)
-    async with connection:
-        if connection.info.server_version < OLDEST_SERVER:
-            raise StoreError(f"{name} is version {connection.info.server_version // 10000}; Kept needs 15 or newer.")
+def _check_version(session: Session, name: str) -> None:
+    if session.info.server_version < OLDEST_SERVER:
+        raise StoreError(f"{name} is version {session.info.server_version // 10000}; Kept needs 15 or newer.")
 
 
 def _translated(error: Exception, name: str) -> KeptError | None:
@@ -251,7 +240,9 @@ def _translated(error: Exception, name: str) -> KeptError | None:
             return StoreFull(f"{name} has no room left or a failing disk: {_sentence(error)}")
         case psycopg.errors.DuplicateTable():
             return StoreDamaged(f"{name} has tables of another program in this database. Name another database.")
-        case psycopg.OperationalError() | psycopg.InterfaceError() | PoolTimeout() | TimeoutError():
+        case psycopg.errors.IdleInTransactionSessionTimeout():  # this process, or the server, stood still meanwhile
+            return StoreUnreachable(f"{name} has ended the session: {_sentence(error)}")
+        case psycopg.OperationalError() | psycopg.InterfaceError():
             return StoreUnreachable(f"{name} does not answer: {_sentence(error)}")
         case psycopg.ProgrammingError() if "conninfo" in str(error) or "invalid" in str(error):
             return StoreUnreachable(f"The database URL cannot be used: {_sentence(error)}")

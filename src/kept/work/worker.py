@@ -254,7 +254,7 @@ async def _walk(db: Database, taken: Taken, make_walk: MakeWalk, heartbeat: floa
 
 async def _leave(db: Database, place: Place) -> CrawlJob | None:
     """Gives the place up; a job that is not finished waits for the next worker."""
-    async with db.transaction() as tx:
+    async with db.transaction(durable=True) as tx:
         await jobs.leave(tx, place.id)
         await jobs.lock(tx, place.job_id)  # of two that leave at once, the second has to see that the first is gone
         await jobs.hand_back(tx, place.job_id)
@@ -284,22 +284,33 @@ async def _beat(db: Database, place: Place, walk: Walk, every: float, done: asyn
             await asyncio.wait_for(done.wait(), min(LOOK_SECONDS, every))
             return
         now = time.monotonic()
+        is_due = now - beaten >= every
+        asking = asyncio.create_task(_ask(db, place, beat=is_due))
+        await asyncio.wait({asking}, timeout=max(0.0, heard + BEATS_MISSED * every - now))
+        if not asking.done():  # nobody answers at all
+            log.warning("heartbeat missed", job=place.job_id, reason="the database hangs")
+            walk.stop()
         try:
-            async with db.snapshot() as snapshot:
-                status = await jobs.status_at(snapshot, place)
+            status = await asking
             if status is not JobStatus.PROCESSING:
                 walk.stop(status or JobStatus.PROCESSING)
                 return
-            if now - beaten >= every:
-                async with db.transaction() as tx:
-                    await jobs.beat(tx, place)
-                beaten = now
-            heard = now
+            heard, beaten = now, now if is_due else beaten
         except StoreError as error:
             log.warning("heartbeat missed", job=place.job_id, reason=str(error))
             if now - heard > BEATS_MISSED * every:
                 walk.stop()
                 return
+
+
+async def _ask(db: Database, place: Place, *, beat: bool) -> JobStatus | None:
+    """What the place's job has come to, None if it was lost; and that this worker is alive, when that is due."""
+    async with db.snapshot() as snapshot:
+        status = await jobs.status_at(snapshot, place)
+    if status is JobStatus.PROCESSING and beat:
+        async with db.transaction() as tx:
+            await jobs.beat(tx, place)
+    return status
 
 
 # Who this is, so that a process on the same machine can see that it is gone. -----------------------------------

@@ -1,0 +1,140 @@
+"""One source, many workers: twice as many are about twice as fast, unless its host is to be spared.
+
+    python -m bench.workers [--pages 1200] [--seconds 0.05] [--only-latency]
+
+A site of so many pages, each answered after 50 ms, is walked by 1, 2 and 4 workers on PostgreSQL. Each asks for four
+pages at once at most; the host may be asked for 32 at once, then for 4. The seconds run from the first request to the
+end of the job. 1.8 × is promised with two, 3 × with four; with 4 the server never sees more than 4 at once, and no page
+is visited twice. Then: from the commit of a job to the first request at the server, with an idle worker. 100 ms are
+promised.
+"""
+
+import argparse
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from kept.service import crawls
+from tests.crash.state import reading
+from tests.crash.workers import Workers, until
+from tests.given import a_database
+from tests.postgres import PostgresServer
+from tests.sites.slow import SlowSite
+
+AT_ONCE = 4  # requests, a worker
+JOBS = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("bench.workers", description=__doc__)
+    parser.add_argument("--pages", type=int, default=1200)
+    parser.add_argument("--seconds", type=float, default=0.05)
+    parser.add_argument("--only-latency", action="store_true")
+    asked = parser.parse_args()
+    server = PostgresServer()
+    server.start()
+    try:
+        if not asked.only_latency:
+            _compare(server, asked.pages, asked.seconds)
+        _print_latency(server)
+    finally:
+        server.close()
+
+
+def _compare(server: PostgresServer, pages: int, seconds: float) -> None:
+    print("| host budget | workers | seconds | pages/s | speed-up | most at once | visited twice |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for budget in (32, 4):
+        alone = 0.0
+        for number in (1, 2, 4):
+            with SlowSite(pages=pages, seconds=seconds) as site:
+                took = _walked(server.create_database(), site, number, budget, enough=min(400, pages // 30))
+                alone = alone or took
+                twice = sum(times > 1 for times in site.pages.values())
+                print(
+                    f"| {budget} | {number} | {took:.1f} | {pages / took:.0f} | {alone / took:.2f} × |"
+                    f" {site.most_at_once} | {twice} |",
+                    flush=True,
+                )
+
+
+def _walked(url: str, site: SlowSite, number: int, budget: int, *, enough: int) -> float:
+    """Seconds from the first request to the end of the job."""
+    with tempfile.TemporaryDirectory(prefix="bench") as folder, _workers(url, Path(folder), enough) as workers:
+        for _ in range(number):
+            workers.start()
+        until(lambda: workers.logs().count("worker started") == number, 60)
+        site.asked.clear()
+        added = workers.kept("add", site.root, "--name", "slow", "--concurrency", str(budget), "--no-wait")
+        until(lambda: _has_ended(url), 3600)
+        took = time.monotonic() - site.first_asked
+        assert workers.kept("job", added["job"])["status"] == "completed", workers.logs()
+        return took
+
+
+def _has_ended(url: str) -> bool:
+    with reading(url) as db:
+        return not db.rows("SELECT 1 FROM crawl_jobs WHERE status IN ('pending', 'processing')")
+
+
+def _print_latency(server: PostgresServer) -> None:
+    url = server.create_database()
+    with (
+        SlowSite(pages=1, seconds=0.0) as site,
+        tempfile.TemporaryDirectory(prefix="bench") as folder,
+        _workers(url, Path(folder), 400) as workers,
+    ):
+        workers.start()
+        workers.kept("add", site.root, "--name", "slow")
+        took = sorted(asyncio.run(_latencies(url, site)))
+    print(
+        f"\nFrom the commit of a job to the first request, {len(took)} jobs: median {statistics.median(took):.0f} ms,"
+        f" slowest {took[-1]:.0f} ms."
+    )
+
+
+async def _latencies(url: str, site: SlowSite) -> list[float]:
+    took = []
+    async with a_database(url) as db:
+        for _ in range(JOBS):
+            await asyncio.sleep(1.0)  # until the worker is idle again
+            site.asked.clear()
+            await crawls.request_crawl(db, "slow")
+            committed = time.monotonic()
+            assert await asyncio.to_thread(site.asked.wait, 30), "nobody came"
+            took.append(1000 * (site.first_asked - committed))
+            await asyncio.to_thread(until, lambda: _has_ended(url))
+    return took
+
+
+def _workers(url: str, folder: Path, enough: int) -> Workers:
+    return Workers(url, folder, enough=enough, heartbeat=10, silent=120, module="bench.workers")
+
+
+def work() -> None:
+    """`kept …`, but no walk asks for more than so many pages at once, whatever its share of the host would be."""
+    from dataclasses import replace
+
+    from kept.cli.main import main as kept
+    from kept.crawl import hosts
+    from kept.origins.origin import Share
+    from kept.store.database import Database
+    from kept.store.jobs import Place
+    from kept.work import worker
+
+    share = hosts.share
+
+    async def at_most(db: Database, place: Place, host: str, at_once: int, busy: int) -> Share:
+        mine = await share(db, place, host, at_once, busy)
+        return replace(mine, slots=min(AT_ONCE, mine.slots))
+
+    hosts.share = at_most
+    worker.ENOUGH = int(sys.argv.pop(1))
+    kept()
+
+
+if __name__ == "__main__":
+    work() if len(sys.argv) > 1 and sys.argv[1].isdigit() else main()

@@ -1,0 +1,86 @@
+"""Reapers that are killed in the middle of a pass, and two at once: no job is stuck, and each failure counts once.
+
+python -m tests.crash.reapers --rounds 20 --jobs 500
+"""
+
+import argparse
+import asyncio
+import random
+import subprocess
+import sys
+from datetime import timedelta
+
+from kept.upkeep.reaper import Reaper
+from kept.work import queue
+from tests.contract.stories import raw
+from tests.crash.crawler import ENVIRONMENT
+from tests.crash.state import reading
+from tests.crash.workers import until
+from tests.given import ROOT, a_database, a_place, a_source
+from tests.postgres import PostgresServer
+
+
+def run_round(url: str, *, jobs: int) -> int:
+    """How many jobs the killed reaper had given back. Raises AssertionError if one is stuck, or counted twice."""
+    asyncio.run(desert(url, jobs))
+    enough = random.randrange(1, jobs // 2)
+    with start(url) as first:
+        until(lambda: jobs - left(url) >= enough)
+        first.kill()
+    reaped = jobs - left(url)
+    with start(url) as second, start(url) as third:
+        assert (second.wait(60), third.wait(60)) == (0, 0)
+    with reading(url) as db:
+        found = db.rows("SELECT status, retry_count, count(*) FROM crawl_jobs GROUP BY status, retry_count")
+        assert found == [("pending", 1, jobs)], found
+        assert db.rows("SELECT count(*) FROM job_workers") == [(0,)]
+    return reaped
+
+
+async def desert(url: str, jobs: int) -> None:
+    """So many jobs whose workers, on other machines, have all been silent for three minutes."""
+    async with a_database(url) as db:
+        for number in range(jobs):
+            await queue.request(db, (await a_source(db, f"s{number}", root=f"{ROOT}{number}/")).id)
+            await a_place(db)
+        async with db.transaction() as tx:
+            await raw(tx, "UPDATE job_workers SET last_heartbeat = ago(180)")
+
+
+async def reap(url: str) -> None:
+    async with a_database(url) as db:
+        await Reaper(timedelta(minutes=2)).reap(db)
+
+
+def start(url: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "tests.crash.reapers", "--reap", url], env=ENVIRONMENT)
+
+
+def left(url: str) -> int:
+    with reading(url) as db:
+        return int(db.rows("SELECT count(*) FROM job_workers")[0][0])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("tests.crash.reapers", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=500)
+    parser.add_argument("--reap", metavar="URL", help="only this: one pass")
+    asked = parser.parse_args()
+    if asked.reap:
+        asyncio.run(reap(asked.reap))
+        return
+    server = PostgresServer()
+    try:
+        server.start()
+        for number in range(asked.rounds):
+            reaped = run_round(server.create_database(), jobs=asked.jobs)
+            print(
+                f"round {number + 1}: killed after {reaped} of {asked.jobs}; two went on; each counted once", flush=True
+            )
+    finally:
+        server.close()
+
+
+if __name__ == "__main__":
+    main()
