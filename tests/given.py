@@ -129,7 +129,7 @@ class Site:
             return
         for url, page in self.pages.items():
             if not page.gone and url not in self.excluded:
-                yield Listed(url=url, validators=Validators(etag=page.tag))
+                yield Listed(url=url, etag=page.tag)
 
     async def renamed(self, absent: Mapping[str, Validators], arrived: Sequence[str]) -> Mapping[str, str]:
         return {url: to for url, to in self.renames.items() if url in absent and to in arrived}

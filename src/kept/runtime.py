@@ -102,7 +102,6 @@ class Runtime:
 
     async def run_job(self, job: "CrawlJob", on_progress: OnProgress = lambda job: None) -> "CrawlJob":
         """The job at its end: walked here if it is free, followed if somebody else walks it."""
-        await self._readers().start()  # it loads what it needs while we do
         from kept.model.job import JobStatus
         from kept.store import jobs
         from kept.work.worker import work_on

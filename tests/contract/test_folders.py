@@ -6,6 +6,7 @@ import random
 import shutil
 import socket
 import struct
+import time
 import unicodedata
 import zipfile
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kept.extract.reader import content_type_of
-from kept.model.frontier import Listed, Refused
+from kept.model.frontier import Fetched, Listed, Refused
 from kept.model.job import JobStatus
 from kept.model.source import Limits, Scope, Source, SourceKind
 from kept.model.url import file_path, file_url
@@ -182,6 +183,20 @@ def test_a_link_that_takes_a_files_place_before_it_is_read_leads_nowhere(tmp_pat
     write(tmp_path, elsewhere__page=TEXT)
     (root / "sub").symlink_to(tmp_path / "elsewhere")
     assert origin._read(file_path(listed.url)) == Refused(reason="leads out of the source's folder")
+
+
+def test_a_file_that_was_just_written_is_read_again_the_next_time_for_its_time_is_too_coarse_to_tell(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, page=TEXT)
+    origin = FolderOrigin(file_url(str(tmp_path)), scope=Scope(), limits=Limits(), type_of=content_type_of)
+    for seconds_ago, is_known in ((0, False), (60, True)):
+        os.utime(tmp_path / "page.md", (0, time.time() - seconds_ago))
+        (listed,) = origin._walk()
+        assert isinstance(listed, Listed)
+        fetched = origin._read(file_path(listed.url))
+        assert isinstance(fetched, Fetched)
+        assert (fetched.validators.etag == listed.etag) is is_known
 
 
 @story

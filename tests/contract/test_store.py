@@ -56,7 +56,7 @@ def names_used() -> Iterator[tuple[str, str]]:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             match node:
                 case ast.Call(
-                    func=ast.Attribute(attr="all" | "one" | "run" | "run_many"),
+                    func=ast.Attribute(attr="all" | "tuples" | "one" | "run" | "run_many"),
                     args=[ast.Constant(value=str(name)), *_],
                 ):
                     yield name, str(file.relative_to(SQL.parent.parent))

@@ -157,8 +157,10 @@ def test_a_token_is_told_to_its_site_and_to_nobody_else(kept: Kept, site: Site, 
         kept("refresh", "wiki", "--full", "--verbose"),
         kept("try", f"{site.root}echo.html", *header, "--ignore-robots", "--verbose"),
         kept("add", site.root, "--dry-run", *header, "--ignore-robots"),
+        kept("export", str(kept.folder / "exported"), "--tree"),
     ]
     assert [run.code for run in runs] == [0] * len(runs), runs
+    assert files_with(kept.folder / "exported", "dear reader"), "something was exported"
     assert site.seen("Authorization") == {token}
     assert token not in json.dumps(other.asked)
     assert "kept.extract.pool" in "".join(lines), "a reader was running"

@@ -96,8 +96,13 @@ def test_a_token_is_told_to_its_host_and_to_nobody_else(kept: Kept, server: GitS
         helper.write_text(f"#!/bin/sh\n[ \"$1\" = get ] && printf 'username=me\\npassword={token}\\n'\nexit 0\n")
         helper.chmod(0o700)
         (kept.folder / ".gitconfig").write_text(f"[credential]\n\thelper = {helper}\n")
-    runs = [kept("add", root, *options, "--name", "docs", "--verbose"), kept("show", "docs", "--verbose")]
+    runs = [
+        kept("add", root, *options, "--name", "docs", "--verbose"),
+        kept("show", "docs", "--verbose"),
+        kept("export", str(kept.folder / "exported"), "--verbose"),
+    ]
     assert [run.code for run in runs] == [0] * len(runs), runs
+    assert files_with(kept.folder / "exported", "tern"), "something was exported"
     told = "".join(run.out + run.err for run in runs)
     assert "git-remote-http" in "".join(lines), "git was running"
     ours = [line for line in "\n".join(lines).splitlines() if "-m kept add" not in line]  # where a person typed it

@@ -253,28 +253,25 @@ def test_only_the_same_bytes_under_the_same_reader_need_no_reading(
 
 
 @pytest.mark.parametrize(
-    ("listed", "fetched_at", "signature", "spared"),
+    ("listed", "signature", "spared"),
     [
-        (Validators(etag="1"), NOW, TODAY, True),
-        (Validators(etag="2"), NOW, TODAY, False),
-        (Validators(), NOW, TODAY, False),
-        (Validators(etag="1"), NOW, BEFORE, False),
-        (Validators(etag="1"), NOW - timedelta(days=1) + timedelta(seconds=3), TODAY, True),
-        (Validators(etag="1"), NOW - timedelta(days=1) + timedelta(seconds=1), TODAY, False),
+        ("1", TODAY, True),
+        ("2", TODAY, False),
+        (None, TODAY, False),
+        ("1", BEFORE, False),
     ],
-    ids=["as it was", "other validators", "none", "another reader", "looked at well after", "looked at just after"],
+    ids=["as it was", "another ETag", "none", "another reader"],
 )
-def test_a_listed_file_is_spared_a_visit_when_its_validators_say_so_and_are_old_enough(
-    listed: Validators, fetched_at: datetime, signature: str, spared: bool
+def test_a_listed_file_is_spared_a_visit_when_its_etag_says_so(
+    listed: str | None, signature: str, spared: bool
 ) -> None:
-    file = Listed(url=URL, validators=listed, modified_at=NOW - timedelta(days=1))
+    file = Listed(url=URL, etag=listed)
     known = HeldUrl(
         url=URL,
         version_id=1,
         document="document",
         validators=Validators(etag="1"),
         signature=signature,
-        fetched_at=fetched_at,
     )
     assert needs_no_visit(file, known, TODAY) is spared
 

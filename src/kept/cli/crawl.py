@@ -30,15 +30,16 @@ async def crawl(
     wait: bool = True,
 ) -> int:
     """Has the source crawled and answers how that ended. The exit code for it."""
-    began = time.monotonic()
     log_events(verbose=call.verbose)
     await runtime.reap()  # a crawl that was killed goes on; it must not be taken for one that still runs
     job = await crawls.request_crawl(runtime.db, source.label, mode=mode, priority=priority)
+    began = time.monotonic()
     if wait:
         job = await _walk(call, runtime, source, job)
+    seconds = time.monotonic() - began  # the job's own
+    if wait:
         await runtime.deliver()
     generation = await _made(runtime, source, job)
-    seconds = time.monotonic() - began
     call.err.line(_told(source.label, job, generation, seconds))
     if wait and runtime.filler and (missing := await finding.vectors_missing(runtime.db, [source.label])):
         lacking = f"Sections without a vector so far: {missing[source.label]:,}"

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
 
 from kept.extract.sections import Unreadable
-from kept.model.document import Reading
+from kept.model.document import Reading, Validators
 from kept.model.frontier import (
     Entry,
     Fetched,
@@ -27,7 +27,6 @@ from kept.store.frontier import HeldUrl, Renewal
 
 ATTEMPTS = 4
 LONGEST_WAIT = timedelta(minutes=10)
-COARSE = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +81,8 @@ def is_conditional(entry: Entry, signature: str, *, full: bool) -> bool:
 
 
 def needs_no_visit(listed: Listed, held: HeldUrl, signature: str) -> bool:
-    """The quick check of an origin that lists everything.
-
-    A file that was written within two seconds of our last look may have been written again without a trace:
-    its time is too coarse to tell. Such a file is compared by its bytes.
-    """
-    if held.signature != signature or listed.validators != held.validators or not listed.validators:
-        return False
-    return not listed.modified_at or not held.fetched_at or listed.modified_at < held.fetched_at - COARSE
+    """The quick check of an origin that lists everything."""
+    return bool(listed.etag) and held.validators == Validators(etag=listed.etag) and held.signature == signature
 
 
 def needs_reading(entry: Entry, raw_hash: str, signature: str) -> bool:

@@ -52,7 +52,7 @@ from kept.model.source import Source
 from kept.origins.origin import Origin
 from kept.store import documents, frontier, generations, jobs, sources
 from kept.store.database import Connection, Database, moment, when
-from kept.store.frontier import Found, HeldUrl, ListedEntry
+from kept.store.frontier import Found, HeldTag, HeldUrl, ListedEntry
 from kept.store.jobs import Place
 
 log = Log(__name__)
@@ -64,6 +64,7 @@ LEASED_AT_ONCE = 200  # at most: what takes long to visit is left to others who 
 REMEMBERED_LINKS = 200_000
 LONGEST_NAP = 1.0
 SHORTEST_NAP = 0.2  # while the last entries are with others
+NOT_HELD: HeldTag = ("", 0, None)
 SHARE_SECONDS = 1.0  # so often the share of a host is renewed
 
 Read = Callable[[bytes, str, str], Awaitable[Reading | Unreadable]]  # body, content type, URL
@@ -245,29 +246,50 @@ class Walk:
 
     async def _take_complete_list(self, unlisted: list[Unlisted]) -> None:
         """Absence is evidence: what is held and not listed is gone, unless its part of the list could not be read."""
-        known: dict[str, HeldUrl] = {}
+        known: dict[str, HeldTag] = {}
         async with self._db.snapshot() as snapshot:
             if self._base is not None:
-                held = await frontier.held_urls(snapshot, source=self._source.id, base=self._base)
-                known = {one.url: one for one in held}
+                known = await frontier.held_tags(
+                    snapshot, source=self._source.id, base=self._base, signature=self._signature
+                )
             taken = await frontier.urls(snapshot, self._job.id)  # by a walk that was cut short
         absent, arrived, listed = dict(known), [], len(taken)
         async for chunk in _chunks(self._origin.list(), unlisted):
             listed += len(chunk)
-            entries = [self._listed(one, known.get(one.url)) for one in chunk if one.url not in taken]
+            different = self._different(chunk, absent, taken)
+            arrived += [one.url for one in different if known and one.url not in known]
+            different = [one for one in different if one.url not in taken]
+            held = await self._held(known[one.url] for one in different if one.url in known)
+            entries = [self._listed(one, held.get(one.url)) for one in different]
             await self._insert_listed([entry for entry in entries if entry])
-            for one in chunk:
-                absent.pop(one.url, None)
-            arrived += [one.url for one in chunk if known and one.url not in known]
-        left = [one for one in absent.values() if one.url not in taken]
+        gone = await self._held(absent.values())
+        left = [one for one in gone.values() if one.url not in taken]
         missed = sum(self._origin.admits(one.url) for one in left)
         self._check_root(shown=len(known), absent=missed, is_empty=not listed and not unlisted)
         # Asked about all of them, whatever a walk that was cut short has taken: the answer has to be the same.
-        validators = {one.url: one.validators for one in absent.values()}
-        moved = await self._origin.renamed(validators, arrived) if absent and arrived else {}
-        gone = [self._absent(one, moved.get(one.url), unlisted) for one in left]
-        for start in range(0, len(gone), LISTED_AT_ONCE):
-            await self._insert_listed(gone[start : start + LISTED_AT_ONCE])
+        validators = {one.url: one.validators for one in gone.values()}
+        moved = await self._origin.renamed(validators, arrived) if gone and arrived else {}
+        ended = [self._absent(one, moved.get(one.url), unlisted) for one in left]
+        for start in range(0, len(ended), LISTED_AT_ONCE):
+            await self._insert_listed(ended[start : start + LISTED_AT_ONCE])
+
+    def _different(self, chunk: list[Listed], absent: dict[str, HeldTag], taken: Set[str]) -> list[Listed]:
+        """What is not plainly as it was. The rest is only counted: of a large folder that is nearly all."""
+        different = []
+        full = self._job.mode is CrawlMode.FULL
+        for one in chunk:
+            _, _, etag = absent.pop(one.url, NOT_HELD)
+            if etag is None or etag != one.etag or full or one.url in taken:
+                different.append(one)
+        self._unmentioned += len(chunk) - len(different)
+        return different
+
+    async def _held(self, tags: Iterable[HeldTag]) -> dict[str, HeldUrl]:
+        versions = [version for _, version, _ in tags]
+        if not versions:
+            return {}
+        async with self._db.snapshot() as snapshot:
+            return {one.url: one for one in await frontier.held_urls(snapshot, versions)}
 
     def _absent(self, held: HeldUrl, moved_to: str | None, unlisted: list[Unlisted]) -> ListedEntry:
         outcome, reason = self._absence(held.url, unlisted)

@@ -36,13 +36,13 @@ class Entry:
 
 
 class Listed(NamedTuple):
-    """A URL that the origin names. With validators, an equal held version needs no visit.
+    """A URL that the origin names. With an ETag, a held version that has the same needs no visit.
 
     A tuple, because a folder makes one of every file.
     """
 
     url: str
-    validators: Validators = Validators()
+    etag: str | None = None
     modified_at: datetime | None = None
 
 

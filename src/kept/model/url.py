@@ -314,6 +314,7 @@ def anchor_of(url: str) -> str:
 
 _WINDOWS = os.name == "nt"
 _NEVER_IN_A_NAME = re.compile("%(?:00|2[Ff])")
+_PLAIN_NAME = re.compile("[A-Za-z0-9._~-]+")  # as most are: spelled as they are, and quote() would take its time
 _DOT_SEGMENT = re.compile(rb"(?:\A|/)\.{1,2}(?:/|\Z)")
 
 
@@ -344,7 +345,7 @@ def file_path(url: str) -> str:
 
 def file_name_url(name: str) -> str:
     """How the name of a file is spelled in its canonical URL."""
-    return quote(os.fsencode(name), safe=_UNQUOTED)
+    return name if _PLAIN_NAME.fullmatch(name) else quote(os.fsencode(name), safe=_UNQUOTED)
 
 
 def _spell_file(url: can_ada.URL) -> str | None:

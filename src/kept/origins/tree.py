@@ -63,7 +63,7 @@ class TreeOrigin:
         for unlisted in self._unlisted:
             yield unlisted
         for url, file in self._files.items():
-            yield Listed(url=url, validators=Validators(etag=file.etag))
+            yield Listed(url=url, etag=file.etag)
 
     async def renamed(self, absent: Mapping[str, Validators], arrived: Sequence[str]) -> Mapping[str, str]:
         return {}

@@ -10,7 +10,6 @@ import stat
 import zipfile
 import zlib
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 
 from kept.errors import SourceMissing, SourceUnavailable
 from kept.model.document import Validators
@@ -55,7 +54,7 @@ class ZipOrigin(FolderOrigin):
                 continue
             url = self._url(path)
             if len(url) <= LONGEST:
-                yield Listed(url=url, validators=_validators(member), modified_at=_modified(member))
+                yield Listed(url=url, etag=_etag(member))
 
     async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
         path = os.path.relpath(file_path(entry.url), self._root)
@@ -99,15 +98,8 @@ class ZipOrigin(FolderOrigin):
         except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
             return Unreachable(reason=f"cannot be unpacked: {error}", retry=False)
         kind = self._type_of(path) or "text/plain"
-        return Fetched(body=bytes(body), content_type=kind, validators=_validators(member))
+        return Fetched(body=bytes(body), content_type=kind, validators=Validators(etag=_etag(member)))
 
 
-def _validators(member: zipfile.ZipInfo) -> Validators:
-    return Validators(etag=f"{member.CRC:x}-{member.file_size:x}-{member.compress_size:x}")
-
-
-def _modified(member: zipfile.ZipInfo) -> datetime | None:
-    try:
-        return datetime(*member.date_time, tzinfo=UTC)
-    except ValueError:
-        return None
+def _etag(member: zipfile.ZipInfo) -> str:
+    return f"{member.CRC:x}-{member.file_size:x}-{member.compress_size:x}"

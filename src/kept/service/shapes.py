@@ -80,7 +80,7 @@ def crawl(label: str, job: CrawlJob, generation: Generation | None, seconds: flo
         "held": job.held,
         "partial": bool(generation and generation.partial),
         "counts": job.progress.tally.as_json(),
-        "seconds": round(seconds, 1),
+        "seconds": round(seconds, 3),
         "error": job.error,
     }
 

@@ -32,6 +32,9 @@ class Connection(Protocol):
     async def all(self, name: str, /, **values: Any) -> list[Row]:
         """Every row the statement gives."""
 
+    async def tuples(self, name: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        """Every row, as bare as it comes: where there are so many that names would cost more than the rest."""
+
     async def one(self, name: str, /, **values: Any) -> Row | None:
         """Its first row, if there is one."""
 

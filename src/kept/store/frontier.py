@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, TypeAlias
 
 from kept.model.document import Lifecycle, Validators, Version
 from kept.model.frontier import Entry, Outcome
@@ -72,8 +72,13 @@ class ListedEntry:
     redirect_to: str | None = None
 
 
-class HeldUrl(NamedTuple):
-    """What the base shows at a URL, as far as a quick check needs it. A tuple: a refresh makes one of every file."""
+HeldTag: TypeAlias = tuple[str, int, str | None]
+"""URL, version id, the ETag if it is enough. A bare row: a refresh has one of every file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldUrl:
+    """What the base shows at a URL, as far as a list needs it."""
 
     url: str
     version_id: int
@@ -81,7 +86,6 @@ class HeldUrl(NamedTuple):
     depth: int = 0
     validators: Validators = Validators()
     signature: str = ""
-    fetched_at: datetime | None = None
     needs_entry: bool = False  # activation asks what the crawl saw of it, changed or not
 
 
@@ -194,8 +198,13 @@ async def urls(db: Connection, job: str) -> set[str]:
     return {row["url"] for row in await db.all("frontier_urls", job=job)}
 
 
-async def held_urls(db: Connection, *, source: str, base: int) -> list[HeldUrl]:
-    rows = await db.all("held_versions", source=source, base=base)
+async def held_tags(db: Connection, *, source: str, base: int, signature: str) -> dict[str, HeldTag]:
+    """What the base shows, by URL."""
+    rows: list[Any] = await db.tuples("held_tags", source=source, base=base, signature=signature)
+    return {row[0]: row for row in rows}
+
+
+async def held_urls(db: Connection, versions: Sequence[int]) -> list[HeldUrl]:
     return [
         HeldUrl(
             url=row["url"],
@@ -204,10 +213,9 @@ async def held_urls(db: Connection, *, source: str, base: int) -> list[HeldUrl]:
             depth=row["depth"],
             validators=Validators(etag=row["etag"], last_modified=row["last_modified"]),
             signature=row["signature"],
-            fetched_at=when(row["fetched_at"]),
             needs_entry=bool(row["needs_entry"]),
         )
-        for row in rows
+        for row in await db.all("held_versions", ids=list(versions))
     ]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import psycopg.sql
 from psycopg.adapt import Loader
-from psycopg.rows import dict_row
+from psycopg.rows import dict_row, tuple_row
 
 from kept.errors import KeptError, StoreDamaged, StoreError, StoreFull, StoreUnreachable
 from kept.model.words import Term, Wanted
@@ -124,6 +124,11 @@ class PostgresConnection:
     async def all(self, name: str, /, **values: Any) -> list[Row]:
         cursor = await self._connection.execute(_statement(name), values)
         return list(await cursor.fetchall())
+
+    async def tuples(self, name: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        async with self._connection.cursor(row_factory=tuple_row) as cursor:
+            await cursor.execute(_statement(name), values)
+            return await cursor.fetchall()
 
     async def one(self, name: str, /, **values: Any) -> Row | None:
         cursor = await self._connection.execute(_statement(name), values)

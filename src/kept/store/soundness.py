@@ -17,7 +17,7 @@ async def broken(db: Connection) -> dict[str, list[str]]:
     found = {
         "every version has a content and a document": await db.all("versions_without_content", limit=PROBLEMS),
         "every section has a content": await db.all("sections_without_content", limit=PROBLEMS),
-        "every section is in the full text, as it is": await db.all("sections_without_words", limit=PROBLEMS),
+        "every section is in the full text": await db.all("sections_without_words", limit=PROBLEMS),
         "the full text has nothing but sections": await db.all("words_without_section", limit=PROBLEMS),
         "every source points at its active generation": await db.all("wrong_pointers", limit=PROBLEMS),
         "a generation counts the documents that it shows": await db.all("wrong_counts", limit=PROBLEMS),

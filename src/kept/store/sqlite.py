@@ -71,11 +71,9 @@ class SqliteDatabase:
     async def transaction(self, *, durable: bool = False) -> AsyncIterator["SqliteConnection"]:
         async with self._writing:
             thread = self._writer = self._writer or self._connect(writer=True)
-            # NORMAL keeps the file sound through a power cut but may lose the last commits; FULL keeps this one too.
-            await thread.run(_execute, f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             try:
                 # Cancelled while it waits for another process, it still gets the lock, and has to give it back.
-                await thread.run(_execute, "BEGIN IMMEDIATE")
+                await thread.run(_begin, durable)
                 yield SqliteConnection(thread, self._near)
                 await thread.run(_execute, "COMMIT")
             except BaseException:
@@ -136,6 +134,9 @@ class SqliteConnection:
 
     async def all(self, name: str, /, **values: Any) -> list[Row]:
         return await self.thread.run(_fetch, self._statements[name], values)
+
+    async def tuples(self, name: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        return await self.thread.run(_fetch_tuples, self._statements[name], values)
 
     async def one(self, name: str, /, **values: Any) -> Row | None:
         rows = await self.all(name, **values)
@@ -224,6 +225,12 @@ def _execute(connection: apsw.Connection, sql: str) -> None:
         pass
 
 
+def _begin(connection: apsw.Connection, durable: bool) -> None:
+    # NORMAL keeps the file sound through a power cut but may lose the last commits; FULL keeps this one too.
+    _execute(connection, f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+    _execute(connection, "BEGIN IMMEDIATE")
+
+
 def _fetch(connection: apsw.Connection, sql: str, values: Mapping[str, Any]) -> list[Row]:
     cursor = connection.execute(sql, values)
     first = next(cursor, None)
@@ -231,6 +238,10 @@ def _fetch(connection: apsw.Connection, sql: str, values: Mapping[str, Any]) -> 
         return []
     names = [column[0] for column in cursor.get_description()]
     return [dict(zip(names, row, strict=True)) for row in (first, *cursor)]
+
+
+def _fetch_tuples(connection: apsw.Connection, sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    return connection.execute(sql, values).fetchall()
 
 
 def _run(connection: apsw.Connection, sql: str, values: Mapping[str, Any]) -> int:

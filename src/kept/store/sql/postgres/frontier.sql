@@ -93,3 +93,11 @@ UPDATE frontier SET outcome = 'skipped', reason = :reason, by_settings = TRUE, b
 
 -- name: renumber_entries
 UPDATE frontier SET batch = :batch WHERE job_id = :job AND url = ANY(:urls);
+
+-- name: held_versions
+-- These versions, as far as the list of a crawl needs them; and whether activation asks for their entries, changed or not.
+SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.etag, v.last_modified, v.signature,
+       (d.lifecycle <> 'active' OR d.verified_at IS NOT NULL OR v.canonical IS NOT NULL) AS needs_entry
+  FROM versions v
+  JOIN documents d ON d.id = v.document_id
+ WHERE v.id = ANY(:ids);

@@ -67,13 +67,15 @@ ON CONFLICT (job_id, url) DO NOTHING;
 -- name: frontier_urls
 SELECT url FROM frontier WHERE job_id = :job;
 
--- name: held_versions
--- What the base shows, as far as a quick check needs it; and whether activation asks for its entry, changed or not.
-SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.etag, v.last_modified, v.signature, v.fetched_at,
-       (d.id IS NOT NULL OR v.canonical IS NOT NULL) AS needs_entry
+-- name: held_tags
+-- What the base shows: URL, version, ETag. Without the ETag where it would not be enough: another
+-- :signature read it, it has other validators, or activation asks for its entry, changed or not.
+SELECT v.url, v.id,
+       CASE WHEN v.signature = :signature AND v.last_modified IS NULL AND v.canonical IS NULL
+             AND v.document_id NOT IN (SELECT d.id FROM documents d WHERE d.source_id = :source
+                                          AND (d.lifecycle <> 'active' OR d.verified_at IS NOT NULL))
+            THEN v.etag END
   FROM versions v
-  LEFT JOIN documents d ON d.id = v.document_id AND d.source_id = :source
-                       AND (d.lifecycle <> 'active' OR d.verified_at IS NOT NULL)
  WHERE v.source_id = :source AND v.born <= :base AND (v.died IS NULL OR v.died > :base) AND NOT v.pending;
 
 -- name: release_entry
