@@ -35,7 +35,7 @@ import psycopg
 
 from kept.errors import NeedsDecision
 from kept.service import finding
-from kept.store.database import open_database
+from kept.store.database import Database, open_database
 from kept.work import queue
 from tests.crash.crawler import Call, Crawlers, Order, Point, Run, Side, Write
 from tests.crash.docs import Docs, Folder, ScenarioName, Web, most_in_flight
@@ -341,9 +341,7 @@ def watch(url: str, scenario: Scenario, counts: Counts) -> Iterator[None]:
         db = await open_database(f"{url}{name}", create=False)
         try:
             while not ended.is_set():
-                found = {
-                    hit.url.partition("#")[0] for hit in await finding.search(db, "everywhere", limit=EVERYTHING_SHOWN)
-                }
+                found = await _found_everywhere(db)
                 counts.answers += 1
                 await asyncio.sleep(0.01)  # it shall not take all the time that the crawl needs
                 if found not in (old, new):
@@ -392,9 +390,15 @@ def many_moments(chance: random.Random, run: Run, kills: int) -> Iterator[float]
 async def _search_everywhere(url: str) -> set[str]:
     db = await open_database(url, create=False)
     try:
-        return {hit.url.partition("#")[0] for hit in await finding.search(db, "everywhere", limit=EVERYTHING_SHOWN)}
+        return await _found_everywhere(db)
     finally:
         await db.close()
+
+
+async def _found_everywhere(db: Database) -> set[str]:
+    """The pages that a search finds; those with equal texts are one hit."""
+    hits = await finding.search(db, "everywhere", limit=EVERYTHING_SHOWN)
+    return {url.partition("#")[0] for hit in hits for url in (hit.url, *(other["url"] for other in hit.also))}
 
 
 async def _cancel(url: str, job: str) -> None:

@@ -22,6 +22,9 @@ State = dict[str, list[tuple[Any, ...]]]
 DOCUMENT = """(SELECT first.url || ' @' || CAST(first.born AS TEXT) FROM versions first
                 WHERE first.document_id = {id} ORDER BY first.born LIMIT 1)"""
 
+# A file that was written a moment ago has no ETag yet, and how long a moment is, is chance.
+ETAG = "CASE WHEN {of}.url LIKE 'file:%' THEN NULL ELSE {of}.etag END"
+
 SECTIONS = "s.position, s.parent_section_id - s.content_id * 1048576, s.level, s.heading, s.headings, s.anchor, s.text"
 
 EVERYTHING = {
@@ -31,7 +34,8 @@ EVERYTHING = {
     "documents": f"""SELECT {DOCUMENT.format(id="d.id")}, d.first_generation, d.lifecycle, d.missed_crawls,
                             d.retry_count, d.reason FROM documents d""",
     "versions": f"""SELECT {DOCUMENT.format(id="v.document_id")}, v.url, v.born, v.died, v.pending, v.read_again,
-                           c.hash, v.content_type, v.etag, v.last_modified, v.raw_hash, v.signature, v.links
+                           c.hash, v.content_type, {ETAG.format(of="v")}, v.last_modified, v.raw_hash, v.signature,
+                           v.links
                       FROM versions v JOIN contents c ON c.id = v.content_id""",
     "contents": "SELECT hash, title, size, markdown FROM contents",
     "sections": f"SELECT c.hash, {SECTIONS} FROM sections s JOIN contents c ON c.id = s.content_id",
@@ -41,7 +45,7 @@ EVERYTHING = {
     "workers": "SELECT name FROM job_workers",
     # A cancelled crawl is as far as it was; its frontier is nobody's ledger.
     "frontier": f"""SELECT j.generation, f.url, f.reached, {DOCUMENT.format(id="f.document_id")}, f.outcome,
-                           f.reason, f.by_settings, f.renews, f.etag, f.raw_hash, f.links
+                           f.reason, f.by_settings, f.renews, {ETAG.format(of="f")}, f.raw_hash, f.links
                       FROM frontier f JOIN crawl_jobs j ON j.id = f.job_id WHERE j.status <> 'cancelled'""",
 }
 

@@ -14,7 +14,6 @@ from tests.crash.crawler import Call, Crawlers
 from tests.crash.docs import ScenarioName, Web
 from tests.crash.killed_crawls import (
     FEW_PAGES,
-    WEB_SCENARIOS,
     Counts,
     Scenario,
     Store,
@@ -49,8 +48,7 @@ def given(
         yield prepared
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
-@pytest.mark.parametrize("name", WEB_SCENARIOS)
+@pytest.mark.parametrize(("name", "store"), [("a first crawl", "sqlite"), ("a refresh", "postgres")])
 def test_a_crawl_of_a_site_killed_at_random_moments_ends_like_one_that_was_not(
     given: Given, chance: random.Random, record_property: Count, name: ScenarioName, store: str
 ) -> None:
@@ -61,8 +59,7 @@ def test_a_crawl_of_a_site_killed_at_random_moments_ends_like_one_that_was_not(
     record_property("counted", f"{scenario}, killed at random moments: {counts}")
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
-@pytest.mark.parametrize("name", WEB_SCENARIOS)
+@pytest.mark.parametrize(("name", "store"), [("a first crawl", "postgres"), ("a refresh", "sqlite")])
 def test_a_crawl_of_a_site_killed_at_any_write_or_send_ends_like_one_that_was_not(
     given: Given, chance: random.Random, record_property: Count, name: ScenarioName, store: str
 ) -> None:

@@ -72,6 +72,7 @@ def test_from_nothing_a_site_is_added_found_changed_compared_rolled_back_and_dec
         page.fill("#name", "tern")
         page.get_by_role("button", name="Keep it").click()
         until(page, "completed")
+        page.wait_for_load_state("networkidle")  # what became of every URL comes when it is over
         page.get_by_role("link", name="gone 1").click()
         expect(page.locator(".entries li")).to_have_text(re.compile("gone.*/lost.html.*404"))
 
