@@ -30,7 +30,7 @@ run:
 
 test:
 	@sh tools/bootstrap test
-	@$(python) -m pytest -n 3 $(ARGS)
+	@$(python) -m pytest -n 3 --dist worksteal $(ARGS)
 
 lint:
 	@sh tools/bootstrap lint
