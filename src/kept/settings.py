@@ -13,7 +13,7 @@ from typing import Any
 from kept.errors import WrongCall
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CrawlSettings:
     """When a document that is not seen any more is given up, and when a person should look first."""
 
@@ -24,7 +24,7 @@ class CrawlSettings:
     browser: str = ""  # the Chromium for pages that need one; empty: whichever is installed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WorkSettings:
     """How workers keep their jobs."""
 
@@ -32,7 +32,7 @@ class WorkSettings:
     silent_seconds: float = 120.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class HistorySettings:
     """What is kept of the past: whichever keeps more."""
 
@@ -40,7 +40,7 @@ class HistorySettings:
     days: float = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ScheduleSettings:
     """What holds for every schedule."""
 
@@ -49,7 +49,7 @@ class ScheduleSettings:
     full_every: int = 10  # runs; 0: none is full
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WebhookSettings:
     """Who is told what came of crawls."""
 
@@ -58,7 +58,7 @@ class WebhookSettings:
     allow: str = ""  # "host:port host:port": addresses that are not public and may be told all the same
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NetworkSettings:
     """What callers of the server may name as a source: 1 is yes, 0 is no."""
 
@@ -66,7 +66,7 @@ class NetworkSettings:
     allow_files: int = 0  # folders and files of the server's machine, and its environment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EmbedSettings:
     """Who says what sections mean, as vectors."""
 
@@ -78,14 +78,14 @@ class EmbedSettings:
     dimensions: int = 0  # of a vector; 0: as the model has it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SearchSettings:
     """What a search goes by."""
 
     mode: str = "lexical"  # words; or meaning, or fused: both
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ServeSettings:
     """What the server lets in, and how much of it. 0: no limit."""
 
@@ -101,7 +101,7 @@ class ServeSettings:
     pages: int = 100_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     database: str
     crawl: CrawlSettings

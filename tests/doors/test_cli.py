@@ -7,6 +7,7 @@ import pty
 import re
 import resource
 import signal
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -641,18 +642,15 @@ def test_a_search_loads_nothing_that_it_can_do_without(kept_docs: Kept) -> None:
 def test_a_cold_search_takes_at_most_twice_the_time_of_importing_what_it_stands_on(
     kept_docs: Kept, tmp_path: Path
 ) -> None:
-    """In seconds of the processor, the best of some rounds: other processes on the machine do not count."""
+    """In seconds of the processor, one beside the other, and the middle of some rounds: so the machine's mood is out."""
     environment = kept_docs.environment | {"PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     search = [sys.executable, "-m", "kept", "search", "pool"]
     imports = [sys.executable, "-c", "import typer, rich, apsw"]
     assert b"Pools" in subprocess.run(search, env=environment, capture_output=True, check=True).stdout
     subprocess.run(imports, env=environment, check=True)
-    times: dict[str, list[float]] = {"search": [], "imports": []}
-    for _ in range(9):
-        times["search"].append(_processor_seconds(search, environment))
-        times["imports"].append(_processor_seconds(imports, environment))
-    ratio = min(times["search"]) / min(times["imports"])
+    rounds = [_processor_seconds(search, environment) / _processor_seconds(imports, environment) for _ in range(15)]
+    ratio = statistics.median(rounds)
     assert ratio <= 2, f"{ratio:.2f} times"
 
 

@@ -11,16 +11,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _WORD = re.compile(r"[^\W_]+")
-_ACCENTS = re.compile("[\u0300-\u036f]+")
-_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
+_ACCENTS = "[\u0300-\u036f]+"  # compiled by who meets one: most texts are ASCII
+_CJK = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 
 
 def folded(text: str) -> str:
     """The text without accents, and with spaces between the words that are written without."""
     if text.isascii():
         return text
-    plain = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
-    return _CJK.sub(lambda run: f" {' '.join(pairs(run[0]))} ", plain)
+    plain = unicodedata.normalize("NFC", re.sub(_ACCENTS, "", unicodedata.normalize("NFKD", text)))
+    return re.sub(_CJK, lambda run: f" {' '.join(pairs(run[0]))} ", plain)
 
 
 def pairs(run: str) -> list[str]:

@@ -1,14 +1,13 @@
 """What people call things: a source by its label, a document by its id, URL or path."""
 
-import difflib
 import os
-import uuid
+import re
 
 from kept.errors import NoSuchThing
 from kept.model.generation import Generation, GenerationState
 from kept.model.source import Source, parse_label
 from kept.model.url import anchor_of, canonical, canonical_route, file_url
-from kept.store import documents, generations, sources
+from kept.store import generations, sources
 from kept.store.database import Connection, Database
 
 
@@ -24,6 +23,8 @@ async def source_of(db: Connection, label: str) -> Source:
         return source
     labels = [other.label for other in await sources.all(db)]
     versions = [other for other in labels if parse_label(other)[0] == label]
+    import difflib  # only a slip needs it
+
     close = versions or difflib.get_close_matches(label, labels, n=1)
     hint = f"Did you mean '{close[0]}'?" if close else "'kept list' shows what there is."
     raise NoSuchThing(f"There is no source named '{label}'. {hint}")
@@ -49,6 +50,8 @@ async def document_of(
 
     What the generation shows at the URL comes first, then what is shown there now, then what was.
     """
+    from kept.store import documents  # a search does without
+
     if is_id(what):
         return what.lower(), None
     url, _, fragment = what.partition("#")
@@ -78,8 +81,8 @@ def spelled(text: str) -> str | None:
         return None
 
 
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
 def is_id(text: str) -> bool:
-    try:
-        return str(uuid.UUID(text)) == text.lower()
-    except ValueError:
-        return False
+    return _ID.fullmatch(text) is not None

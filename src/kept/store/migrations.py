@@ -14,18 +14,20 @@ CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied
 
 @dataclass(frozen=True, slots=True)
 class Migration:
+    backend: str
     number: int
     name: str
-    statements: tuple[str, ...]
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        file = SQL / "migrations" / self.backend / f"{self.number:04}_{self.name}.sql"
+        return _statements(file.read_text("utf-8"), self.backend, first=self.number == 1)
 
 
 def migrations(backend: str) -> list[Migration]:
-    """Every migration of a backend, in order."""
-    found = sorted((file.name, file.read_text("utf-8")) for file in (SQL / "migrations" / backend).glob("*.sql"))
-    return [
-        Migration(int(name[:4]), name[5:].removesuffix(".sql"), _statements(text, backend, first=number == 0))
-        for number, (name, text) in enumerate(found)
-    ]
+    """Every migration of a backend, in order. Most of the time none is due, so they are read when they are."""
+    found = sorted(file.stem for file in (SQL / "migrations" / backend).glob("*.sql"))
+    return [Migration(backend, int(name[:4]), name[5:]) for name in found]
 
 
 def pending(applied: Sequence[int], known: Sequence[Migration]) -> list[Migration]:
