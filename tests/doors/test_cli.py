@@ -642,7 +642,7 @@ def test_a_search_loads_nothing_that_it_can_do_without(kept_docs: Kept) -> None:
 def test_a_cold_search_takes_at_most_twice_the_time_of_importing_what_it_stands_on(
     kept_docs: Kept, tmp_path: Path
 ) -> None:
-    """In seconds of the processor, one beside the other, and the middle of some rounds: so the machine's mood is out."""
+    """In seconds of the processor, one beside the other, and the middle of some rounds: the machine has its moods."""
     environment = kept_docs.environment | {"PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     search = [sys.executable, "-m", "kept", "search", "pool"]
