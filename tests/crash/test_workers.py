@@ -224,7 +224,7 @@ def test_a_clock_that_steps_by_a_day_gets_nobody_reaped(database_url: str, tmp_p
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }
-    patient = Workers(database_url, tmp_path, enough=10_000, heartbeat=0.6, silent=4)
+    patient = Workers(database_url, tmp_path, enough=10_000, heartbeat=2.0, silent=10)
     with SlowSite(pages=60, seconds=0.1) as site, patient as workers:
         workers.kept("add", site.root, "--name", "slow", "--concurrency", "2", "--no-wait")
         workers.start(environment=faked)

@@ -187,7 +187,11 @@ def test_a_stream_goes_on_where_it_was_cut_without_gap_or_repeat(database_url: s
         wait_for(api, api.post(f"{API}/sources/docs/crawls").json()["id"])
         missed, _ = until_completed(events(api, f"{API}/events", last_of_all))
         outcomes = Counter(event.data["outcome"] for event in missed)
-        assert (outcomes["changed"], outcomes["unchanged"], outcomes["new"]) == (1, 38, 0)
+        assert (outcomes["changed"], outcomes["gone"], outcomes["new"]) == (
+            1,
+            1,
+            0,
+        )  # unchanged files may go unmentioned
         assert all(event.data["deleted"] == (event.data["outcome"] == "gone") for event in missed)
         assert api.get(f"{API}/events", headers={"Last-Event-ID": "nonsense"}).status_code == 400
 
