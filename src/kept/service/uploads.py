@@ -10,7 +10,7 @@ import stat
 import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from kept.errors import WrongCall
 from kept.model.root import check_label, derive_name
@@ -69,10 +69,10 @@ def _unpack(file: BinaryIO, into: Path) -> None:
         raise WrongCall(f"The zip cannot be unpacked: {error}.") from None
 
 
-def _copy(packed: object, copy: BinaryIO, size: int) -> None:
+def _copy(packed: IO[bytes], copy: BinaryIO, size: int) -> None:
     """No more than the zip said; a bomb says less than it holds."""
     left = size
-    while chunk := packed.read(1024 * 1024):  # type: ignore[attr-defined]
+    while chunk := packed.read(1024 * 1024):
         left -= len(chunk)
         if left < 0:
             raise WrongCall("The zip cannot be unpacked: a file is larger than it says.")

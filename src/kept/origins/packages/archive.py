@@ -8,6 +8,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -79,16 +80,20 @@ def _of_zip(opened: zipfile.ZipFile, budget: _Budget) -> Iterator[tuple[str, Bod
         budget.entry(0)
         kind = (info.external_attr >> 16) & 0o170000
         if not info.is_dir() and kind in (0, 0o100000):
-            yield info.filename, lambda info=info: opened.open(info)  # type: ignore[misc]
+            yield info.filename, partial(opened.open, info)
 
 
 def _of_tar(streamed: tarfile.TarFile, budget: _Budget) -> Iterator[tuple[str, Body]]:
     for member in streamed:
         budget.entry(member.size)
         if member.isreg():
-            file = streamed.extractfile(member)
-            assert file is not None, "a regular file has bytes"
-            yield member.name.removeprefix("./").partition("/")[2], lambda file=file: file  # type: ignore[misc]
+            yield member.name.removeprefix("./").partition("/")[2], partial(_extracted, streamed, member)
+
+
+def _extracted(streamed: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    file = streamed.extractfile(member)
+    assert file is not None, "a regular file has bytes"
+    return file
 
 
 def _path(name: str) -> str | None:
