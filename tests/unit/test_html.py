@@ -201,6 +201,11 @@ def test_words_behind_a_description_belong_to_the_section_around_it() -> None:
     assert [section.content for section in all_sections(page.tree)][1:] == ["## H", "### `f()`\n\na", "b"]
 
 
+def test_several_forms_of_a_signature_share_what_is_said_about_them() -> None:
+    page = read_page("<dl class=py><dt class=sig id=f>f()</dt><dt class=sig>f(a)</dt><dd>b</dd></dl>")
+    assert [section.content for section in all_sections(page.tree)][1:] == ["# `f()`\n\n**`f(a)`**\n\nb"]
+
+
 def test_links_are_those_of_the_whole_page_and_start_at_its_base() -> None:
     page = b"<base href='/docs/'><nav><a href=a>A</a></nav><main><a href='#x'>X</a><a rel=nofollow href=c>C</a></main>"
     reading = read(page, content_type="text/html", url="https://example.org/x/y.html")

@@ -97,17 +97,21 @@ def _declared_charset(body: bytes) -> str | None:
 
 
 _XHTML = "http://www.w3.org/1999/xhtml"
-_ENDED = re.compile(
-    r"<(?!(?:area|base|br|col|embed|frame|hr|img|input|link|meta|param|source|track|wbr)[\s/])"
-    r"([a-zA-Z][a-zA-Z0-9]*)(?![a-zA-Z0-9])([^<>]*)(?<=/)>"
-)
+_VOID = r"area|base|br|col|embed|frame|hr|img|input|link|meta|param|source|track|wbr"
+_UNENDED = re.compile(rf"<(?!(?:{_VOID})(?![a-zA-Z0-9]))([a-zA-Z][a-zA-Z0-9]*)(?![a-zA-Z0-9])[^>]*")
 
 
 def _with_ends(text: str) -> str:
     """XHTML may end any element where it begins. For HTML all that follows would be inside: a page in its <script/>."""
     if _XHTML not in text[:2048]:
         return text
-    return _ENDED.sub(lambda tag: f"<{tag[1]}{tag[2][:-1]}></{tag[1]}>", text)
+    *pieces, last = text.split("/>")
+    return "".join([*map(_with_end, pieces), last])
+
+
+def _with_end(piece: str) -> str:
+    tag = _UNENDED.fullmatch(piece, max(piece.rfind("<"), 0))
+    return f"{piece}></{tag[1]}>" if tag else f"{piece}/>"
 
 
 def _hrefs(page: LexborHTMLParser) -> list[str]:

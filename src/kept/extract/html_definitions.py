@@ -59,13 +59,13 @@ def dt(page: Page, name: str, attributes: str) -> Closer:
     # A signature ends lists as a heading does. Other terms may be headings only where they do not break one up.
     free = not page.is_quoted() if "sig" in attributes else not page.frames and not around.nested
     if anchor and free and not page.tables:
-        around.named = True
+        around.named, around.told = True, False
         code = "sig" in attributes or around.kind.split(" ")[0] in _DESCRIBED
         return open_heading(page, min(page.definitions[0].owner.level + around.depth, 6), attributes, code=code)
     if around.nested and len(page.frames) < DEEPEST:
         around.item = Frame("- ", "  ", List(False, 1, None))
         page.frames.append(around.item)
-    if around.named:
+    if around.named and around.told:  # else it is another form of the term before
         page.section, page.resumes = around.owner, True
     if "sig" in attributes:
         return _whole_code(page)
@@ -92,4 +92,6 @@ def _end_term(page: Page, around: Definitions) -> None:
 
 def dd(page: Page, name: str, attributes: str) -> Closer:
     page.flush()
+    if page.definitions:
+        page.definitions[-1].told = True
     return page.flush

@@ -78,6 +78,7 @@ class Definitions:
     depth: int
     item: Frame | None = None
     named: bool = False  # its terms are headings
+    told: bool = False  # the last of them was explained
 
 
 @dataclass(slots=True)

@@ -49,7 +49,7 @@ _READERS = {
     f"{_OPEN_XML}.wordprocessingml.document": Reader("docx", 1, helped_by="text/markdown"),
     "application/x-ipynb+json": Reader("notebook", 1, helped_by="text/markdown"),
     "application/yaml": Reader("yaml_data", 1, "PyYAML"),
-    "text/html": Reader("html", 2, "selectolax"),
+    "text/html": Reader("html", 3, "selectolax"),
     "text/markdown": Reader("markdown", 2, "markdown-it-py"),
     "text/plain": Reader("text", 1),
 }
