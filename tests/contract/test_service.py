@@ -466,6 +466,17 @@ async def test_a_document_is_read_by_url_by_id_by_path_and_by_section(
         await reading.read(db, url, section="macos")
 
 
+@story
+async def test_a_signature_is_read_with_what_it_shares_with_the_next(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(given, "read_scripted", read_headings)
+    source = await a_source(db)
+    await crawl(db, source, Site({ROOT: Page(text="\n# `up()`\n# `rise()`\nHigher.\n# `down()`\nLower.")}))
+    assert (await reading.read(db, ROOT, section="`up()`")).markdown == "# `up()`\n\n# `rise()`\nHigher."
+    assert (await reading.read(db, ROOT, section="`rise()`")).markdown == "# `rise()`\nHigher."
+
+
 UNKNOWN = [
     ROOT + "b", "https://elsewhere.test/", new_id(), "nowhere.md", "", "ftp://docs.test/a", "://", "#a", "a\0b",
     "\ud800", "https://docs.test/\0a", "https://docs.test/\ud800", "http://[", "x" * 100_000,

@@ -117,10 +117,15 @@ async def _section_text(db: Connection, row: Row, anchor: str) -> str:
     level = found[first]["level"]
     parts = [found[first]["text"]]
     for section in found[first + 1 :]:
-        if section["level"] <= level and section["anchor"] != anchor:
+        if section["level"] <= level and section["anchor"] != anchor and not _announces(parts[-1]):
             break
         parts.append(section["text"])
     return "\n\n".join(part.strip("\n") for part in parts)
+
+
+def _announces(text: str) -> bool:
+    """Whether it is only a signature: what is said about it stands below the next one, which it shares."""
+    return text.startswith("#") and text.endswith("`") and "\n" not in text
 
 
 def _version(row: Row) -> dict[str, Any]:
