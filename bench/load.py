@@ -1,0 +1,220 @@
+"""Those who ask while a crawl goes on, and the crawl while they ask.
+
+    python -m bench.load [--connections 100] [--rate 10] [--pages 4000] [--seconds 30] [--store sqlite|postgres]
+
+The PostgreSQL manual is kept and searched, the Java API is crawled meanwhile: both come from Debian, by nginx. One
+``kept serve`` does everything, as people start it. Promised: 99 % are answered, p95 is at most 3 × that of the same
+queries while nothing else happens, none takes a second, and the crawl keeps 70 % of its speed; a keystroke's answer on
+the page takes at most 5 × the API's own time. Then more is asked than the server takes: what it refuses says when to come
+back, and afterwards it answers as before.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+from bench.crawl.served import MANUALS, served
+from tests.doors.load import Answer, flood, offer
+from tests.postgres import PostgresServer
+
+KEYSTROKES = 100
+CROWD = 200  # connections at once, beyond what the server takes
+STORES = ("sqlite", "postgres")
+
+
+@dataclass(frozen=True)
+class Asked:
+    connections: int
+    rate: float
+    pages: int
+    seconds: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("bench.load", description=__doc__)
+    parser.add_argument("--connections", type=int, default=100)
+    parser.add_argument("--rate", type=float, default=10)
+    parser.add_argument("--pages", type=int, default=4000)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--store", choices=STORES, action="append")
+    said = parser.parse_args()
+    asked = Asked(said.connections, said.rate, said.pages, said.seconds)
+    print(f"{asked.connections} connections, {asked.rate:g} queries/s in all, a crawl of {asked.pages} pages\n")
+    print("| store | answered | p50 idle | p95 idle | p50 | p95 | × idle | longest | alone | meanwhile | kept | page/API |")
+    print("| --- " + "| ---: " * 11 + "|")
+    for store in said.store or STORES:
+        with _databases(store) as new:
+            _measure(store, new, asked)
+
+
+def _measure(store: str, new: Callable[[], str], asked: Asked) -> None:
+    paths = [f"/api/v1/search?q={quote(query)}" for query in _queries()]
+    with served(MANUALS["postgres"]) as manual, served(MANUALS["javadoc"]) as javadoc:
+        with _serving(new()) as server:
+            server.crawl("manual", manual)
+            alone = server.crawl("javadoc", javadoc, asked.pages)
+        with _serving(new()) as server:
+            server.crawl("manual", manual)
+            idle = asyncio.run(_offered(server.url, paths, asked, lambda: time.sleep(asked.seconds)))
+            typed = _keystrokes(server.url, paths)
+            speeds: list[float] = []
+            busy = asyncio.run(
+                _offered(server.url, paths, asked, lambda: speeds.append(server.crawl("javadoc", javadoc, asked.pages)))
+            )
+            _show(store, idle, busy, alone, speeds[0], typed)
+            _go_beyond(server, paths)
+
+
+async def _offered(url: str, paths: Sequence[str], asked: Asked, meanwhile: Callable[[], None]) -> list[Answer]:
+    """What was answered while something else was done."""
+    stop = asyncio.Event()
+    offered = offer(url, paths, stop, connections=asked.connections, a_second=asked.rate)
+    asking = asyncio.create_task(offered)
+    await asyncio.to_thread(meanwhile)
+    stop.set()
+    return await asking
+
+
+def _keystrokes(url: str, paths: Sequence[str]) -> float:
+    """How many times the API's time the page takes, in the middle."""
+    times: dict[str, list[float]] = {"/api/v1/search?": [], "/?": []}
+    for path in paths[:KEYSTROKES]:
+        for way, taken in times.items():
+            began = time.perf_counter()
+            with urlopen(Request(url + path.replace("/api/v1/search?", way), headers={"HX-Request": "true"})) as answer:
+                answer.read()
+            taken.append(time.perf_counter() - began)
+    api, page = map(statistics.median, times.values())
+    return page / api
+
+
+def _show(
+    store: str, idle: Sequence[Answer], busy: Sequence[Answer], alone: float, meanwhile: float, typed: float
+) -> None:
+    answered = 100 * sum(answer.status == 200 for answer in busy) / len(busy)
+    calm, took = _times(idle), _times(busy)
+    times = [f"{1000 * _at(taken, part):.0f} ms" for taken in (calm, took) for part in (0.5, 0.95)]
+    cells = [store, f"{answered:.1f} % of {len(busy)}", *times, f"{_at(took, 0.95) / _at(calm, 0.95):.1f}"]
+    cells += [f"{1000 * took[-1]:.0f} ms", f"{alone:.0f}/s", f"{meanwhile:.0f}/s", f"{100 * meanwhile / alone:.0f} %"]
+    print(f"| {' | '.join([*cells, f'{typed:.1f}'])} |", flush=True)
+
+
+def _go_beyond(server: "_Served", paths: Sequence[str]) -> None:
+    crowd = asyncio.run(flood(server.url, paths, connections=CROWD, each=20))
+    print(f"\n{CROWD} at once, as fast as answers come: {_told(crowd)}")
+    key = {"Authorization": f"Bearer {server.key()}"}
+    greedy = asyncio.run(flood(server.url, ["/api/v1/sources"], connections=10, each=150, **key))
+    print(f"1500 requests of one key, as fast as answers come: {_told(greedy)}")
+    print(f"Afterwards: {_told(asyncio.run(flood(server.url, paths, connections=1, each=20)))}\n", flush=True)
+
+
+def _told(answers: Sequence[Answer]) -> str:
+    counted = Counter((answer.status, answer.retry_after) for answer in answers)
+    told = [
+        f"{number} × {status or 'nothing'}" + (f" (Retry-After: {wait})" if wait else "")
+        for (status, wait), number in counted.most_common()
+    ]
+    return f"{', '.join(told)}; the longest took {max(answer.seconds for answer in answers):.1f} s"
+
+
+def _times(answers: Sequence[Answer]) -> list[float]:
+    return sorted(answer.seconds for answer in answers)
+
+
+def _at(taken: Sequence[float], part: float) -> float:
+    return taken[min(len(taken) - 1, int(part * len(taken)))]
+
+
+def _queries() -> list[str]:
+    """Words as people would type them: some of a title of the manual."""
+    chance = random.Random(1)
+    titles = []
+    for file in sorted(MANUALS["postgres"].glob("*.html")):
+        if found := re.search(r"<title>(.*?)</title>", file.read_text("utf-8", "replace"), re.DOTALL):
+            titles.append(re.findall(r"[A-Za-z_]{3,}", found[1]))
+    made = [" ".join(chance.sample(title, min(len(title), chance.randint(1, 3)))) for title in titles if title]
+    chance.shuffle(made)
+    return made
+
+
+# The server --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Served:
+    url: str
+    database: str
+
+    def crawl(self, name: str, root: str, pages: int | None = None) -> float:
+        """A first crawl, to its end: pages a second."""
+        said = {"root": root, "name": name} | ({"max_pages": pages} if pages else {})
+        job = self._ask("/api/v1/sources", said)["job"]
+        while (found := self._ask(f"/api/v1/jobs/{job}"))["completed_at"] is None:
+            time.sleep(0.5)
+        assert found["status"] == "completed", found
+        began, ended = (datetime.fromisoformat(found[at]) for at in ("started_at", "completed_at"))
+        return float(found["progress"]["done"] / (ended - began).total_seconds())
+
+    def key(self) -> str:
+        made = ["keys", "add", "greedy", "--scope", "read"]
+        command = [sys.executable, "-m", "kept", "--database", self.database, *made]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def _ask(self, path: str, said: dict[str, Any] | None = None) -> dict[str, Any]:
+        body = json.dumps(said).encode() if said else None
+        with urlopen(Request(self.url + path, body, {"Content-Type": "application/json"})) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+
+@contextmanager
+def _serving(database: str) -> Iterator[_Served]:
+    with tempfile.TemporaryDirectory(prefix="bench") as folder:
+        said, log = {"KEPT_NETWORK__ALLOW_PRIVATE": "1", "XDG_DATA_HOME": folder}, Path(folder) / "log"
+        command = [sys.executable, "-m", "kept", "--database", database, "serve", "--port", "0"]
+        with log.open("wb") as told, subprocess.Popen(command, stderr=told, env=os.environ | said) as server:
+            try:
+                while not (found := re.search(r"serves at (http://\S+?)/ ", log.read_text())):
+                    assert server.poll() is None, log.read_text()
+                    time.sleep(0.05)
+                yield _Served(found[1], database)
+                assert server.poll() is None, log.read_text()[-2000:]
+            finally:
+                server.terminate()
+
+
+@contextmanager
+def _databases(store: str) -> Iterator[Callable[[], str]]:
+    """Makes new ones."""
+    if store == "sqlite":
+        with tempfile.TemporaryDirectory(prefix="bench") as folder:
+            numbers = iter(range(100))
+            yield lambda: f"sqlite:///{folder}/{next(numbers)}.db"
+        return
+    server = PostgresServer()
+    server.start()
+    try:
+        yield server.create_database
+    finally:
+        server.close()
+
+
+if __name__ == "__main__":
+    main()

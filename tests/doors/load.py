@@ -1,0 +1,83 @@
+"""Many who ask at once, from one process: connections that stay open, at a pace of their own.
+
+``offer`` asks at the moments that were set beforehand, whether or not the last answer has come, and counts a query's time
+from its moment on: a server that keeps everybody waiting is not flattered. ``flood`` asks as fast as answers come.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+
+SECONDS = 30  # for an answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back; status 0: nothing did."""
+
+    status: int
+    seconds: float
+    retry_after: str | None = None
+
+
+@asynccontextmanager
+async def connected(url: str, number: int, headers: Mapping[str, str]) -> AsyncIterator[list[aiohttp.ClientSession]]:
+    """So many connections, each open and each alone in its session."""
+    async with AsyncExitStack() as stack:
+        sessions = []
+        for _ in range(number):
+            connector = aiohttp.TCPConnector(limit=1, keepalive_timeout=3600)
+            timeout = aiohttp.ClientTimeout(total=SECONDS)
+            session = aiohttp.ClientSession(url, connector=connector, headers=headers, timeout=timeout)
+            sessions.append(await stack.enter_async_context(session))
+            await _ask(session, "/healthz", time.perf_counter())
+        yield sessions
+
+
+async def offer(
+    url: str, paths: Sequence[str], stop: asyncio.Event, *, connections: int, a_second: float, **headers: str
+) -> list[Answer]:
+    """So many queries a second, in turn over all connections, until ``stop`` is set."""
+    answers: list[Answer] = []
+    async with connected(url, connections, headers) as sessions, asyncio.TaskGroup() as asking:
+        began = time.perf_counter()
+        number = 0
+        while not stop.is_set():
+            due = began + number / a_second
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+            session, path = sessions[number % connections], paths[number % len(paths)]
+            asking.create_task(_add(answers, session, path, due))
+            number += 1
+    return answers
+
+
+async def flood(url: str, paths: Sequence[str], *, connections: int, each: int, **headers: str) -> list[Answer]:
+    """Every connection asks so often, one time after the other."""
+    answers: list[Answer] = []
+
+    async def ask(first: int, session: aiohttp.ClientSession) -> None:
+        for number in range(first, first + each):
+            await _add(answers, session, paths[number % len(paths)], time.perf_counter())
+
+    async with connected(url, connections, headers) as sessions, asyncio.TaskGroup() as asking:
+        for number, session in enumerate(sessions):
+            asking.create_task(ask(number * each, session))
+    return answers
+
+
+async def _add(answers: list[Answer], session: aiohttp.ClientSession, path: str, due: float) -> None:
+    answers.append(await _ask(session, path, due))
+
+
+async def _ask(session: aiohttp.ClientSession, path: str, due: float) -> Answer:
+    try:
+        async with session.get(path) as response:
+            await response.read()
+            status, retry_after = response.status, response.headers.get("Retry-After")
+    except (aiohttp.ClientError, TimeoutError):
+        status, retry_after = 0, None
+    return Answer(status=status, seconds=time.perf_counter() - due, retry_after=retry_after)
