@@ -10,5 +10,6 @@ api        HTTP, for programs
 web        pages, for people
 mcp        tools, for agents
 problems   errors in the language of HTTP
+wording    what an error says, without commands and options
 answers    JSON with ETags; streams of events
 """

@@ -23,11 +23,25 @@ from kept.errors import (
     WrongCall,
 )
 from kept.log import Log
+from kept.serve.wording import worded
 
 log = Log(__name__)
 
 QUOTA_SECONDS = 60  # a quota is not over in a moment
 STORE_SECONDS = 5
+_INSTEAD = {
+    "list": "GET /api/v1/sources",
+    "add": "POST /api/v1/sources",
+    "search": "GET /api/v1/search",
+    "refresh": "POST /api/v1/sources/NAME/crawls",
+    "generations": "GET /api/v1/sources/NAME/generations",
+    "activate": "POST /api/v1/sources/NAME/activate",
+    "discard": "POST /api/v1/sources/NAME/discard",
+    "history": "GET /api/v1/documents/ID/history",
+    "jobs": "GET /api/v1/jobs",
+    "resume": "POST /api/v1/jobs/ID/resume",
+    "cancel": "POST /api/v1/jobs/ID/cancel",
+}
 
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, **more: Any) -> Response:
@@ -38,7 +52,7 @@ def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, 
 
 def translated(error: KeptError) -> Response:
     """The answer to a call that ended with this error."""
-    detail = str(error)
+    detail = worded(str(error), _INSTEAD)
     match error:
         case WrongCall():
             return problem(400, detail)

@@ -41,7 +41,7 @@ _SIGNS = (
     (
         Trouble.MISSING,
         r"does not appear to be a git repository|is this a git repository|not a git repository|invalid server response",
-        "is no git repository. Check the address; a web page is kept with --as web",
+        "is no git repository. Check the address; a web page has to be named as one (as: web)",
     ),
     (
         Trouble.OTHER,

@@ -1,6 +1,5 @@
 """Where tools are offered: their hints, their answers, and errors as sentences."""
 
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -14,6 +13,7 @@ from kept.errors import KeptError
 from kept.log import Log
 from kept.model.key import KeyScope
 from kept.serve.mcp.envelope import clean, cleaned, shortened
+from kept.serve.wording import worded
 from kept.service.asking import Asker
 from kept.service.house import House
 from kept.service.keeping import Caller
@@ -84,15 +84,8 @@ _TOOLS = {
     "cancel": "cancel_job",
     "why": "why_missing",
 }
-_COMMAND = re.compile(r"'kept (\w+)[^']*'")
-_OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
 def sentence(error: KeptError) -> str:
     """What an error says, in the words of the tools: what to do next is a tool, where there is one for it."""
-
-    def tool(found: re.Match[str]) -> str:
-        return _TOOLS.get(found[1], f"{found[0]} at the command line")
-
-    said = _OPTION.sub(lambda found: found[1].replace("-", "_"), _COMMAND.sub(tool, str(error)))
-    return shortened(" ".join(clean(said).split()), LONGEST_SENTENCE)
+    return shortened(" ".join(clean(worded(str(error), _TOOLS)).split()), LONGEST_SENTENCE)

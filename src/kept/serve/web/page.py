@@ -4,7 +4,6 @@ What was crawled is text to every template, never markup: autoescape is on, and 
 is ``rendering``. Should something slip through all the same, the policy below lets no script of its own run.
 """
 
-import re
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -17,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from kept.errors import KeptError, NeedsDecision, NoSuchThing, SourceUnavailable, StoreError, WrongCall
 from kept.serve.web import assets, filters
+from kept.serve.wording import without_commands
 from kept.service.house import House
 
 POLICY = (
@@ -90,11 +90,8 @@ class PageRoute(APIRoute):
         return page
 
 
-_ADVICE = re.compile(r"(?<=[.?!]) [^.?!]*'kept .*")  # for the command line; a page has links
-
-
 def _error(request: Request, error: KeptError) -> Response:
-    said = _ADVICE.sub("", str(error))
+    said = without_commands(str(error))
     code = next((one for kind, one in _STATUS.items() if isinstance(error, kind)), 500)
     if wants_part(request):
         return show("error_part.html", request, said=said)  # htmx shows what comes with 200 only
