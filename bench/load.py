@@ -57,7 +57,9 @@ def main() -> None:
     said = parser.parse_args()
     asked = Asked(said.connections, said.rate, said.pages, said.seconds)
     print(f"{asked.connections} connections, {asked.rate:g} queries/s in all, a crawl of {asked.pages} pages\n")
-    print("| store | answered | p50 idle | p95 idle | p50 | p95 | × idle | longest | alone | meanwhile | kept | page/API |")
+    print(
+        "| store | answered | p50 idle | p95 idle | p50 | p95 | × idle | longest | alone | meanwhile | kept | page/API |"
+    )
     print("| --- " + "| ---: " * 11 + "|")
     for store in said.store or STORES:
         with _databases(store) as new:

@@ -1,6 +1,6 @@
 """Many who ask at once, from one process: connections that stay open, at a pace of their own.
 
-``offer`` asks at the moments that were set beforehand, whether or not the last answer has come, and counts a query's time
+``offer`` asks at moments that were set beforehand, whether or not the last answer has come, and counts a query's time
 from its moment on: a server that keeps everybody waiting is not flattered. ``flood`` asks as fast as answers come.
 """
 

@@ -81,7 +81,8 @@ def test_without_a_key_nothing_is_answered_where_keys_are_needed(public: Server,
                 refused = api.request(method, path, headers=headers)
                 assert refused.status_code == 401
                 assert refused.headers["www-authenticate"] == 'Bearer realm="Kept"'
-        assert api.get("/", headers={"Accept": "text/html"}).headers["www-authenticate"] == 'Basic realm="Kept"'
+        led = api.get("/sources?x=1", headers={"Accept": "text/html"})
+        assert (led.status_code, led.headers["location"]) == (303, "/login?to=/sources%3Fx%3D1")
         assert (api.get("/healthz").status_code, api.get("/readyz").status_code) == (200, 200)
 
 
@@ -107,6 +108,32 @@ def test_a_key_opens_what_it_is_for_and_nothing_when_it_is_removed(public: Serve
         assert api.get(f"{API}/sources", headers={"Host": "docs.test", "Authorization": f"Bearer {read}"}).is_success
     kept = Path(public.runtime.settings.database.removeprefix("sqlite:///"))
     assert all(key.encode() not in file.read_bytes() for key in (read, write_) for file in kept.parent.glob("kept.db*"))
+
+
+def test_a_person_comes_in_with_a_key_and_goes_out_again(public: Server) -> None:
+    key = public.key("person", "read")
+    page = {"Accept": "text/html"}
+    with public.client(**page) as browser:
+        assert browser.get("/login").status_code == 200
+        wrong = browser.post("/login", data={"key": "nonsense"})
+        assert (wrong.status_code, wrong.headers.get("set-cookie")) == (401, None)
+        for to in ("//evil.test/", "/\\evil.test/", "https://evil.test/", "/a\nb", "", "/%09/evil"):
+            came = browser.post("/login", data={"key": key, "to": to})
+            assert urlsplit(came.headers["location"]).netloc == "", to
+            assert came.headers["location"].startswith("/"), to
+        came = browser.post("/login", data={"key": key, "to": "/sources?x=1"})
+        assert (came.status_code, came.headers["location"]) == (303, "/sources?x=1")
+        cookie = came.headers["set-cookie"]
+        assert all(part in cookie for part in ("HttpOnly", "SameSite=strict", "Path=/"))
+        assert browser.get("/sources").status_code == 200
+        assert "Log out" in browser.get("/sources").text
+        assert browser.post("/sources/docs/refresh").status_code == 403, "a key for reading"
+        afar = browser.post("/logout", headers={"Origin": "http://evil.test"})
+        assert (afar.status_code, browser.get("/sources").status_code) == (403, 200)
+        browser.post("/logout")
+        assert browser.get("/sources").headers["location"] == "/login?to=/sources"
+        browser.cookies.set("kept_key", "nonsense")
+        assert browser.get("/sources").status_code == 303
 
 
 def test_a_quota_is_refused_with_a_time_to_come_back(public: Server) -> None:

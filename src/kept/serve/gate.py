@@ -13,9 +13,12 @@ import math
 import re
 import time
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from fastapi import Response
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kept.model.key import Key, KeyScope
@@ -29,7 +32,8 @@ from kept.settings import Settings
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ALWAYS = {"x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin"}
-OPEN = re.compile(r"/healthz|/readyz|/api/v1/hooks/[^/]+")  # a hook is signed instead
+OPEN = re.compile(r"/healthz|/readyz|/login|/logout|/static/.*|/api/v1/hooks/[^/]+")  # a hook is signed instead
+COOKIE = "kept_key"  # where a browser keeps the key of its person
 READING = re.compile(r"/api/v1/try|/mcp(/.*)?")  # posts that change nothing, or that look at the scope themselves
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]@/\s]+)(?::(\d{1,5}))?", re.IGNORECASE)
 _ORIGIN = re.compile(r"(https?)://([^/]+)", re.IGNORECASE)
@@ -143,9 +147,12 @@ class Keyed:
         return await self._app(scope, receive, send)
 
     async def _asker(self, scope: Scope) -> Asker | Response:
-        path, said = scope["path"], _said(Headers(scope=scope).get("authorization"))
+        path, headers = scope["path"], Headers(scope=scope)
+        said = _said(headers.get("authorization"))
         if OPEN.fullmatch(path):
             return self._in_time(f"from {(scope.get('client') or ('', 0))[0]}", Asker(caller=self._caller))
+        if said is None and self._need_keys:
+            said = cookie_parser(headers.get("cookie", "")).get(COOKIE)
         if said is None:
             if self._need_keys:
                 return _unknown(scope, "This server needs a key: Authorization: Bearer KEY.")
@@ -172,7 +179,7 @@ class Keyed:
 
 
 def _said(authorization: str | None) -> str | None:
-    """The key in a header: a bearer's, or the password that a browser was told. None: there is no such header."""
+    """The key in a header: a bearer's, or a password. None: there is no such header."""
     if authorization is None:
         return None
     scheme, _, value = authorization.partition(" ")
@@ -185,9 +192,12 @@ def _said(authorization: str | None) -> str | None:
 
 
 def _unknown(scope: Scope, detail: str) -> Response:
-    """A browser asks its person for the key as a password; programs know what a bearer is."""
+    """A person is led to a form; programs know what a bearer is."""
     is_page = not scope["path"].startswith(("/api", "/mcp")) and "text/html" in Headers(scope=scope).get("accept", "")
-    return problem(401, detail, {"WWW-Authenticate": f'{"Basic" if is_page else "Bearer"} realm="Kept"'})
+    if is_page and scope["method"] == "GET":
+        query = scope["query_string"].decode("latin-1")
+        return RedirectResponse(f"/login?to={quote(scope['path'] + (query and f'?{query}'))}", 303)
+    return problem(401, detail, {"WWW-Authenticate": 'Bearer realm="Kept"', "HX-Redirect": "/login"})
 
 
 def _only_reads(method: str, path: str) -> bool:

@@ -5,13 +5,24 @@ sources    what is kept, and adding to it
 source     one source: its past, what waits for a decision, its documents, its settings
 document   one document: readable, its past, what changed
 jobs       crawls as they go, and what became of every URL
+entering   with a key, where keys are needed
 page       what all pages share: templates, headers, errors in words
 """
 
 from fastapi import APIRouter
 
-from kept.serve.web import adding, assets, document, jobs, missing, search, source, sources
+from kept.serve.web import adding, assets, document, entering, jobs, missing, search, source, sources
 
 router = APIRouter(include_in_schema=False)
-for page in (assets, search, sources, adding, source, document, jobs, missing):  # the last one takes what is left
+for page in (
+    assets,
+    entering,
+    search,
+    sources,
+    adding,
+    source,
+    document,
+    jobs,
+    missing,
+):  # the last one takes what is left
     router.include_router(page.router)

@@ -35,22 +35,28 @@ async def jobs(request: Request, status: str | None = None) -> Response:
 
 @router.get("/jobs/{id}")
 async def job(request: Request, id: str) -> Response:
-    db = house_of(request).db
-    view = await crawls.show_job(db, id)
-    course = await crawls.course_of(db, view.job)
-    return show("job.html", request, view=view, live=view.job.status in LIVE, course=course, line=charts.path(course))
+    house = house_of(request)
+    view = await crawls.show_job(house.db, id)
+    course = await crawls.course_of(house.db, view.job)
+    live, facts = view.job.status in LIVE, await _ledger(house, view)
+    return show("job.html", request, live=live, course=course, line=charts.path(course), **facts)
 
 
 @router.get("/jobs/{id}/ledger")
 async def entries(request: Request, id: str, outcome: str | None = None, after: After = "") -> Response:
-    db = house_of(request).db
-    view = await crawls.show_job(db, id)
-    found = await ledger.entries(db, view.job.id, outcome=outcome or None, after=after, limit=PAGE + 1)
+    house = house_of(request)
+    view = await crawls.show_job(house.db, id)
+    template = "ledger_part.html" if wants_part(request) else "ledger.html"
+    return show(template, request, **await _ledger(house, view, outcome, after))
+
+
+async def _ledger(house: House, view: JobView, outcome: str | None = None, after: str = "") -> dict[str, Any]:
+    found = await ledger.entries(house.db, view.job.id, outcome=outcome or None, after=after, limit=PAGE + 1)
     more = found[PAGE - 1].url if len(found) > PAGE else None
     counts = view.job.progress.tally.as_json() | {"open": view.job.progress.discovered - view.job.progress.done}
     outcomes = [(one, counts[one]) for one in (*Outcome, "open") if counts[one] > 0 or one == outcome]
-    template = "ledger_part.html" if wants_part(request) else "ledger.html"
-    return show(template, request, view=view, found=found[:PAGE], outcome=outcome, outcomes=outcomes, more=more)
+    facts = {"view": view, "found": found[:PAGE], "outcome": outcome, "outcomes": outcomes}
+    return facts | {"after": after, "more": more}
 
 
 @router.post("/jobs/{id}/{move}")

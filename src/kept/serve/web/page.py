@@ -15,6 +15,7 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from kept.errors import KeptError, NeedsDecision, NoSuchThing, SourceUnavailable, StoreError, WrongCall
+from kept.serve.gate import COOKIE
 from kept.serve.web import assets, filters
 from kept.serve.wording import without_commands
 from kept.service.house import House
@@ -49,7 +50,8 @@ After: TypeAlias = Annotated[str, Query(max_length=4000, pattern=r"^[^\x00]*$")]
 
 
 def show(template: str, request: Request, *, code: int = 200, **facts: Any) -> HTMLResponse:
-    text = _templates.get_template(template).render(path=request.url.path, code=code, **facts)
+    facts |= {"path": request.url.path, "code": code, "logged_in": COOKIE in request.cookies}
+    text = _templates.get_template(template).render(**facts)
     return HTMLResponse(text, code, HEADERS)
 
 

@@ -114,9 +114,23 @@ function watch(place) {
     replace(place, told.html);
     if (told.live) return;
     events.close();
-    document.body.dispatchEvent(new Event("ended"));
+    loadLedgerAgain();
   });
 }
+
+// The ledger at the end of a crawl: as it was chosen, even if the answer to that is still on its way.
+let chosen = null;
+
+function loadLedgerAgain() {
+  if (chosen?.isConnected) chosen.click();
+  else document.querySelector("[data-ledger] .ledger").dispatchEvent(new Event("again"));
+}
+
+document.addEventListener("click", (event) => { chosen = event.target.closest("[data-ledger] a") ?? chosen; });
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.target.matches("[data-ledger] :active")) event.detail.shouldSwap = false;  // nothing goes from under a finger
+});
 
 function points(course) {
   const longest = Math.max(course.at(-1)[0], 0.001), most = course.at(-1)[1] || 1;
