@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -143,20 +144,42 @@ class Runtime:
         return worker.done
 
     async def serve(
-        self, stop: asyncio.Event, *, host: str, port: int, workers: int, ready: Callable[[str], None]
+        self,
+        stop: asyncio.Event,
+        *,
+        host: str,
+        port: int,
+        workers: int,
+        ready: Callable[[str], None],
+        apart: bool = False,
     ) -> None:
-        """Opens the doors, with workers behind them, until ``stop`` is set. ``ready`` is told where, once they are."""
+        """Opens the doors, with workers behind them, until ``stop`` is set. ``ready`` is told where, once they are.
+
+        Workers ``apart`` have a process of their own.
+        """
         from kept.serve.app import make_app
         from kept.serve.listening import listen
-        from kept.upkeep import clocks
 
-        behind = self.work(stop, concurrency=workers) if workers else clocks.run(self.clocks(), stop)
-        beside = [asyncio.create_task(one) for one in (behind, self.watch(stop))]
+        beside = [asyncio.create_task(one) for one in (self._behind(stop, workers, apart), self.watch(stop))]
         try:
             await listen(make_app(self, self.settings, host=host), host, port, stop, ready)
         finally:
             stop.set()
             await asyncio.gather(*beside)
+
+    async def _behind(self, stop: asyncio.Event, workers: int, apart: bool) -> None:
+        """Crawls and housekeeping, for a server."""
+        from kept.upkeep import clocks
+        from kept.work.apart import keep_running
+
+        if not workers:
+            await clocks.run(self.clocks(), stop)
+        elif not apart:
+            await self.work(stop, concurrency=workers)
+        else:
+            command = [sys.executable, "-m", "kept", "worker", "--behind", "--concurrency", str(workers)]
+            environment = dict(self.settings.environment) | {"KEPT_DATABASE": self.settings.database}
+            await keep_running(command, environment, stop)
 
     def needs_keys(self, host: str) -> bool:
         """Whether whoever asks a server at this address has to have a key."""

@@ -112,6 +112,7 @@ WorkerName = Annotated[
 WorkerConcurrency = Annotated[
     int, typer.Option("--concurrency", metavar="N", min=1, max=64, help="How many crawls at once.")
 ]
+Behind = Annotated[bool, typer.Option("--behind", hidden=True)]  # for 'kept serve', which starts one
 
 # Options of search and reading
 
@@ -142,7 +143,7 @@ Cursor = Annotated[str | None, typer.Option(metavar="TEXT", help="Go on after th
 Section = Annotated[str | None, typer.Option(metavar="ANCHOR", help="Only this section.")]
 Host = Annotated[str, typer.Option(help="The address to listen at; any but loopback needs keys.", metavar="ADDRESS")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any that is free.")]
-Workers = Annotated[int, typer.Option(min=0, help="How many crawls may run here at once.")]
+Workers = Annotated[int, typer.Option(min=0, max=64, help="How many crawls may run here at once.")]
 
 # Options of upkeep
 

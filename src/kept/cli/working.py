@@ -10,9 +10,14 @@ from kept.cli import options
 from kept.cli.command import Call
 from kept.cli.crawl import log_events
 
+BEHIND = 5  # so much nicer than the server that it stands behind
+
 
 async def worker(
-    context: typer.Context, name: options.WorkerName = None, concurrency: options.WorkerConcurrency = 2
+    context: typer.Context,
+    name: options.WorkerName = None,
+    concurrency: options.WorkerConcurrency = 2,
+    behind: options.Behind = False,
 ) -> None:
     """Run crawls that others ask for, several at once, until a signal.
 
@@ -25,10 +30,24 @@ async def worker(
     call: Call = context.obj
     log_events(verbose=call.verbose, info=True)
     stop = stop_on_signal()
+    if behind:
+        _stand_behind(stop)
     async with call.open(create=True) as runtime:
         done = await runtime.work(stop, name=name, concurrency=concurrency)
     if call.as_json:
         call.answer({"jobs": done})
+
+
+def _stand_behind(stop: asyncio.Event) -> None:
+    """Whoever is served comes first; and without whoever serves them, there is nothing to do here."""
+    loop = asyncio.get_running_loop()
+
+    def closed() -> None:
+        loop.remove_reader(0)
+        stop.set()
+
+    os.nice(BEHIND)
+    loop.add_reader(0, closed)
 
 
 def stop_on_signal() -> asyncio.Event:
