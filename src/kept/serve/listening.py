@@ -11,13 +11,20 @@ from fastapi import FastAPI
 from kept.errors import WrongCall
 
 GRACE_SECONDS = 5  # for answers that are under way when it stops
+KEPT_OPEN_SECONDS = 75  # a connection that nothing comes over; longer than most who ask, or proxies, keep theirs
 
 
 async def listen(app: FastAPI, host: str, port: int, stop: asyncio.Event, ready: Callable[[str], None]) -> None:
     """Serves until ``stop`` is set. ``ready`` is told the address as soon as it can be asked."""
     with _socket(host, port) as at:
         config = uvicorn.Config(
-            app, log_config=None, lifespan="on", ws="none", server_header=False, timeout_graceful_shutdown=GRACE_SECONDS
+            app,
+            log_config=None,
+            lifespan="on",
+            ws="none",
+            server_header=False,
+            timeout_keep_alive=KEPT_OPEN_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
         )
         server = _Server(config, lambda: ready(_url(at)))
         serving, stopped = asyncio.create_task(server.serve([at])), asyncio.create_task(stop.wait())

@@ -4,10 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from kept.serve.answers import TheAsker, TheHouse, answer
+from kept import __version__
+from kept.serve.answers import TheAsker, TheHouse, answer, tagged, unchanged
 from kept.serve.api import models
 from kept.serve.api.models import Document, Number, Text, told
-from kept.service import comparing, finding, keeping, ledger, reading, shapes
+from kept.service import comparing, finding, keeping, ledger, listing, reading, shapes
+from kept.service.house import House
 
 router = APIRouter(tags=["documents"])
 
@@ -30,6 +32,9 @@ async def search(
     budget: Annotated[int | None, Query(ge=1, le=1_000_000, description="Tokens for texts and contexts.")] = None,
 ) -> Response:
     """The best sections, across all sources or those named. Nothing found: perhaps another spelling."""
+    standing = await _standing(house, None if version else source)
+    if standing and (same := unchanged(request, standing)):
+        return same
     found = await finding.find(
         house,
         q,
@@ -43,7 +48,19 @@ async def search(
         context=context,
         budget=budget,
     )
-    return answer(shapes.search(found), request=request)
+    return (
+        tagged(request, standing, shapes.search(found)) if standing else answer(shapes.search(found), request=request)
+    )
+
+
+async def _standing(house: House, labels: list[str] | None) -> bytes | None:
+    """What a search by words stands on: it need not be done again to see that it would find the same.
+
+    None for a search by meaning, which finds more whenever a section has got its vector.
+    """
+    if house.searches_by():
+        return None
+    return f"{__version__} {await listing.standing(house.db, labels)}".encode()
 
 
 @router.get("/documents", responses=told(models.DocumentText))
