@@ -5,8 +5,8 @@
 The PostgreSQL manual is kept and searched, the Java API is crawled meanwhile: both come from Debian, by nginx. One
 ``kept serve`` does everything, as people start it. Promised: 99 % are answered, p95 is at most 3 × that of the same
 queries while nothing else happens, none takes a second, and the crawl keeps 70 % of its speed; a keystroke's answer on
-the page takes at most 5 × the API's own time. Then more is asked than the server takes: what it refuses says when to come
-back, and afterwards it answers as before.
+the page takes at most 5 × the API's own time. Then more is asked than the server takes: what it refuses says when to
+come back, and afterwards it answers as before.
 """
 
 import argparse
@@ -37,6 +37,10 @@ from tests.postgres import PostgresServer
 KEYSTROKES = 100
 CROWD = 200  # connections at once, beyond what the server takes
 STORES = ("sqlite", "postgres")
+COLUMNS = (
+    *("store", "answered", "idle p50", "idle p95", "crawl p50", "crawl p95", "p95 × idle", "longest"),
+    *("pages/s alone", "pages/s asked", "kept", "page × API"),
+)
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,7 @@ def main() -> None:
     said = parser.parse_args()
     asked = Asked(said.connections, said.rate, said.pages, said.seconds)
     print(f"{asked.connections} connections, {asked.rate:g} queries/s in all, a crawl of {asked.pages} pages\n")
-    print(
-        "| store | answered | p50 idle | p95 idle | p50 | p95 | × idle | longest | alone | meanwhile | kept | page/API |"
-    )
-    print("| --- " + "| ---: " * 11 + "|")
+    print(f"| {' | '.join(COLUMNS)} |\n| --- {'| ---: ' * (len(COLUMNS) - 1)}|", flush=True)
     for store in said.store or STORES:
         with _databases(store) as new:
             _measure(store, new, asked)
@@ -172,7 +173,7 @@ class _Served:
             time.sleep(0.5)
         assert found["status"] == "completed", found
         began, ended = (datetime.fromisoformat(found[at]) for at in ("started_at", "completed_at"))
-        return float(found["progress"]["done"] / (ended - began).total_seconds())
+        return float(found["progress"]["new"] / (ended - began).total_seconds())
 
     def key(self) -> str:
         made = ["keys", "add", "greedy", "--scope", "read"]

@@ -48,9 +48,8 @@ async def search(
         context=context,
         budget=budget,
     )
-    return (
-        tagged(request, standing, shapes.search(found)) if standing else answer(shapes.search(found), request=request)
-    )
+    shape = shapes.search(found)
+    return tagged(request, standing, shape) if standing else answer(shape, request=request)
 
 
 async def _standing(house: House, labels: list[str] | None) -> bytes | None:
