@@ -2,8 +2,8 @@
 
     python -m bench.load [--connections 100] [--rate 10] [--pages 4000] [--seconds 30] [--store sqlite|postgres]
 
-The PostgreSQL manual is kept and searched, the Java API is crawled meanwhile: both come from Debian, by nginx. One
-``kept serve`` does everything, as people start it. Promised: 99 % are answered, p95 is at most 3 × that of the same
+The PostgreSQL manual, as Debian has it, is kept and searched; a site of small pages is crawled meanwhile. nginx serves
+both, and one ``kept serve`` does everything, as people start it. Promised: 99 % are answered, p95 is at most 3 × that of the same
 queries while nothing else happens, none takes a second, and the crawl keeps 70 % of its speed; a keystroke's answer on
 the page takes at most 5 × the API's own time. Then more is asked than the server takes: what it refuses says when to
 come back, and afterwards it answers as before.
@@ -33,6 +33,7 @@ from urllib.request import Request, urlopen
 from bench.crawl.served import MANUALS, served
 from tests.doors.load import Answer, flood, offer
 from tests.postgres import PostgresServer
+from tests.sites.manual import write
 
 KEYSTROKES = 100
 CROWD = 200  # connections at once, beyond what the server takes
@@ -69,18 +70,16 @@ def main() -> None:
 
 def _measure(store: str, new: Callable[[], str], asked: Asked) -> None:
     paths = [f"/api/v1/search?q={quote(query)}" for query in _queries()]
-    with served(MANUALS["postgres"]) as manual, served(MANUALS["javadoc"]) as javadoc:
+    with served(MANUALS["postgres"]) as manual, _site(asked.pages) as site:
         with _serving(new()) as server:
             server.crawl("manual", manual)
-            alone = server.crawl("javadoc", javadoc, asked.pages)
+            alone = server.crawl("site", site)
         with _serving(new()) as server:
             server.crawl("manual", manual)
             idle = asyncio.run(_offered(server.url, paths, asked, lambda: time.sleep(asked.seconds)))
             typed = _keystrokes(server.url, paths)
             speeds: list[float] = []
-            busy = asyncio.run(
-                _offered(server.url, paths, asked, lambda: speeds.append(server.crawl("javadoc", javadoc, asked.pages)))
-            )
+            busy = asyncio.run(_offered(server.url, paths, asked, lambda: speeds.append(server.crawl("site", site))))
             _show(store, idle, busy, alone, speeds[0], typed)
             _go_beyond(server, paths)
 
@@ -157,6 +156,15 @@ def _queries() -> list[str]:
     return made
 
 
+@contextmanager
+def _site(pages: int) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="bench") as folder:
+        write(Path(folder), pages)
+        Path(folder).chmod(0o755)  # nginx reads it as somebody else
+        with served(Path(folder)) as root:
+            yield root
+
+
 # The server --------------------------------------------------------------------------------------------------------
 
 
@@ -165,10 +173,9 @@ class _Served:
     url: str
     database: str
 
-    def crawl(self, name: str, root: str, pages: int | None = None) -> float:
+    def crawl(self, name: str, root: str) -> float:
         """A first crawl, to its end: pages a second."""
-        said = {"root": root, "name": name} | ({"max_pages": pages} if pages else {})
-        job = self._ask("/api/v1/sources", said)["job"]
+        job = self._ask("/api/v1/sources", {"root": root, "name": name})["job"]
         while (found := self._ask(f"/api/v1/jobs/{job}"))["completed_at"] is None:
             time.sleep(0.5)
         assert found["status"] == "completed", found
