@@ -3,10 +3,10 @@
     python -m bench.load [--connections 100] [--rate 10] [--pages 4000] [--seconds 30] [--store sqlite|postgres]
 
 The PostgreSQL manual, as Debian has it, is kept and searched; a site of small pages is crawled meanwhile. nginx serves
-both, and one ``kept serve`` does everything, as people start it. Promised: 99 % are answered, p95 is at most 3 × that of the same
-queries while nothing else happens, none takes a second, and the crawl keeps 70 % of its speed; a keystroke's answer on
-the page takes at most 5 × the API's own time. Then more is asked than the server takes: what it refuses says when to
-come back, and afterwards it answers as before.
+both, and one ``kept serve`` does everything, as people start it. Promised: 99 % are answered, p95 is at most 3 × that
+of the same queries while nothing else happens, none takes a second, the crawl keeps 70 % of its speed; a keystroke's
+answer on the page takes at most 5 × the API's own time. Then more is asked than the server takes: what it refuses says
+when to come back, and afterwards it answers as before.
 """
 
 import argparse
