@@ -313,6 +313,7 @@ def test_every_page_is_accessible_in_light_and_dark(page: Page, server: Server) 
         "/sources/tern/changes?a=1&b=2",
         "/jobs",
         "/nowhere",
+        "/login",
     ):
         page.goto(server.url + address)
         faults += look(page)
