@@ -31,23 +31,17 @@ async def worker(
     log_events(verbose=call.verbose, info=True)
     stop = stop_on_signal()
     if behind:
-        _stand_behind(stop)
+        _stand_behind()
     async with call.open(create=True) as runtime:
         done = await runtime.work(stop, name=name, concurrency=concurrency)
     if call.as_json:
         call.answer({"jobs": done})
 
 
-def _stand_behind(stop: asyncio.Event) -> None:
-    """Whoever is served comes first; and without whoever serves them, there is nothing to do here."""
-    loop = asyncio.get_running_loop()
-
-    def closed() -> None:
-        loop.remove_reader(0)
-        stop.set()
-
+def _stand_behind() -> None:
+    """Whoever is served comes first. A server that was killed takes this worker with it: the next one goes on."""
     os.nice(BEHIND)
-    loop.add_reader(0, closed)
+    asyncio.get_running_loop().add_reader(0, os._exit, 1)
 
 
 def stop_on_signal() -> asyncio.Event:
