@@ -405,8 +405,7 @@ async def a_runtime(url: str, database: str, folder: Path) -> AsyncIterator[Runt
         try:
             yield runtime
         finally:
-            if runtime._to_embedder:
-                await runtime._to_embedder.close()
+            await runtime.meaning.close()
 
 
 def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
@@ -419,7 +418,7 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
         server = EmbeddingServer()
         await server.start()
         async with a_runtime(f"http://127.0.0.1:{server.port}/v1", database_url, tmp_path) as runtime:
-            db, embedder = runtime.db, runtime.providers.wanted()
+            db, embedder = runtime.db, runtime.meaning.providers.wanted()
             assert embedder is not None
             moments = iter(range(0, 10**9, 10_000))
             filler = Filler(embedder, clock=lambda: float(next(moments)))
@@ -440,7 +439,7 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
             assert len(server.embedded) == await counted(db, "vectors")
             assert server.keys == {"Bearer sesame-open-the-door"}
             server.is_troubled = False
-            assert "sesame" not in repr(runtime.settings.embed) + repr(runtime._to_embedder)
+            assert "sesame" not in repr(runtime.settings.embed) + repr(runtime.meaning._egress)
             hits = await finding.search(db, "page 150 damson", by=runtime.searches_by())
             assert (hits[0].text, hits[0].score) == ("page 150 damson", pytest.approx(1.0))
         await server.stop()

@@ -25,7 +25,8 @@ from kept.cli.screen import Screen
 from kept.errors import KeptError, NeedsDecision, NoSuchThing, SourceMissing, WrongCall
 
 if TYPE_CHECKING:  # heavy: loaded when a command runs
-    from kept.runtime import ReaderPool, Runtime
+    from kept.runtime import Runtime
+    from kept.runtime.readers import ReaderPool
     from kept.settings import Settings
 
 DONE, FAILED, WRONG, MISSING, UNDECIDED = 0, 1, 2, 3, 4

@@ -150,7 +150,7 @@ def _secrets(file: Path) -> Check:
 
 
 def _browser(settings: Settings) -> Check:
-    from kept.runtime import browser_of
+    from kept.runtime.origins import browser_of
 
     try:
         return Check("Chromium", State.OK, browser_of(settings))

@@ -11,12 +11,14 @@ from kept.cli.setting import takes_settings
 from kept.errors import WrongCall
 from kept.model.job import CrawlMode
 from kept.model.source import SourceKind
-from kept.runtime import check, look_at_root, started_readers, survey
+from kept.runtime.looking import look_at_root, survey
+from kept.runtime.origins import check
+from kept.runtime.readers import started_readers
 from kept.service import keeping, sources
 from kept.service.given import Given
 
 if TYPE_CHECKING:
-    from kept.runtime import ReaderPool
+    from kept.runtime.readers import ReaderPool
 
 
 @takes_settings

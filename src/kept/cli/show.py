@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kept.model.generation import Generation
     from kept.model.job import CrawlJob
     from kept.model.source import Source, SourceSettings
-    from kept.runtime import Look, Survey
+    from kept.runtime.looking import Look, Survey
     from kept.service.crawls import JobView
     from kept.service.finding import Hit
     from kept.service.ledger import Account, Ledger

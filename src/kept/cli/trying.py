@@ -7,7 +7,8 @@ from kept.cli.command import Call
 from kept.cli.setting import takes_settings
 from kept.errors import WrongCall
 from kept.model.source import SourceKind
-from kept.runtime import check, try_page
+from kept.runtime.looking import try_page
+from kept.runtime.origins import check
 from kept.service import keeping, shapes
 from kept.service.given import Given
 

@@ -1,37 +1,29 @@
-"""The only place that builds things and joins them."""
+"""Crawls, doors and clocks, on one open store."""
 
 import asyncio
 import gc
-import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from kept.errors import NoSuchThing
-from kept.model.source import Source, SourceKind, SourceSettings, parse_reference
+from kept.model.source import Source, SourceKind, SourceSettings
+from kept.runtime import looking, origins
+from kept.runtime.meaning import EMBED_SECONDS, Meaning
+from kept.runtime.readers import reader_pool
 from kept.settings import Settings
 from kept.store.database import Database, open_database
 
 if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.crawl.engine import Walk
     from kept.crawl.sweep import Rules
-    from kept.crawl.trying import Look as Look  # the doors show it
-    from kept.crawl.trying import Read
-    from kept.crawl.trying import Survey as Survey
-    from kept.embed.providers import Providers
-    from kept.embed.remote import Reply
-    from kept.extract.pool import ReaderPool as ReaderPool
+    from kept.crawl.trying import Look, Survey
+    from kept.extract.pool import ReaderPool
     from kept.model.document import Content, Section
     from kept.model.job import CrawlJob
-    from kept.origins.folder import FolderOrigin
-    from kept.origins.tree import TreeOrigin
-    from kept.origins.web import WebOrigin
-    from kept.origins.web.egress import Egress
     from kept.search.meaning import By
     from kept.secrets import Secrets
     from kept.store.jobs import Place
@@ -45,8 +37,6 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
 
 SCHEDULE_SECONDS = 5.0
 COLLECT_SECONDS = 600.0
-EMBED_SECONDS = 2.0
-FINISH_SECONDS = 30.0  # for vectors that are still missing when a crawl has ended here
 
 OnProgress = Callable[["CrawlJob"], None]
 
@@ -57,8 +47,8 @@ class Runtime:
     def __init__(self, settings: Settings, db: Database, readers: "ReaderPool | None" = None) -> None:
         self.settings = settings
         self.db = db
+        self.meaning = Meaning(settings, lambda reference: self.secrets.look_up(reference))
         self._pool = readers
-        self._to_embedder: Egress | None = None
 
     @cached_property
     def rules(self) -> "Rules":
@@ -83,23 +73,24 @@ class Runtime:
 
     @cached_property
     def secrets(self) -> "Secrets":
-        return _secrets(self.settings)
+        from kept.secrets import Secrets
+
+        return Secrets(self.settings.secrets_file, self.settings.environment)
 
     def why_not(self, source: Source, url: str) -> str | None:
-        """Why a URL is none of a source, by its settings; None: it could be."""
-        return make_origin(source.kind, source.root, _without_secrets(source.settings), self.settings).why_not(url)
+        return origins.why_not(source.kind, source.root, source.settings, self.settings, url)
 
     def check(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
-        check(kind, root, settings, self.settings)
+        origins.check(kind, root, settings, self.settings)
 
     async def look_at_root(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
-        await look_at_root(self.settings, kind, root, settings)
+        await looking.look_at_root(self.settings, kind, root, settings)
 
     async def survey(self, kind: SourceKind, root: str, settings: SourceSettings) -> "Survey":
-        return await survey(self.settings, kind, root, settings)
+        return await looking.survey(self.settings, kind, root, settings)
 
     async def try_page(self, kind: SourceKind, url: str, settings: SourceSettings) -> "Look":
-        return await try_page(self.settings, kind, url, settings)
+        return await looking.try_page(self.settings, kind, url, settings)
 
     async def run_job(self, job: "CrawlJob", on_progress: OnProgress = lambda job: None) -> "CrawlJob":
         """The job at its end: walked here if it is free, followed if somebody else walks it."""
@@ -108,7 +99,7 @@ class Runtime:
         from kept.work.worker import work_on
 
         gc.freeze()  # what is loaded stays: it need not be searched again and again while files are listed
-        async with self._embedding():
+        async with self.meaning.filling(self.db):
             while True:
                 await self.reap()
                 make_walk = partial(self._walk, on_progress=on_progress)
@@ -261,81 +252,17 @@ class Runtime:
             if egress:
                 await egress.close()
 
-    # Meaning -------------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def providers(self) -> "Providers":
-        from kept.embed.providers import Choice, Providers
-
-        said = self.settings.embed
-        choice = Choice(
-            provider=said.provider,
-            model=said.model,
-            batch=said.batch_size,
-            dimensions=said.dimensions,
-            has_url=bool(said.url),
-            is_used=self.settings.search.mode != "lexical",
-        )
-        return Providers(choice, self._post_to_embedder)
-
-    @cached_property
+    @property
     def filler(self) -> "Filler | None":
         """Who gives sections their vectors; None: nobody wants any."""
-        from kept.upkeep.embedding import Filler
-
-        embedder = self.providers.wanted()
-        return Filler(embedder) if embedder else None
+        return self.meaning.filler
 
     def searches_by(self) -> "By | None":
         """What a search goes by; None: words alone."""
-        mode = self.settings.search.mode
-        if mode == "lexical":
-            return None
-        from kept.search.meaning import By
-
-        return By(mode, self.providers.of)
-
-    @asynccontextmanager
-    async def _embedding(self) -> AsyncIterator[None]:
-        """Sections get their vectors meanwhile. What is missing at the end is waited for, if that is quick."""
-        if (filler := self.filler) is None:
-            yield
-            return
-        ended = asyncio.Event()
-
-        async def fill() -> None:
-            while not ended.is_set():
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(ended.wait(), EMBED_SECONDS)
-                await filler.fill(self.db)
-
-        filling = asyncio.create_task(fill())
-        try:
-            yield
-            ended.set()
-            await asyncio.wait({filling}, timeout=FINISH_SECONDS)
-        finally:
-            filling.cancel()  # a pass may be cut off anywhere
-            await asyncio.gather(filling, return_exceptions=True)
-
-    async def _post_to_embedder(self, body: bytes, seconds: float) -> "Reply":
-        from kept.embed.remote import Reply
-        from kept.errors import EmbedderUnavailable, SecretUnavailable
-        from kept.origins.web.egress import Answer
-        from kept.origins.web.posting import ask_embedder, embedder_egress
-
-        url = self.settings.embed.url.rstrip("/") + "/embeddings"
-        try:
-            self._to_embedder = self._to_embedder or embedder_egress(url, self.secrets.look_up(self.settings.embed.key))
-        except SecretUnavailable as error:
-            raise EmbedderUnavailable(f"embed.key cannot be had: {error}") from None
-        answer = await ask_embedder(self._to_embedder, url, body, seconds)
-        if isinstance(answer, Answer):
-            return Reply(status=answer.status, body=answer.body, headers=answer.headers)
-        return Reply(status=None, reason=answer.reason)
+        return self.meaning.searches_by()
 
     def _readers(self) -> "ReaderPool":
-        self._pool = self._pool or _reader_pool()
+        self._pool = self._pool or reader_pool()
         return self._pool
 
     def _walk(self, place: "Place", source: Source, on_progress: OnProgress) -> "Walk":
@@ -348,7 +275,7 @@ class Runtime:
             self.db,
             place,
             source,
-            make_origin(source.kind, source.root, source.settings, self.settings, self.secrets.look_up),
+            origins.make_origin(source.kind, source.root, source.settings, self.settings, self.secrets.look_up),
             read=partial(self._readers().read, region=region),
             signature=signature(region=region) + (" heedless" if heedless else ""),
             rules=self.rules,
@@ -383,125 +310,8 @@ class Runtime:
     async def close(self) -> None:
         if self._pool:
             await self._pool.close()
-        if self._to_embedder:
-            await self._to_embedder.close()
+        await self.meaning.close()
         await self.db.close()
-
-
-# Origins -------------------------------------------------------------------------------------------------------
-
-
-def make_origin(
-    kind: SourceKind,
-    root: str,
-    settings: SourceSettings,
-    here: Settings,
-    look_up: Callable[[str], str] | None = None,
-) -> "WebOrigin | FolderOrigin | TreeOrigin":
-    """Where a source lives. WrongCall where its settings make no sense, SecretUnavailable where a value is missing."""
-    if kind is SourceKind.WEB:
-        from kept.origins.web import web_origin
-
-        first = next(iter(settings.scope.pages), root)
-        return web_origin(first, settings, look_up=look_up, browser=here.crawl.browser)
-    from kept.extract.reader import content_type_of
-
-    if kind is SourceKind.GIT:
-        from kept.origins.git import git_origin
-
-        return git_origin(
-            root,
-            settings,
-            type_of=content_type_of,
-            look_up=look_up or str,
-            environment=here.environment,
-            cache=here.cache_folder,
-        )
-    if kind is SourceKind.PACKAGE:
-        from kept.origins.packages import package_origin
-
-        return package_origin(root, settings, type_of=content_type_of, environment=here.environment)
-    from kept.origins.folder import FolderOrigin
-    from kept.origins.zipped import ZipOrigin, is_zip
-
-    origin = ZipOrigin if is_zip(root) else FolderOrigin
-    return origin(root, scope=settings.scope, limits=settings.limits, type_of=content_type_of)
-
-
-def check(kind: SourceKind, root: str, settings: SourceSettings, here: Settings) -> None:
-    """WrongCall unless the settings of a source make sense, as far as that can be seen from here."""
-    from kept.extract.html import check_region
-
-    check_region(settings.region)
-    said = settings.access if not parse_reference(settings.access.proxy) else replace(settings.access, proxy="")
-    make_origin(kind, root, replace(settings, access=replace(said, headers=())), here)
-
-
-def _without_secrets(settings: SourceSettings) -> SourceSettings:
-    return replace(settings, access=replace(settings.access, headers=(), proxy="", ca_file=""))
-
-
-def _secrets(settings: Settings) -> "Secrets":
-    from kept.secrets import Secrets
-
-    return Secrets(settings.secrets_file, settings.environment)
-
-
-def browser_of(settings: Settings) -> str:
-    """The Chromium that pages are opened in. NoSuchThing, with what to do, where there is none."""
-    from kept.origins.web.devtools import NoBrowser, find_browser
-
-    try:
-        return find_browser(settings.crawl.browser)
-    except NoBrowser as error:
-        raise NoSuchThing(str(error)) from None
-
-
-# Looking, before anything is kept ------------------------------------------------------------------------------
-
-
-async def look_at_root(settings: Settings, kind: SourceKind, root: str, asked: SourceSettings) -> None:
-    """Raises where there is nobody at the root of a source, or nothing: a slip should not become a source."""
-    async with _looking(settings, kind, root, asked) as (origin, _):
-        await origin.open()
-        if kind is SourceKind.WEB:
-            await cast("WebOrigin", origin).knock()
-
-
-async def try_page(settings: Settings, kind: SourceKind, url: str, asked: SourceSettings) -> "Look":
-    """One page as a source of its own would keep it. Nothing is kept."""
-    from kept.crawl.trying import look
-
-    async with _looking(settings, kind, url, asked) as (origin, read):
-        return await look(origin, read, url)
-
-
-async def survey(settings: Settings, kind: SourceKind, root: str, asked: SourceSettings) -> "Survey":
-    """What a source would begin with. Nothing is kept."""
-    from kept.crawl import trying
-
-    async with _looking(settings, kind, root, asked) as (origin, read):
-        return await trying.survey(origin, read, root if kind is SourceKind.WEB and not asked.scope.pages else None)
-
-
-@asynccontextmanager
-async def _looking(
-    settings: Settings, kind: SourceKind, root: str, asked: SourceSettings
-) -> AsyncIterator[tuple["WebOrigin | FolderOrigin | TreeOrigin", "Read"]]:
-    from kept.extract.pool import ReaderPool
-    from kept.secrets import check_references
-
-    check_references(asked)
-    origin = make_origin(kind, root, asked, settings, _secrets(settings).look_up)
-    pool = ReaderPool(processes=1)
-    try:
-        yield origin, partial(pool.read, region=asked.region)
-    finally:
-        await pool.close()
-        await origin.close()
-
-
-# ---------------------------------------------------------------------------------------------------------------
 
 
 @asynccontextmanager
@@ -514,20 +324,3 @@ async def open_runtime(
         yield runtime
     finally:
         await runtime.close()
-
-
-@asynccontextmanager
-async def started_readers() -> AsyncIterator["ReaderPool"]:
-    """Readers for a runtime that is not open yet: they load what they need while we do."""
-    pool = _reader_pool()
-    await pool.start()
-    try:
-        yield pool
-    finally:
-        await pool.close()
-
-
-def _reader_pool() -> "ReaderPool":
-    from kept.extract.pool import ReaderPool
-
-    return ReaderPool(processes=max(1, min(4, os.cpu_count() or 1)))

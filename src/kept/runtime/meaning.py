@@ -1,0 +1,104 @@
+"""Vectors, built from settings: who makes them, who fills in those that are missing, and whether a search asks them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from kept.settings import Settings
+from kept.store.database import Database
+
+if TYPE_CHECKING:  # heavy: a search by words alone loads none of it
+    from kept.embed.providers import Providers
+    from kept.embed.remote import Reply
+    from kept.origins.web.egress import Egress
+    from kept.search.meaning import By
+    from kept.upkeep.embedding import Filler
+
+EMBED_SECONDS = 2.0
+FINISH_SECONDS = 30.0  # for vectors that are still missing when a crawl has ended here
+
+
+class Meaning:
+    """The embedder of the settings, and its way out where it is a server."""
+
+    def __init__(self, settings: Settings, look_up: Callable[[str], str]) -> None:
+        self._settings = settings
+        self._look_up = look_up
+        self._egress: Egress | None = None
+
+    @cached_property
+    def providers(self) -> "Providers":
+        from kept.embed.providers import Choice, Providers
+
+        said = self._settings.embed
+        choice = Choice(
+            provider=said.provider,
+            model=said.model,
+            batch=said.batch_size,
+            dimensions=said.dimensions,
+            has_url=bool(said.url),
+            is_used=self._settings.search.mode != "lexical",
+        )
+        return Providers(choice, self._post)
+
+    @cached_property
+    def filler(self) -> "Filler | None":
+        """Who gives sections their vectors; None: nobody wants any."""
+        from kept.upkeep.embedding import Filler
+
+        embedder = self.providers.wanted()
+        return Filler(embedder) if embedder else None
+
+    def searches_by(self) -> "By | None":
+        """What a search goes by; None: words alone."""
+        mode = self._settings.search.mode
+        if mode == "lexical":
+            return None
+        from kept.search.meaning import By
+
+        return By(mode, self.providers.of)
+
+    @asynccontextmanager
+    async def filling(self, db: Database) -> AsyncIterator[None]:
+        """Sections get their vectors meanwhile. What is missing at the end is waited for, if that is quick."""
+        if (filler := self.filler) is None:
+            yield
+            return
+        ended = asyncio.Event()
+
+        async def fill() -> None:
+            while not ended.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), EMBED_SECONDS)
+                await filler.fill(db)
+
+        filling = asyncio.create_task(fill())
+        try:
+            yield
+            ended.set()
+            await asyncio.wait({filling}, timeout=FINISH_SECONDS)
+        finally:
+            filling.cancel()  # a pass may be cut off anywhere
+            await asyncio.gather(filling, return_exceptions=True)
+
+    async def close(self) -> None:
+        if self._egress:
+            await self._egress.close()
+
+    async def _post(self, body: bytes, seconds: float) -> "Reply":
+        from kept.embed.remote import Reply
+        from kept.errors import EmbedderUnavailable, SecretUnavailable
+        from kept.origins.web.egress import Answer
+        from kept.origins.web.posting import ask_embedder, embedder_egress
+
+        url = self._settings.embed.url.rstrip("/") + "/embeddings"
+        try:
+            self._egress = self._egress or embedder_egress(url, self._look_up(self._settings.embed.key))
+        except SecretUnavailable as error:
+            raise EmbedderUnavailable(f"embed.key cannot be had: {error}") from None
+        answer = await ask_embedder(self._egress, url, body, seconds)
+        if isinstance(answer, Answer):
+            return Reply(status=answer.status, body=answer.body, headers=answer.headers)
+        return Reply(status=None, reason=answer.reason)
