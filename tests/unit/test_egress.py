@@ -20,10 +20,11 @@ from hypothesis import strategies as st
 from kept.errors import WrongCall
 from kept.model.source import Access, Header, Limits, Scope, SourceSettings, host_and_port
 from kept.origins.web import decoding
-from kept.origins.web.client import pair_of, user_agent, web_egress
+from kept.origins.web.building import pair_of, user_agent, web_egress
 from kept.origins.web.deadlines import Deadlines, TimedOut
 from kept.origins.web.decoding import Bomb, Decoder, TooLarge, Undecodable, zstd
-from kept.origins.web.egress import Answer, Egress, NoAnswer, Patience, Secrets, Trouble
+from kept.origins.web.egress import Egress
+from kept.origins.web.exchange import Answer, NoAnswer, Patience, Secrets, Trouble
 from kept.origins.web.gate import Target, target_of
 from kept.origins.web.proxy import GateProxy
 from tests.sites.hostile import PAGE, HostileSite, hostile

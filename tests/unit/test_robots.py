@@ -8,7 +8,8 @@ import pytest
 from kept.model.frontier import Entry, Fetched, Refused, Unlisted, Unreachable
 from kept.model.source import Access, SourceSettings
 from kept.origins.web import WebOrigin, web_origin
-from kept.origins.web.egress import Answer, Egress, NoAnswer, Trouble
+from kept.origins.web.egress import Egress
+from kept.origins.web.exchange import Answer, NoAnswer, Trouble
 from kept.origins.web.pacing import Pacing
 from kept.origins.web.robots import LARGEST, Robots, Rules, Unknown, agent_of, decode, judge
 from tests.sites.hostile import HostileSite, hostile, robots

@@ -21,7 +21,8 @@ from kept.model.source import Access, Scope, SourceSettings
 from kept.model.url import canonical, resolve
 from kept.origins.web import WebOrigin, web_origin
 from kept.origins.web.addresses import why_closed
-from kept.origins.web.egress import Egress, NoAnswer, Trouble
+from kept.origins.web.egress import Egress
+from kept.origins.web.exchange import NoAnswer, Trouble
 from kept.origins.web.pacing import Pacing
 
 PUBLIC = "93.184.216.34"

@@ -90,7 +90,7 @@ class Meaning:
     async def _post(self, body: bytes, seconds: float) -> "Reply":
         from kept.embed.remote import Reply
         from kept.errors import EmbedderUnavailable, SecretUnavailable
-        from kept.origins.web.egress import Answer
+        from kept.origins.web.exchange import Answer
         from kept.origins.web.posting import ask_embedder, embedder_egress
 
         url = self._settings.embed.url.rstrip("/") + "/embeddings"

@@ -14,7 +14,7 @@ from kept.model.repository import address_of
 from kept.model.source import SourceSettings
 from kept.origins.git.program import Git, git_environment
 from kept.origins.programs import ProgramFailed, run
-from kept.origins.web.client import pair_of, user_agent, web_egress
+from kept.origins.web.building import pair_of, user_agent, web_egress
 from kept.origins.web.egress import Egress
 from kept.origins.web.gate import Closed
 from kept.origins.web.proxy import GateProxy

@@ -1,5 +1,6 @@
-"""A web site as an origin: client · egress (the gate to the network) · browser · robots · sitemap · llms · scope."""
+"""A web site as an origin: client · turns · egress (the gate to the network) · browser · robots · sitemap · scope."""
 
-from kept.origins.web.client import WebOrigin, web_egress, web_origin
+from kept.origins.web.building import web_egress, web_origin
+from kept.origins.web.client import WebOrigin
 
 __all__ = ["WebOrigin", "web_egress", "web_origin"]

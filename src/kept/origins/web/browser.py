@@ -21,7 +21,8 @@ from kept.model.document import RENDERED, Validators
 from kept.model.frontier import Fetched, Redirected, Refused, Unreachable, Visit
 from kept.model.url import canonical, canonical_route
 from kept.origins.web.devtools import TO_END, BrowserLost, Declined, DevTools, NoBrowser, find_browser
-from kept.origins.web.egress import Answer, Egress, Headers, Trouble
+from kept.origins.web.egress import Egress
+from kept.origins.web.exchange import Answer, Headers, Trouble
 
 log = Log(__name__)
 

@@ -16,25 +16,24 @@ import asyncio
 import errno
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from socket import gaierror
 from time import monotonic
 
-from kept import __version__
-from kept.errors import SourceUnavailable, WrongCall
+from kept.errors import SourceUnavailable
 from kept.model.document import RENDERED, Validators
 from kept.model.frontier import Entry, Fetched, Listed, Redirected, Refused, Unlisted, Unreachable, Visit
-from kept.model.source import Render, SourceSettings, parse_reference
+from kept.model.source import Render, SourceSettings
 from kept.model.url import resolve as resolve_link
 from kept.model.url import with_route
 from kept.origins.origin import Budget
 from kept.origins.web import llms, sitemap
 from kept.origins.web.browser import Browser
-from kept.origins.web.egress import Answer, Egress, NoAnswer, OpenSocket, Patience, Secrets, Trouble
-from kept.origins.web.gate import Closed, Pair, Resolve, resolve_by_system, target_of
-from kept.origins.web.pacing import LONGEST_DELAY, SHARED, Crawling, Host, Pacing, wait_asked
+from kept.origins.web.egress import Egress
+from kept.origins.web.exchange import Answer, NoAnswer, Trouble
+from kept.origins.web.gate import Closed
+from kept.origins.web.pacing import LONGEST_DELAY, SHARED, Host, Pacing, wait_asked
 from kept.origins.web.pretence import (
     LOG_IN,
     MADE_UP,
@@ -45,7 +44,8 @@ from kept.origins.web.pretence import (
     names_log_in,
 )
 from kept.origins.web.robots import Robots, Rules, Unknown, agent_of
-from kept.origins.web.scope import BY_SETTINGS, WebScope, folder_of
+from kept.origins.web.scope import BY_SETTINGS, WebScope, folder_of, origin_of
+from kept.origins.web.turns import Turns
 from kept.origins.web.visits import GOOD, PERMANENT, REDIRECTS, is_html, is_wanted, visit_of
 
 HOPS = 10
@@ -71,14 +71,13 @@ class WebOrigin:
         browser: str = "",
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._at_once = max(1, settings.access.concurrency)
-        self._budget: Budget | None = None  # None: hosts are not shared with other processes
+        at_once = max(1, settings.access.concurrency)
         self._root = root
         self._access = settings.access
         self._limit = settings.limits.max_bytes
         self._egress = egress
-        egress.turn = self._turn
-        self._pacing = pacing
+        self._turns = Turns(pacing, at_once=at_once, delay=settings.access.delay)
+        egress.turn = self._turns.aside
         self._now = now
         self._pages = settings.scope.pages
         self._scope = WebScope(root, settings.scope, this_year=now().year)
@@ -90,24 +89,19 @@ class WebOrigin:
             program=browser,
             seconds=settings.access.whole_seconds,
             most=self._limit,
-            at_once=self._at_once,
+            at_once=at_once,
             follows=lambda url: self._scope.refusal(url) is None,
         )
         self._sites: dict[str, _Site] = {}
-        self._shares: dict[Pair, tuple[Host, Crawling]] = {}
         self._absences: dict[str, asyncio.Task[Absence | None]] = {}
-        self._crawling = ExitStack()
         self.admits = self._scope.admits  # asked for every link
 
     @property
     def concurrency(self) -> int:
-        slots = sum(crawling.slots for _, crawling in self._shares.values()) if self._shares else self._at_once
-        return READY * min(slots, self._at_once)
+        return READY * self._turns.slots
 
     async def share(self, budget: Budget) -> None:
-        self._budget = budget
-        for pair in list(self._shares):
-            await self._renew(pair)
+        await self._turns.share(budget)
 
     async def open(self) -> None:
         try:
@@ -135,9 +129,8 @@ class WebOrigin:
             task.cancel()
         await asyncio.gather(*self._absences.values(), return_exceptions=True)
         self._absences.clear()
-        self._crawling.close()
+        self._turns.close()
         self._sites.clear()
-        self._shares.clear()
         await self._browser.close()
         await self._egress.close()
 
@@ -149,7 +142,7 @@ class WebOrigin:
         """What robots.txt says against a visit; None: nothing."""
         if self._obey is None:
             return None
-        rules = await self._robots.rules(_origin(url))
+        rules = await self._robots.rules(origin_of(url))
         if isinstance(rules, Unknown):
             return f"robots.txt unreachable ({rules.reason})"
         return None if rules.allows(url) else FORBIDDEN
@@ -162,7 +155,7 @@ class WebOrigin:
                 yield Listed(url=url)
             return
         yield Listed(url=self._root)
-        origin = _origin(self._root)
+        origin = origin_of(self._root)
         rules = await self._robots.rules(origin)
         if isinstance(rules, Unknown):
             yield Unlisted(url=f"{origin}/robots.txt", reason=f"robots.txt unreachable ({rules.reason})")
@@ -229,7 +222,7 @@ class WebOrigin:
                 return Refused(reason=LOG_IN, status=found.status)
             return Unreachable(reason=LOG_IN, status=found.status, retry=False)
         url = found.came_from or entry.url
-        absence = await self._absence(_origin(url)) if entry.url != self._root else None
+        absence = await self._absence(origin_of(url)) if entry.url != self._root else None
         return _not_there(entry, found.status) if absence and absence.is_like(found.body, url) else found
 
     async def _absence(self, origin: str) -> Absence | None:
@@ -264,7 +257,7 @@ class WebOrigin:
             if outside or self._egress.redact_page(to.encode()) != to.encode():
                 return Refused(reason=f"redirects out of the source to {shown}", status=status)
             if entry.url != self._root and len(seen) == 1:
-                absence = await self._absence(_origin(entry.url))
+                absence = await self._absence(origin_of(entry.url))
                 if absence and absence.sends_to == to:
                     return _not_there(entry, status)
             if first.status in PERMANENT:
@@ -288,7 +281,7 @@ class WebOrigin:
         self, url: str, *, headers: dict[str, str] | None, seconds: float | None
     ) -> Answer | NoAnswer | Refused | Unreachable:
         """One request, if robots and the host's budget let it."""
-        origin = _origin(url)
+        origin = origin_of(url)
         site = self._sites.get(origin)
         if site is None or site.rules.until <= monotonic():
             found = await self._site(origin)
@@ -320,7 +313,7 @@ class WebOrigin:
         return visit_of(answer, now=self._now, obey=self._obey)
 
     async def _site(self, origin: str) -> "_Site | Unreachable":
-        host, crawling = await self._join(origin)
+        host, crawling = await self._turns.join(origin)
         rules = await self._robots.rules(origin) if self._obey is not None else _NO_RULES
         if isinstance(rules, Unknown):
             return Unreachable(reason=f"robots.txt unreachable ({rules.reason})", retry_after=rules.again_in)
@@ -329,36 +322,6 @@ class WebOrigin:
             host.slow_down(crawling, max(self._access.delay, min(rules.delay, LONGEST_DELAY)))
             site = self._sites[origin] = _Site(host, rules)
         return site
-
-    async def _join(self, origin: str) -> tuple[Host, Crawling]:
-        """The turns at a host, and this crawl's part in them."""
-        target = target_of(f"{origin}/")
-        pair = target.pair if target else ("", 0)
-        if pair not in self._shares:
-            host = self._pacing.host(*pair)
-            crawled = host.crawled(at_once=self._at_once, delay=self._access.delay, shared=self._budget is not None)
-            self._shares[pair] = host, self._crawling.enter_context(crawled)
-            if self._budget:
-                await self._renew(pair)
-        return self._shares[pair]
-
-    @asynccontextmanager
-    async def _turn(self, url: str) -> AsyncIterator[None]:
-        """A turn for what is no page: robots.txt, the seed lists."""
-        host, _ = await self._join(_origin(url))
-        if await host.turn():  # it wants a longer pause than a page would wait for; this is one request
-            yield
-            return
-        try:
-            yield
-        finally:
-            host.dropped()
-
-    async def _renew(self, pair: Pair) -> None:
-        host, crawling = self._shares[pair]
-        assert self._budget is not None, "only what is shared is renewed"
-        share = await self._budget(f"{pair[0]}:{pair[1]}", self._at_once, host.busy(crawling))
-        host.allot(crawling, share.slots, walkers=share.walkers, seconds=share.seconds)
 
 
 def _not_there(entry: Entry, status: int | None) -> Visit:
@@ -377,84 +340,3 @@ class _Site:
 
 
 _NO_RULES = Rules("", "")
-
-
-def _origin(url: str) -> str:
-    return url[: url.index("/", 8)]
-
-
-# ── Built from settings ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def web_origin(
-    root: str,
-    settings: SourceSettings,
-    *,
-    look_up: Callable[[str], str] | None = None,
-    contact: str = "",
-    pacing: Pacing = SHARED,
-    known_sitemaps: frozenset[str] = frozenset(),
-    browser: str = "",
-    resolve: Resolve = resolve_by_system,
-    open_socket: OpenSocket | None = None,
-) -> WebOrigin:
-    """The origin of a source, with its own way out.
-
-    ``look_up`` finds what ``env:NAME`` and ``secret:NAME`` stand for. ``contact`` is where a site's owner can complain.
-    ``browser`` is the Chromium to start where a page needs one; empty: whichever is installed.
-    """
-    egress = web_egress(root, settings, look_up=look_up, contact=contact, resolve=resolve, open_socket=open_socket)
-    return WebOrigin(
-        root,
-        settings,
-        egress,
-        user_agent=settings.access.user_agent or user_agent(contact),
-        pacing=pacing,
-        known_sitemaps=known_sitemaps,
-        browser=browser,
-    )
-
-
-def web_egress(
-    root: str,
-    settings: SourceSettings,
-    *,
-    look_up: Callable[[str], str] | None = None,
-    contact: str = "",
-    resolve: Resolve = resolve_by_system,
-    open_socket: OpenSocket | None = None,
-) -> Egress:
-    """The way out of one source: for its pages, and through ``proxy`` for programs that connect by themselves."""
-    access = settings.access
-    value_of = look_up or _no_secrets
-    return Egress(
-        allowed=frozenset(map(pair_of, access.allowed)),
-        user_agent=access.user_agent or user_agent(contact),
-        secrets=Secrets(target_of(root), tuple((one.name, value_of(one.value)) for one in access.headers)),
-        patience=Patience(
-            connect=access.connect_seconds, first_byte=access.first_byte_seconds, whole=access.whole_seconds
-        ),
-        proxy=value_of(access.proxy) if access.proxy else None,
-        ca_file=access.ca_file or None,
-        resolve=resolve,
-        open_socket=open_socket,
-    )
-
-
-def user_agent(contact: str = "") -> str:
-    """Who we are, honestly, and where to complain."""
-    return f"Kept/{__version__} ({f'+{contact}; ' if contact else ''}keeps a copy of documentation for its reader)"
-
-
-def pair_of(text: str) -> Pair:
-    """The host and port that ``host:port`` or ``[address]:port`` names."""
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit():
-        raise WrongCall(f"Expected a host and a port ('localhost:8000'), found {text!r}.")
-    return host.strip("[]").lower(), int(port)
-
-
-def _no_secrets(value: str) -> str:
-    if parse_reference(value):
-        raise WrongCall(f"There is no value for {value}.")
-    return value

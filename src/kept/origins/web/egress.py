@@ -11,28 +11,23 @@ own origin and nowhere else. What goes wrong is a value with a reason; nothing h
 """
 
 import asyncio
-import base64
-import os
-import re
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass
-from enum import Enum, auto
 from time import monotonic
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import aiohttp
-from aiohttp.http_exceptions import LineTooLong
 from multidict import CIMultiDict
 from yarl import URL
 
 from kept.errors import WrongCall
-from kept.model.url import resolve
+from kept.origins.web import reasons
 from kept.origins.web.addresses import is_literal
 from kept.origins.web.deadlines import Deadlines, Limit, TimedOut
 from kept.origins.web.decoding import ACCEPTED, Bomb, Decoder, TooLarge, Undecodable
+from kept.origins.web.exchange import Answer, Headers, NoAnswer, Patience, Secrets, Trouble, Wanted, is_good
 from kept.origins.web.gate import (
     AddressInfo,
     CheckedResolver,
@@ -44,7 +39,9 @@ from kept.origins.web.gate import (
     resolve_by_system,
     target_of,
 )
+from kept.origins.web.upstream import parse_upstream
 
+ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,application/json;q=0.7,*/*;q=0.5"
 REDIRECTS = 5
 LONGEST_LINE = 16 * 1024  # of a header
 MOST_HEADERS = 200
@@ -52,91 +49,6 @@ _DRAINED = 64 * 1024  # of a body nobody wants: reading it is cheaper than anoth
 _DRAINED_WITHIN = 1.0
 
 OpenSocket: TypeAlias = Callable[[AddressInfo], socket.socket]
-Headers: TypeAlias = Mapping[str, str]
-
-
-# ── What is asked, and what comes back ───────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long a request may take, in seconds."""
-
-    connect: float = 10.0
-    first_byte: float = 30.0  # and between any two
-    whole: float = 120.0
-
-
-_COOKIE = re.compile(r"=([^;\s]+)")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Secrets:
-    """Headers for one origin only (scheme, host and port). Their values are never shown."""
-
-    target: Target | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-
-    def redact(self, text: str) -> str:
-        for part in self._parts(6):
-            text = text.replace(part, "***")
-        return text
-
-    def in_pages(self) -> list[bytes]:
-        """What no page may be kept with: some say what they were asked with. What could be any word is left in."""
-        return [part.encode() for part in self._parts(16)]
-
-    def _parts(self, shortest: int) -> list[str]:
-        """The values, and what they are made of: the last word of "Bearer …", the values of cookies."""
-        parts = [part for _, value in self.headers for part in (value, value.split()[-1], *_COOKIE.findall(value))]
-        return [part for part in dict.fromkeys(parts) if len(part) >= shortest]
-
-    def __repr__(self) -> str:
-        return f"Secrets({', '.join(name for name, _ in self.headers)})"
-
-
-class Answer(NamedTuple):  # one a page: frozen dataclasses take three times as long to make
-    """What a server said. Of a body that was not wanted, nothing."""
-
-    url: str
-    status: int
-    headers: Headers
-    body: bytes = b""
-    took: float = 0.0  # seconds to the first byte
-
-    @property
-    def location(self) -> str | None:
-        """Where it redirects to, in canonical form; None: nowhere that can be followed."""
-        return resolve(self.headers.get("Location", ""), self.url)
-
-
-class Trouble(Enum):
-    """Why there is no answer."""
-
-    CLOSED = auto()  # the gate does not let us
-    TOO_LARGE = auto()
-    BOMB = auto()  # it unpacks to too much
-    NEVER = auto()  # asking again would change nothing
-    FAILED = auto()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoAnswer:
-    url: str
-    trouble: Trouble
-    reason: str
-    status: int | None = None
-    took: float = 0.0
-
-
-Wanted: TypeAlias = Callable[[int, Headers], bool]
-
-
-def is_good(status: int, headers: Headers) -> bool:
-    return status == 200
-
-
-# ── Asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Egress:
@@ -161,10 +73,10 @@ class Egress:
         self._secret_headers = CIMultiDict(self._secrets.headers)
         self._in_pages = self._secrets.in_pages()
         self._user_agent = user_agent
-        self._proxy = _proxy_of(proxy) if proxy else None
+        self._proxy = parse_upstream(proxy) if proxy else None
         self._tls = _trusting(ca_file) if ca_file else True
         # Behind a proxy the only thing we dial is the proxy, which the owner named.
-        self._dialled = _gate_to(self._proxy, resolve) if self._proxy else self.gate
+        self._dialled = self._proxy.gate(resolve) if self._proxy else self.gate
         self._open_socket = open_socket
         self._session: aiohttp.ClientSession | None = None
         self._cleared: set[Target] = set()  # literal addresses that were checked, and names, which the resolver checks
@@ -213,14 +125,14 @@ class Egress:
                         await _drain(response)
                     return Answer(url, response.status, response.headers, found, took)
                 except (Bomb, TooLarge, Undecodable) as error:
-                    trouble, reason = _unpacking(error, most)
+                    trouble, reason = reasons.of_unpacking(error, most)
                     return NoAnswer(url=url, trouble=trouble, reason=reason, status=response.status, took=took)
                 finally:
                     response.release()
         except Closed as error:
             return NoAnswer(url=url, trouble=Trouble.CLOSED, reason=self._secrets.redact(str(error)))
         except (TimedOut, aiohttp.ClientError, OSError, ValueError) as error:
-            trouble, reason = _explain(error, self.patience)
+            trouble, reason = reasons.of_asking(error, self.patience)
             return NoAnswer(url=url, trouble=trouble, reason=self._secrets.redact(reason), took=monotonic() - began)
 
     async def follow(
@@ -249,13 +161,12 @@ class Egress:
         if self._proxy is None:
             return await self._dial(self.gate, host, port)
         await self._clear(Target("", host, port))
-        reader, writer = await self._dial(self._dialled, *_pair(self._proxy))
-        name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        writer.write(f"CONNECT {name} HTTP/1.1\r\nHost: {name}\r\n{_proxy_authorization(self._proxy)}\r\n".encode())
-        answer = await reader.readuntil(b"\r\n\r\n")
-        if not re.match(rb"HTTP/1\.[01] 200\b", answer):
+        reader, writer = await self._dial(self._dialled, *self._proxy.pair)
+        try:
+            await self._proxy.tunnel(reader, writer, host, port)
+        except OSError:
             writer.close()
-            raise OSError("the proxy refused the connection")
+            raise
         return reader, writer
 
     async def _dial(self, gate: Gate, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -298,7 +209,7 @@ class Egress:
         if target := target_of(url):
             with suppress(TimeoutError, Closed):
                 async with asyncio.timeout(seconds):
-                    _, writer = await self._dial(self._dialled, *(_pair(self._proxy) if self._proxy else target.pair))
+                    _, writer = await self._dial(self._dialled, *(self._proxy.pair if self._proxy else target.pair))
                     writer.close()
 
     async def close(self) -> None:
@@ -334,10 +245,10 @@ class Egress:
                     total=None, connect=self.patience.connect, sock_connect=self.patience.connect
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": self._user_agent, "Accept": _ACCEPT, "Accept-Encoding": ACCEPTED},
+                headers={"User-Agent": self._user_agent, "Accept": ACCEPT, "Accept-Encoding": ACCEPTED},
                 auto_decompress=False,
                 trust_env=False,
-                proxy=self._proxy,
+                proxy=self._proxy.url if self._proxy else None,
                 max_line_size=LONGEST_LINE,
                 max_field_size=LONGEST_LINE,
                 max_headers=MOST_HEADERS,
@@ -352,9 +263,6 @@ class Egress:
         return self._open_socket(info)
 
 
-_ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,application/json;q=0.7,*/*;q=0.5"
-
-
 def _trusting(ca_file: str) -> ssl.SSLContext:
     context = ssl.create_default_context()
     try:
@@ -364,33 +272,6 @@ def _trusting(ca_file: str) -> ssl.SSLContext:
             f"Expected a file of certificates, found that {ca_file} cannot be read as one: {error}"
         ) from None
     return context
-
-
-def _proxy_of(text: str) -> URL:
-    with suppress(ValueError):
-        url = URL(text)
-        if url.scheme in ("http", "https") and url.raw_host and url.port:
-            return url
-    raise WrongCall("The proxy should be a URL such as http://proxy.example:3128.")  # without what it is: a secret
-
-
-def _pair(url: URL) -> Pair:
-    return url.raw_host or "", url.port or 0
-
-
-def _gate_to(proxy: URL, resolve: Resolve) -> Gate:
-    host, port = _pair(proxy)
-    gate = Gate(frozenset({(host, port)}), resolve)
-    if is_literal(host):
-        gate.check(host, port, host)
-    return gate
-
-
-def _proxy_authorization(proxy: URL) -> str:
-    if not proxy.user:
-        return ""
-    pair = base64.b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
-    return f"Proxy-Authorization: Basic {pair}\r\n"
 
 
 async def _read(content: aiohttp.StreamReader, headers: Headers, most: int, limit: Limit, *, cut: bool) -> bytes:
@@ -419,62 +300,3 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
             left = _DRAINED
             while left > 0 and (data := await response.content.readany()):
                 left -= len(data)
-
-
-def _unpacking(error: Bomb | TooLarge | Undecodable, most: int) -> tuple[Trouble, str]:
-    match error:
-        case TooLarge():
-            return Trouble.TOO_LARGE, f"larger than {most:,} bytes"
-        case Bomb():
-            return Trouble.BOMB, str(error)
-        case Undecodable():
-            return Trouble.FAILED, f"cannot be unpacked: {error}"
-
-
-def _explain(error: Exception, patience: Patience) -> tuple[Trouble, str]:
-    """What went wrong, in words. Never the error's own: those may hold a request's headers."""
-    match error:
-        case TimedOut():
-            return Trouble.FAILED, str(error)
-        case TimeoutError():
-            return Trouble.FAILED, f"no connection within {patience.connect:g} s"
-        case aiohttp.ClientConnectorDNSError():
-            return Trouble.FAILED, "its host name cannot be resolved"
-        case aiohttp.ClientConnectorCertificateError():
-            return Trouble.NEVER, f"its certificate is not trusted ({_certificate(error.certificate_error)})"
-        case aiohttp.ClientSSLError():
-            return Trouble.FAILED, "no secure connection could be made"
-        case aiohttp.ClientHttpProxyError():
-            return Trouble.FAILED, f"the proxy answered {error.status}"
-        case aiohttp.ClientProxyConnectionError():
-            return Trouble.FAILED, "the proxy cannot be reached"
-        case aiohttp.ClientConnectorError():
-            return Trouble.FAILED, f"no connection: {_system(error.os_error)}"
-        case aiohttp.ClientPayloadError():
-            return Trouble.FAILED, "the answer was cut short"
-        case aiohttp.ClientResponseError():
-            return Trouble.FAILED, "its headers are too long" if _is_too_long(error) else "not a valid HTTP answer"
-        case aiohttp.InvalidURL():
-            return Trouble.NEVER, "not a web address that can be asked"
-        case aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
-            return Trouble.FAILED, "the connection was closed before an answer came"
-        case OSError():
-            return Trouble.FAILED, f"no connection: {_system(error)}"
-        case _:
-            return Trouble.FAILED, f"no valid answer ({type(error).__name__})"
-
-
-def _system(error: OSError) -> str:
-    return os.strerror(error.errno) if error.errno else str(error) or type(error).__name__
-
-
-def _certificate(error: Exception) -> str:
-    return getattr(error, "verify_message", "") or type(error).__name__
-
-
-def _is_too_long(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, LineTooLong) or "too many headers" in str(error).lower():
-            return True
-        error = error.__cause__
-    return False

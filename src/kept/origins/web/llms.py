@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 
 from kept.model.frontier import Listed, Unlisted
 from kept.model.url import resolve_all
-from kept.origins.web.egress import Egress, Headers, NoAnswer
+from kept.origins.web.egress import Egress
+from kept.origins.web.exchange import Headers, NoAnswer
 from kept.origins.web.sitemap import is_trouble, why_unread
 
 LARGEST = 1024 * 1024

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from kept.model.url import canonical
-from kept.origins.web.client import pair_of, user_agent
-from kept.origins.web.egress import Answer, Egress, NoAnswer, Patience, Secrets
+from kept.origins.web.building import pair_of, user_agent
+from kept.origins.web.egress import Egress
+from kept.origins.web.exchange import Answer, NoAnswer, Patience, Secrets
 from kept.origins.web.gate import target_of
 
 PATIENCE = Patience(connect=5.0, first_byte=10.0, whole=10.0)

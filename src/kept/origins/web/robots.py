@@ -17,7 +17,8 @@ from time import monotonic
 
 from protego import Protego
 
-from kept.origins.web.egress import Answer, Egress, NoAnswer, Trouble
+from kept.origins.web.egress import Egress
+from kept.origins.web.exchange import Answer, NoAnswer, Trouble
 
 LARGEST = 500 * 1024
 FRESH = timedelta(hours=24)

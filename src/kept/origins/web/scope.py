@@ -137,6 +137,11 @@ class WebScope:
         return True
 
 
+def origin_of(url: str) -> str:
+    """``https://host`` or ``https://host:port``, of a canonical URL."""
+    return url[: url.index("/", 8)]
+
+
 def folder_of(root: str) -> str:
     """The folder that a root stands for: itself, unless its last part looks like a file."""
     path = root.partition("?")[0]

@@ -14,7 +14,8 @@ from xml.parsers import expat
 from kept.model.frontier import Listed, Unlisted
 from kept.model.url import canonical
 from kept.origins.web.decoding import Undecodable, unpack_gzip
-from kept.origins.web.egress import Answer, Egress, NoAnswer
+from kept.origins.web.egress import Egress
+from kept.origins.web.exchange import Answer, NoAnswer
 
 LARGEST = 50 * 1024 * 1024  # of one file, unpacked; the standard's own limit
 MOST_URLS = 50_000  # of one file; also the standard's

@@ -20,7 +20,7 @@ from multidict import MultiMapping
 from kept.model.document import Validators
 from kept.model.frontier import Fetched, Gone, NotModified, Refused, Unreachable, Visit
 from kept.model.wishes import Wishes, wishes_of
-from kept.origins.web.egress import Answer, Headers, NoAnswer, Trouble
+from kept.origins.web.exchange import Answer, Headers, NoAnswer, Trouble
 from kept.origins.web.pacing import wait_asked
 
 GOOD = (200, 203)

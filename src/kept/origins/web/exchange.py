@@ -1,0 +1,89 @@
+"""One request and what came of it, as values: how long it may take, what only its site may see, the answer."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple, TypeAlias
+
+from kept.model.url import resolve
+from kept.origins.web.gate import Target
+
+Headers: TypeAlias = Mapping[str, str]
+Wanted: TypeAlias = Callable[[int, Headers], bool]  # whether the body of an answer with this status is
+
+_COOKIE = re.compile(r"=([^;\s]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a request may take, in seconds."""
+
+    connect: float = 10.0
+    first_byte: float = 30.0  # and between any two
+    whole: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secrets:
+    """Headers for one origin only (scheme, host and port). Their values are never shown."""
+
+    target: Target | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def redact(self, text: str) -> str:
+        for part in self._parts(6):
+            text = text.replace(part, "***")
+        return text
+
+    def in_pages(self) -> list[bytes]:
+        """What no page may be kept with: some say what they were asked with. What could be any word is left in."""
+        return [part.encode() for part in self._parts(16)]
+
+    def _parts(self, shortest: int) -> list[str]:
+        """The values, and what they are made of: the last word of "Bearer …", the values of cookies."""
+        parts = [part for _, value in self.headers for part in (value, value.split()[-1], *_COOKIE.findall(value))]
+        return [part for part in dict.fromkeys(parts) if len(part) >= shortest]
+
+    def __repr__(self) -> str:
+        return f"Secrets({', '.join(name for name, _ in self.headers)})"
+
+
+class Answer(NamedTuple):  # one a page: frozen dataclasses take three times as long to make
+    """What a server said. Of a body that was not wanted, nothing."""
+
+    url: str
+    status: int
+    headers: Headers
+    body: bytes = b""
+    took: float = 0.0  # seconds to the first byte
+
+    @property
+    def location(self) -> str | None:
+        """Where it redirects to, in canonical form; None: nowhere that can be followed."""
+        return resolve(self.headers.get("Location", ""), self.url)
+
+
+class Trouble(Enum):
+    """Why there is no answer."""
+
+    CLOSED = auto()  # the gate does not let us
+    TOO_LARGE = auto()
+    BOMB = auto()  # it unpacks to too much
+    NEVER = auto()  # asking again would change nothing
+    FAILED = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoAnswer:
+    """Nothing that could be read; the reason is for people, and holds no secret."""
+
+    url: str
+    trouble: Trouble
+    reason: str
+    status: int | None = None
+    took: float = 0.0
+
+
+def is_good(status: int, headers: Headers) -> bool:
+    return status == 200
