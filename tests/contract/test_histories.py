@@ -35,7 +35,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from kept.crawl import activate
+from kept.crawl import activate, rollback
 from kept.crawl.engine import Walk
 from kept.crawl.sweep import Rules
 from kept.errors import NeedsDecision, NoSuchThing, SourceUnavailable
@@ -419,14 +419,14 @@ class Histories(RuleBasedStateMachine):
                 target = shown[-1 - back % len(shown)]
                 if side.live:
                     with pytest.raises(NeedsDecision):
-                        self.run(activate.roll_back(self.db, side.source.id, target))
+                        self.run(rollback.roll_back(self.db, side.source.id, target))
                 else:
-                    self.run(activate.roll_back(self.db, side.source.id, target))
+                    self.run(rollback.roll_back(self.db, side.source.id, target))
                     side.promised.roll_back(target)
             case "roll back to nothing" if not side.live:
                 never_shown = side.promised.held.number if side.promised.held else 99
                 with pytest.raises(NoSuchThing):
-                    self.run(activate.roll_back(self.db, side.source.id, never_shown))
+                    self.run(rollback.roll_back(self.db, side.source.id, never_shown))
             case "decide about nothing" if not side.promised.held:
                 with pytest.raises(NoSuchThing):
                     self.run(activate.activate_held(self.db, side.source.id, RULES[0], now=self.now))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kept.crawl import activate
+from kept.crawl import rollback
 from kept.crawl.history import Bounds
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source, SourceKind, SourceSettings
@@ -172,7 +172,7 @@ async def test_a_new_schedule_counts_from_the_last_crawl_that_saw_everything(db:
 async def test_a_rollback_pauses_the_schedule_until_somebody_asks_for_a_refresh(db: Database) -> None:
     source = await kept(db, "1h")
     await crawl(db, source, Site({ROOT: Page("changed")}))
-    await activate.roll_back(db, source.id, 1)
+    await rollback.roll_back(db, source.id, 1)
     late = due(source) + DAY
     assert await run(db, late) == NONE
     await crawl(db, source, Site({ROOT: Page("changed")}))

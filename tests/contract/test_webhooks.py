@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kept.crawl import activate
+from kept.crawl import activate, rollback
 from kept.crawl.sweep import Rules
 from kept.errors import SecretUnavailable
 from kept.model.source import Source, SourceSettings
@@ -119,7 +119,7 @@ async def test_holds_failures_rollbacks_and_decisions_are_told(db: Database) -> 
     await crawl(db, source, Site(PAGES))
     await crawl(db, source, Site({ROOT: Page("the root")}))
     await activate.activate_held(db, source.id, Rules())
-    await activate.roll_back(db, source.id, 2)
+    await rollback.roll_back(db, source.id, 2)
     async with a_receiver() as receiver:
         await tell(db, receiver.url)
     told = sorted(receiver.told, key=lambda one: one["id"])

@@ -1,7 +1,7 @@
-"""The life of a generation: begun, activated or held, discarded, rolled back, cleared away.
+"""The life of a generation: begun, activated or held, discarded, cleared away. (Going back is in ``rollback``.)
 
     begin ──► (the walk) ──► activate ──► active, or held by the brake
-                                held ──► activate(despite_brake) · discard · abandoned by the next crawl
+                                held ──► activate_held · discard_held · abandoned by the next crawl
 
 A crawl only adds; activation makes it true, in one transaction. Before it commits every query sees all of the
 base, after it all of the new generation. An abandoned generation's rows are deleted in small transactions, and
@@ -11,20 +11,21 @@ no other generation of its source is activated before they are gone: they would 
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kept.crawl.history import is_due, is_wrong
+from kept.crawl.history import is_wrong
 from kept.crawl.identity import end_of_redirects
 from kept.crawl.plan import Plan, plan
+from kept.crawl.seeding import mode_of, seed
 from kept.crawl.sweep import Rules
-from kept.errors import LeaseLost, NeedsDecision, NoSuchThing
+from kept.crawl.telling import tell
+from kept.errors import LeaseLost, NoSuchThing
 from kept.model.frontier import Outcome
 from kept.model.generation import Generation, GenerationState, Tally
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source
-from kept.store import documents, frontier, generations, jobs, notices, sections, sources
-from kept.store.database import Connection, Database, moment, when
+from kept.store import documents, frontier, generations, jobs, sections, sources
+from kept.store.database import Connection, Database, moment
 from kept.store.jobs import Place
-from kept.store.notices import Event
 
 CLEARED_AT_ONCE = 1000
 
@@ -44,9 +45,9 @@ async def begin(db: Database, place: Place, *, lists_everything: bool, now: date
         if job.generation is None:
             await abandon(tx, source, "a newer crawl was begun")
             number = await sources.take_generation_number(tx, source.id)
-            mode = _mode(job, source, lists_everything)
+            mode = mode_of(job, source, lists_everything)
             await generations.insert(tx, source.id, number, job=job.id, mode=mode)
-            seeded = await _seed(tx, replace(job, mode=mode), source, lists_everything, now or await moment(tx))
+            seeded = await seed(tx, replace(job, mode=mode), source, lists_everything, now or await moment(tx))
             await jobs.begin_generation(tx, job.id, number, discovered=seeded, mode=mode)
             source, job = await _hold_job(tx, place)
     await clear_abandoned(db, job.source_id)
@@ -70,20 +71,7 @@ async def activate(db: Database, place: Place, rules: Rules, *, now: datetime | 
             return None
         made = await plan(tx, generation, base, job, rules, now or await moment(tx))
         if made.hold and base:
-            await generations.move(tx, generation, GenerationState.HELD, made.hold)
-            difference = await generations.differences(tx, source.id, generation.number)
-            shown = (
-                base.documents
-                + difference.brought
-                - difference.replacing
-                - len(made.ended)
-                - made.moved
-                - len(made.dropped)
-            )
-            await generations.describe_held(
-                tx, generation, documents=shown, tally=made.tally, partial=_partial(job, base, made.tally)
-            )
-            await _tell(tx, source, "held", generation.number, job.id, tally=made.tally, documents=shown, why=made.hold)
+            await _hold_back(tx, source, generation, base, job, made)
         else:
             await _make_true(tx, source, generation, base, job, made)
         await jobs.complete(tx, job.id, held=made.hold is not None, tally=made.tally)
@@ -95,7 +83,7 @@ async def activate_held(db: Database, source_id: str, rules: Rules, *, now: date
     """A person has looked: the held generation becomes true. Its number."""
     await clear_abandoned(db, source_id)
     async with db.transaction(durable=True) as tx:
-        source = await _lock(tx, source_id)
+        source = await lock_source(tx, source_id)
         generation = await _held(tx, source)
         job = await jobs.get(tx, generation.job_id or "")
         assert job is not None, "a held generation was made by a job"
@@ -109,53 +97,11 @@ async def activate_held(db: Database, source_id: str, rules: Rules, *, now: date
 async def discard_held(db: Database, source_id: str) -> int:
     """A person has looked: the held generation is given up. Its number."""
     async with db.transaction(durable=True) as tx:
-        source = await _lock(tx, source_id)
+        source = await lock_source(tx, source_id)
         generation = await _held(tx, source)
         await generations.move(tx, generation, GenerationState.ABANDONED, "discarded")
     await clear_abandoned(db, source_id)
     return generation.number
-
-
-async def roll_back(db: Database, source_id: str, target: int) -> int:
-    """A new generation that shows exactly what an earlier one showed. Its number."""
-    async with db.transaction() as tx:
-        source = await _lock(tx, source_id)
-        if live := await jobs.live(tx, source.id):
-            raise NeedsDecision(f"{source.label} is being crawled (job {live.id}). Wait for it, or cancel it first.")
-        await _once_active(tx, source, target)  # before anything is given up for it
-        await abandon(tx, source, f"rolled back to {target}")
-    await clear_abandoned(db, source_id)
-    async with db.transaction(durable=True) as tx:
-        source = await _lock(tx, source_id)
-        if await jobs.live(tx, source.id) or await generations.uncleared(tx, source.id):
-            raise NeedsDecision(f"{source.label} was changed at the same moment. Look at it, then try again.")
-        shown = await _once_active(tx, source, target)
-        active = await _once_active(tx, source, source.active_generation or 0)
-        number = await sources.take_generation_number(tx, source.id)
-        await generations.insert(tx, source.id, number, job=None, reason=f"rolled back to {target}")
-        await generations.inherit_settings(tx, source.id, number, heir_of=target)
-        await documents.roll_back(tx, source.id, target=target, number=number, reason=f"rolled back to {target}")
-        await generations.move(tx, active, GenerationState.RETIRED)
-        made = await generations.get(tx, source.id, number)
-        assert made is not None, "it was made a moment ago"
-        difference = await generations.differences(tx, source.id, number)
-        documents_now = active.documents + difference.brought - difference.ended
-        changed = difference.brought + difference.ended > 0
-        await generations.activate_generation(
-            tx,
-            made,
-            documents=documents_now,
-            tally=shown.tally,
-            changed=changed,
-            whole=False,
-            partial=shown.partial,
-        )
-        await sources.point(tx, source.id, number)
-        if changed:
-            why = f"rolled back to {target}"
-            await _tell(tx, source, "activated", number, None, tally=shown.tally, documents=documents_now, why=why)
-        await sources.pause_schedule(tx, source.id)
-    return number
 
 
 async def fail(db: Database, place: Place, error: str) -> None:
@@ -200,7 +146,7 @@ async def clear_abandoned(db: Database, source_id: str) -> None:
 
 async def _hold_job(tx: Connection, place: Place) -> tuple[Source, CrawlJob]:
     job = await jobs.get(tx, place.job_id)
-    source = await _lock(tx, job.source_id if job else "")
+    source = await lock_source(tx, job.source_id if job else "")
     await jobs.hold(tx, place)
     job = await jobs.lock(tx, place.job_id)
     if job is None or job.status not in (JobStatus.PROCESSING, JobStatus.PAUSED):
@@ -208,7 +154,8 @@ async def _hold_job(tx: Connection, place: Place) -> tuple[Source, CrawlJob]:
     return source, job
 
 
-async def _lock(tx: Connection, source_id: str) -> Source:
+async def lock_source(tx: Connection, source_id: str) -> Source:
+    """The source, which nobody else changes before this transaction ends. LeaseLost if it is gone."""
     source = await sources.lock(tx, source_id)
     if source is None:
         raise LeaseLost("The source was removed meanwhile.")
@@ -225,73 +172,26 @@ async def _pair(tx: Connection, source: Source, job: CrawlJob) -> tuple[Generati
     return generation, base
 
 
-def _mode(job: CrawlJob, source: Source, lists_everything: bool) -> CrawlMode:
-    """Where nothing is kept yet there is nothing to repair; and what lists everything is quick already."""
-    first = source.active_generation is None
-    narrow = (job.mode is CrawlMode.QUICK and lists_everything) or (first and not job.mode.is_whole)
-    return CrawlMode.REFRESH if narrow else job.mode
-
-
-async def _seed(tx: Connection, job: CrawlJob, source: Source, lists_everything: bool, now: datetime) -> int:
-    """How many entries the frontier starts with."""
-    if source.active_generation is None:
-        return 0
-    if not job.mode.is_whole:
-        ledger = await jobs.ledger(tx, source.id)
-        seeded = await frontier.seed_failed(tx, job.id, source=source.id, ledger=ledger.id) if ledger else 0
-        return seeded + (await _seed_due(tx, job, source, now) if job.mode is CrawlMode.QUICK else 0)
-    if lists_everything:
-        return 0  # what is known and not listed is found by comparing
-    return await frontier.seed_known(tx, job.id, source=source.id, base=source.active_generation)
-
-
-async def _seed_due(tx: Connection, job: CrawlJob, source: Source, now: datetime) -> int:
-    """What could not be read, and what has probably changed since it was last visited."""
-    seeded = await frontier.seed_errors(tx, job.id, source=source.id)
-    last = await generations.last_verified(tx, source.id)
-    due = []
-    for entry, row in await frontier.changed_before(tx, source.id):
-        visited = max(when(row["fetched_at"]), last or when(row["fetched_at"]))
-        if is_due(changes=row["changes"], known_since=when(row["known_since"]), visited_at=visited, now=now):
-            due.append(entry)
-    return seeded + await frontier.insert_listed(tx, job.id, due, batch=0)
+async def _hold_back(
+    tx: Connection, source: Source, generation: Generation, base: Generation, job: CrawlJob, made: Plan
+) -> None:
+    await generations.move(tx, generation, GenerationState.HELD, made.hold)
+    difference = await generations.differences(tx, source.id, generation.number)
+    gone = len(made.ended) + made.moved + len(made.dropped)
+    shown = base.documents + difference.brought - difference.replacing - gone
+    await generations.describe_held(
+        tx, generation, documents=shown, tally=made.tally, partial=_partial(job, base, made.tally)
+    )
+    await tell(tx, source, "held", generation.number, job.id, tally=made.tally, documents=shown, why=made.hold)
 
 
 async def _make_true(
     tx: Connection, source: Source, generation: Generation, base: Generation | None, job: CrawlJob, made: Plan
 ) -> None:
     number = generation.number
-    await documents.drop(tx, [(one.version_id, one.document) for one in made.dropped])
-    for adoption in made.adoptions:
-        await documents.adopt(
-            tx,
-            version_id=adoption.arrival.version_id,
-            provisional=adoption.arrival.document,
-            document=adoption.document,
-            generation=number,
-        )
+    await _settle_identities(tx, number, made)
     if base is not None:
-        await documents.end(tx, made.ended, generation=number)
-        await documents.replace_changed(tx, source.id, generation=number)
-        await documents.carry_over_renewals(tx, job.id)
-        await documents.set_lifecycles(
-            tx,
-            [
-                {
-                    "id": one.document,
-                    "lifecycle": one.lifecycle,
-                    "since": one.since,
-                    "missed_crawls": one.missed_crawls,
-                    "retry_count": one.retry_count,
-                    "reason": one.reason,
-                    "verified_at": one.verified_at,
-                }
-                for one in made.fates
-            ],
-        )
-        if not job.mode.is_whole:
-            await generations.inherit_settings(tx, source.id, number, heir_of=base.number)
-        await generations.move(tx, base, GenerationState.RETIRED)
+        await _succeed(tx, source, number, base, job, made)
     for one in made.relabels:
         await frontier.relabel(tx, job.id, one.url, one.outcome, one.reason, one.document)
     difference = await generations.differences(tx, source.id, number)
@@ -308,11 +208,46 @@ async def _make_true(
     )
     await sources.point(tx, source.id, number)
     if difference.news or difference.removed or base is None:  # what another reader made of the same bytes is no news
-        await _tell(tx, source, "activated", number, job.id, tally=made.tally, documents=shown)
+        await tell(tx, source, "activated", number, job.id, tally=made.tally, documents=shown)
     if job.mode is CrawlMode.FULL:
         replaced = [pair for pair in await documents.replaced_validators(tx, source.id, number) if pair[0]]
         if replaced:
             await sources.judge_validators(tx, source.id, wrong=any(is_wrong(*pair) for pair in replaced))
+
+
+async def _settle_identities(tx: Connection, number: int, made: Plan) -> None:
+    await documents.drop(tx, [(one.version_id, one.document) for one in made.dropped])
+    for adoption in made.adoptions:
+        await documents.adopt(
+            tx,
+            version_id=adoption.arrival.version_id,
+            provisional=adoption.arrival.document,
+            document=adoption.document,
+            generation=number,
+        )
+
+
+async def _succeed(tx: Connection, source: Source, number: int, base: Generation, job: CrawlJob, made: Plan) -> None:
+    """What the base showed ends, goes on or is replaced; the base retires."""
+    await documents.end(tx, made.ended, generation=number)
+    await documents.replace_changed(tx, source.id, generation=number)
+    await documents.carry_over_renewals(tx, job.id)
+    lifecycles = [
+        {
+            "id": one.document,
+            "lifecycle": one.lifecycle,
+            "since": one.since,
+            "missed_crawls": one.missed_crawls,
+            "retry_count": one.retry_count,
+            "reason": one.reason,
+            "verified_at": one.verified_at,
+        }
+        for one in made.fates
+    ]
+    await documents.set_lifecycles(tx, lifecycles)
+    if not job.mode.is_whole:
+        await generations.inherit_settings(tx, source.id, number, heir_of=base.number)
+    await generations.move(tx, base, GenerationState.RETIRED)
 
 
 async def _root_failure(tx: Connection, job: CrawlJob, source: Source) -> str | None:
@@ -334,48 +269,14 @@ async def _fail(tx: Connection, job: CrawlJob, generation: Generation | None, er
         await generations.move(tx, generation, GenerationState.ABANDONED, error)
     await jobs.fail(tx, job.id, error)
     if source := await sources.get(tx, job.source_id):
-        await _tell(tx, source, "failed", job.generation, job.id, tally=job.progress.tally, why=error)
+        await tell(tx, source, "failed", job.generation, job.id, tally=job.progress.tally, why=error)
     await _follow_up(tx, job)
-
-
-async def _tell(
-    tx: Connection,
-    source: Source,
-    event: Event,
-    generation: int | None,
-    job: str | None,
-    *,
-    tally: Tally,
-    documents: int | None = None,
-    why: str | None = None,
-) -> None:
-    """Others are to be told, by whoever delivers it. A generation that changed nothing is no news."""
-    states = {"activated": GenerationState.ACTIVE, "held": GenerationState.HELD, "failed": GenerationState.ABANDONED}
-    payload = {
-        "source": source.label,
-        "generation": generation,
-        "state": states[event] if generation else None,
-        "documents": documents,
-        "counts": tally.as_json(),
-        "job": job,
-        "reason": why,
-    }
-    await notices.insert(tx, source.id, "operator", event, payload)
-    if source.settings.webhook:
-        await notices.insert(tx, source.id, "source", event, payload)
 
 
 async def _follow_up(tx: Connection, job: CrawlJob) -> None:
     """Somebody asked again while this job ran: nothing of that is lost."""
     if job.again:
         await jobs.insert(tx, id=new_id(), source=job.source_id, mode=job.again, priority=job.priority)
-
-
-async def _once_active(tx: Connection, source: Source, number: int) -> Generation:
-    generation = await generations.get(tx, source.id, number)
-    if not generation or generation.state not in (GenerationState.ACTIVE, GenerationState.RETIRED):
-        raise NoSuchThing(f"{source.label} has no generation {number} to go back to. 'kept generations' lists them.")
-    return generation
 
 
 async def _held(tx: Connection, source: Source) -> Generation:

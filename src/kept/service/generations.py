@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from kept.crawl import activate
+from kept.crawl import activate, rollback
 from kept.crawl.sweep import Rules
 from kept.model.generation import Generation, GenerationState
 from kept.model.source import Source
@@ -123,7 +123,7 @@ async def _review(db: Connection, source: Source, held: Generation, rules: Rules
 
 async def roll_back(db: Database, label: str, number: int) -> int:
     """A new generation that shows what an earlier one showed. Its number."""
-    return await activate.roll_back(db, (await named(db, label)).id, number)
+    return await rollback.roll_back(db, (await named(db, label)).id, number)
 
 
 async def activate_held(db: Database, label: str, rules: Rules) -> int:
