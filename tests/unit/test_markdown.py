@@ -455,7 +455,7 @@ def test_a_page_too_large_to_parse_is_skimmed_for_the_same_headings_and_links(mo
 
 
 def test_a_page_with_too_many_headings_keeps_the_rest_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commonmark, "_MOST_HEADINGS", 2)
+    monkeypatch.setattr("kept.extract.outline.MOST_HEADINGS", 2)
     found = read("# a\n# b\n# c\nd\n===\n")
     assert [node.heading for node in nodes(found.tree)] == ["a", "b"]
     assert nodes(found.tree)[-1].content == "# b\n# c\nd\n==="

@@ -12,38 +12,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate
 from operator import add
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from markdown_it import MarkdownIt
-from markdown_it.common.utils import normalizeReference
 from markdown_it.parser_block import ParserBlock
 from markdown_it.rules_block import StateBlock, blockquote, html_block, list_block, reference, table
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
+from kept.extract.outline import Heading, Outline, Piece
+from kept.extract.skimming import skim
 
-class Heading(NamedTuple):
-    start: int  # the offset of its first line
-    level: int
-    source: str  # its words, with their markup
-
-
-class Piece(NamedTuple):
-    """A paragraph, a heading, a cell or a block of HTML that may hold links."""
-
-    source: str
-    is_html: bool
-
-
-@dataclass(slots=True)
-class Outline:
-    headings: list[Heading] = field(default_factory=list)  # those of the text itself, not of its lists and quotations
-    pieces: list[Piece] = field(default_factory=list)
-    definitions: dict[str, str] = field(default_factory=dict)  # [label]: where it leads; by normalised label
+# markdown-it needs up to 4 µs for a character, if the text was written to that end. Pages of half a million characters
+# are change logs and dumps, and skimming finds the same headings in nearly all of them.
+_MOST_TO_PARSE = 500_000
 
 
 def outline(text: str) -> Outline:
@@ -53,72 +38,11 @@ def outline(text: str) -> Outline:
             return _parsed(text)
         except _TooIntricate:
             pass
-    return _skimmed(text)
-
-
-# markdown-it needs up to 4 µs for a character, if the text was written to that end. Pages of half a million characters
-# are change logs and dumps, and skimming finds the same headings in nearly all of them.
-_MOST_TO_PARSE = 500_000
-
-# A page with more headings than this was made by a program, for programs: the rest of it is the last one's text.
-_MOST_HEADINGS = 100_000
+    return skim(text)
 
 
 class _TooIntricate(Exception):
     """The text makes markdown-it read the same lines again and again."""
-
-
-# ── Skimming ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-_LANDMARK = re.compile(
-    r"^ {0,3}(?:(?P<marks>#{1,6})(?:[ \t]+(?P<words>[^\n]*))?|(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)"
-    r"|\[(?P<label>[^\[\]\n]{1,999})\]:[ \t]*(?P<target>[^\s<]\S*|<[^<>\n]*>)[^\n]*"
-    r"|(?!\d+[.)]\s)(?P<title>[^\s#>|<*+=-][^\n]*)\n(?P<line>={3,}|-{3,})[ \t]*)$",
-    re.MULTILINE,
-)
-_BLANK_LINES = re.compile(r"\n[ \t]*\n")
-_CLOSING_MARKS = re.compile(r"[ \t]+#+[ \t]*$")
-
-
-def _skimmed(text: str) -> Outline:
-    """What can be told from single lines: headings that are not in fenced code, definitions, and the rest as prose."""
-    found = Outline()
-    fence = ""
-    prose_from = 0
-    for match in _LANDMARK.finditer(text):
-        begin = match.start()
-        if mark := match["fence"]:
-            if not fence and not (mark[0] == "`" and "`" in match["info"]):
-                fence = mark
-                _keep_prose(text, prose_from, begin, found)
-            elif fence and mark[0] == fence[0] and len(mark) >= len(fence) and not match["info"].strip():
-                fence = ""
-                prose_from = match.end()
-        elif fence or len(found.headings) >= _MOST_HEADINGS:
-            continue
-        elif match["marks"]:
-            words = _CLOSING_MARKS.sub("", " " + (match["words"] or "")).strip()
-            found.headings.append(Heading(begin, len(match["marks"]), words))
-        elif match["title"]:
-            words = match["title"].strip()
-            found.headings.append(Heading(begin, 1 if match["line"][0] == "=" else 2, words))
-        else:
-            label = normalizeReference(match["label"])
-            if label[:1] != "^":  # that is a footnote
-                found.definitions.setdefault(label, match["target"].strip("<>"))
-    if not fence:
-        _keep_prose(text, prose_from, len(text), found)
-    return found
-
-
-def _keep_prose(text: str, start: int, end: int, found: Outline) -> None:
-    for gap in _BLANK_LINES.finditer(text, start, end):
-        _keep(text[start : gap.start()], found)
-        start = gap.end()
-    _keep(text[start:end], found)
-
-
-# ── Parsing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _parsed(text: str) -> Outline:
@@ -264,7 +188,7 @@ class _Blocks(ParserBlock):
                 state.line = _after_code(state, line, endLine)
             elif _may_be_table(state, line, endLine) and table(state, line, endLine, False):
                 for token in state.tokens[held:]:
-                    _keep(token.content, found)
+                    found.keep(token.content)
             else:
                 begin = begins[line] + margins[line]
                 first = text[begin]
@@ -300,8 +224,8 @@ def _heading(state: StateBlock, line: int, begin: int, found: Outline) -> None:
         words = open_ended
     words = words.strip()
     state.line = line + 1
-    _keep(words, found)
-    if not state.level and len(found.headings) < _MOST_HEADINGS:
+    found.keep(words)
+    if not state.level and not found.is_full:
         level = begin - state.bMarks[line] - state.tShift[line]
         found.headings.append(Heading(state.bMarks[line], level, words))
 
@@ -359,8 +283,8 @@ def _paragraph(state: StateBlock, start: int, end: int, found: Outline) -> None:
         words = "\n".join([text[begins[each] + margins[each] : ends[each]] for each in range(start, line)]).strip()
     else:
         words = text[begins[start] : ends[line - 1]].strip()
-    _keep(words, found)
-    if level and not state.level and len(found.headings) < _MOST_HEADINGS:
+    found.keep(words)
+    if level and not state.level and not found.is_full:
         found.headings.append(Heading(begins[start], level, words))
 
 
@@ -374,8 +298,3 @@ def _ends_paragraph(state: StateBlock, line: int, begin: int, first: str) -> boo
     elif any(rule(state, line, state.lineMax, True) for rule in _ENDS_PARAGRAPH.get(first, ())):
         return True
     return _may_be_table(state, line, state.lineMax) and table(state, line, state.lineMax, True)
-
-
-def _keep(words: str, found: Outline) -> None:
-    if "[" in words or "<" in words or "://" in words or "www." in words:
-        found.pieces.append(Piece(words, is_html=False))

@@ -14,8 +14,9 @@ import html
 import re
 import unicodedata
 
-from kept.extract.commonmark import Heading, Outline, outline
+from kept.extract.commonmark import outline
 from kept.extract.inline import links_in, plain, roughly_plain
+from kept.extract.outline import Heading, Outline
 from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable, tree_of
 from kept.extract.text import decode
 
