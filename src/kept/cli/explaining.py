@@ -2,8 +2,9 @@
 
 import typer
 
-from kept.cli import options, show
+from kept.cli import options
 from kept.cli.command import Call
+from kept.cli.show import ledger as show
 from kept.service import ledger, shapes
 
 

@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 
 import typer
 
-from kept.cli import comparison, options, show
+from kept.cli import options
 from kept.cli.command import Call
+from kept.cli.show import differences
+from kept.cli.show import generations as show
 from kept.model.duration import parse_since
 from kept.service import changes as feed
 from kept.service import comparing, shapes
@@ -47,13 +49,13 @@ async def diff(
             if call.as_json:
                 call.answer(shapes.document_diff(found))
             else:
-                comparison.document_diff(call.out, found)
+                differences.document_diff(call.out, found)
             return
         difference = await past.diff(runtime.db, name, a, b, runtime.rules)
     if call.as_json:
         call.answer(shapes.diff(difference))
     else:
-        comparison.diff(call.out, difference)
+        differences.diff(call.out, difference)
 
 
 async def changes(
@@ -76,7 +78,7 @@ async def changes(
     if call.as_json:
         call.answer(shapes.changes(found))
     else:
-        comparison.changes(call.out, found)
+        differences.changes(call.out, found)
 
 
 async def rollback(context: typer.Context, name: options.Name, number: options.Generation) -> None:

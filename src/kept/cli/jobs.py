@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 import typer
 
 from kept.cli import options
-from kept.cli import show as showing
 from kept.cli.command import Call
+from kept.cli.show import jobs as show
 from kept.service import crawls, shapes
 from kept.service.crawls import JobView
 
@@ -24,7 +24,7 @@ async def jobs(context: typer.Context, status: options.Status = None) -> None:
     if call.as_json:
         call.answer({"jobs": [shapes.job(view) for view in found]})
     else:
-        showing.jobs(call.out, found)
+        show.jobs(call.out, found)
 
 
 async def job(context: typer.Context, id: options.Job) -> None:
@@ -39,7 +39,7 @@ async def job(context: typer.Context, id: options.Job) -> None:
     if call.as_json:
         call.answer(shapes.job(view))
     else:
-        showing.job(call.out, view)
+        show.job(call.out, view)
 
 
 async def pause(context: typer.Context, id: options.Job) -> None:

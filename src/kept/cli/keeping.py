@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kept.cli import options, show
+from kept.cli import options
 from kept.cli.command import Call
 from kept.cli.crawl import crawl, stay
 from kept.cli.setting import takes_settings
+from kept.cli.show import looks as show
 from kept.errors import WrongCall
 from kept.model.job import CrawlMode
 from kept.model.source import SourceKind

@@ -3,8 +3,8 @@
 import typer
 
 from kept.cli import options
-from kept.cli import show as showing
 from kept.cli.command import Call
+from kept.cli.show import sources as showing
 from kept.service import shapes
 from kept.service import sources as service
 

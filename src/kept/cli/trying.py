@@ -2,9 +2,10 @@
 
 import typer
 
-from kept.cli import options, show
+from kept.cli import options
 from kept.cli.command import Call
 from kept.cli.setting import takes_settings
+from kept.cli.show import looks as show
 from kept.errors import WrongCall
 from kept.model.source import SourceKind
 from kept.runtime.looking import try_page

@@ -1,0 +1,1 @@
+"""How answers read for people, by noun. A command loads the one it shows."""
