@@ -198,7 +198,12 @@ def test_settings_say_how_to_ask() -> None:
     egress = web_egress("https://docs.test/", asked, look_up=values.__getitem__)
     assert egress.redact("abcdefgh") == "***"
     assert "3128" not in repr(egress)
-    for wrong in (Access(allowed=("localhost",)), Access(proxy="env:NONE"), Access(ca_file=__file__)):
+    for wrong in (
+        Access(allowed=("localhost",)),
+        Access(allowed=("localhost:²",)),
+        Access(proxy="env:NONE"),
+        Access(ca_file=__file__),
+    ):
         with pytest.raises(WrongCall):
             web_egress("https://docs.test/", SourceSettings(access=wrong))
     for root, pair in {
@@ -447,5 +452,28 @@ def test_one_gate_behind_another() -> None:
                     assert PAGE in await said(proxy, f"GET {site.url('/good')} HTTP/1.1")
                 await inner.close()
             await outer.close()
+
+    asyncio.run(story())
+
+
+def test_a_proxy_that_hangs_up_instead_of_answering_is_a_bad_gateway() -> None:
+    async def story() -> None:
+        gone = asyncio.Event()
+
+        async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write_eof()
+            await reader.read()  # until our side has closed its end as well
+            gone.set()
+            writer.close()
+
+        server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        egress = Egress(allowed=frozenset({("127.0.0.1", 9)}), proxy=f"http://127.0.0.1:{port}")
+        async with GateProxy(egress) as proxy:
+            assert (await said(proxy, "CONNECT 127.0.0.1:9 HTTP/1.1")).startswith(b"HTTP/1.1 502")
+            await asyncio.wait_for(gone.wait(), 5)
+        await egress.close()
+        server.close()
 
     asyncio.run(story())

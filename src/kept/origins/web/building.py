@@ -75,7 +75,7 @@ def user_agent(contact: str = "") -> str:
 def pair_of(text: str) -> Pair:
     """The host and port that ``host:port`` or ``[address]:port`` names."""
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not port.isdecimal():
         raise WrongCall(f"Expected a host and a port ('localhost:8000'), found {text!r}.")
     return host.strip("[]").lower(), int(port)
 

@@ -164,7 +164,7 @@ class Egress:
         reader, writer = await self._dial(self._dialled, *self._proxy.pair)
         try:
             await self._proxy.tunnel(reader, writer, host, port)
-        except OSError:
+        except BaseException:  # also who lost patience
             writer.close()
             raise
         return reader, writer

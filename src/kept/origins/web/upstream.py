@@ -36,7 +36,10 @@ class Upstream:
         """Turns a connection to the proxy into one to a host. OSError where the proxy does not make it."""
         name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         writer.write(f"CONNECT {name} HTTP/1.1\r\nHost: {name}\r\n{self._authorization()}\r\n".encode())
-        answer = await reader.readuntil(b"\r\n\r\n")
+        try:
+            answer = await reader.readuntil(b"\r\n\r\n")
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            raise OSError("the proxy gave no answer") from None
         if not re.match(rb"HTTP/1\.[01] 200\b", answer):
             raise OSError("the proxy refused the connection")
 
