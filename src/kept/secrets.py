@@ -36,7 +36,7 @@ class Secrets:
         if (reference := parse_reference(value)) is None:
             return value
         before, kind, name = reference
-        found = self._environment.get(name) if kind == "env" else self._read().get(name)
+        found = (self._environment.get(name, "") if kind == "env" else self._read().get(name, "")).strip()
         if not found:
             raise SecretUnavailable(
                 f"The environment variable {name} is not set, and the site has to be told its value. "
@@ -44,9 +44,9 @@ class Secrets:
                 if kind == "env"
                 else f"The secret {name} is not in {self._file}. Set it again with 'kept set', on this machine."
             )
-        if _CONTROL.search(found.strip()):
+        if _CONTROL.search(found):
             raise SecretUnavailable(f"The value of {kind}:{name} has line breaks or control characters in it.")
-        return before + found.strip()
+        return before + found
 
     def seal(self, settings: SourceSettings, before: SourceSettings | None = None) -> SourceSettings:
         """The settings as they may be stored: each value that was said is in the file, and a reference in its place.

@@ -22,7 +22,10 @@ def settings(*headers: tuple[str, str], proxy: str = "") -> SourceSettings:
 
 @pytest.fixture
 def secrets(tmp_path: Path) -> Secrets:
-    return Secrets(tmp_path / "data" / "secrets.json", {"TOKEN": f"{TOKEN}\n", "EMPTY": "", "BROKEN": "a\r\nHost: b"})
+    return Secrets(
+        tmp_path / "data" / "secrets.json",
+        {"TOKEN": f"{TOKEN}\n", "EMPTY": "", "BLANK": " \n", "BROKEN": "a\r\nHost: b"},
+    )
 
 
 def held(secrets: Secrets) -> dict[str, str]:
@@ -78,6 +81,7 @@ def test_what_is_no_longer_referred_to_is_forgotten(secrets: Secrets) -> None:
     [
         ("env:NOWHERE", "The environment variable NOWHERE is not set"),
         ("Bearer env:EMPTY", "The environment variable EMPTY is not set"),
+        ("Bearer env:BLANK", "The environment variable BLANK is not set"),
         ("env:BROKEN", "env:BROKEN has line breaks"),
         ("secret:gone-1", "The secret gone-1 is not in "),
     ],
