@@ -45,5 +45,5 @@ def takes_settings(command: Callable[..., Awaitable[Any]]) -> Callable[..., Awai
     own = [one for one in inspect.signature(command).parameters.values() if one.name != "given"]
     kind = inspect.Parameter.KEYWORD_ONLY
     shared = [inspect.Parameter(name, kind, default=None, annotation=of) for name, of in OPTIONS.items()]
-    taking.__signature__ = inspect.Signature([*(one.replace(kind=kind) for one in own), *shared])  # type: ignore[attr-defined]
+    vars(taking)["__signature__"] = inspect.Signature([*(one.replace(kind=kind) for one in own), *shared])
     return taking

@@ -43,7 +43,7 @@ def describe(app: FastAPI) -> None:
             app.openapi_schema = _described(app)
         return app.openapi_schema
 
-    app.openapi = openapi  # type: ignore[method-assign]
+    vars(app)["openapi"] = openapi  # the way that FastAPI names: this instance's own
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
