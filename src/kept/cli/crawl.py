@@ -17,8 +17,6 @@ from kept.service import generations as past
 if TYPE_CHECKING:
     from kept.runtime import Runtime
 
-_LIVE = (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED)
-
 
 async def crawl(
     call: Call,
