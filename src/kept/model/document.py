@@ -17,14 +17,6 @@ class Lifecycle(StrEnum):
     DELETED = "deleted"  # gone by evidence, or missing for too long; kept for history
 
 
-LIFECYCLE_MOVES: dict[Lifecycle, frozenset[Lifecycle]] = {
-    Lifecycle.ACTIVE: frozenset({Lifecycle.MISSING, Lifecycle.ERROR, Lifecycle.DELETED}),
-    Lifecycle.MISSING: frozenset({Lifecycle.ACTIVE, Lifecycle.ERROR, Lifecycle.DELETED}),
-    Lifecycle.ERROR: frozenset({Lifecycle.ACTIVE, Lifecycle.MISSING, Lifecycle.DELETED}),
-    Lifecycle.DELETED: frozenset({Lifecycle.ACTIVE}),
-}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validators:
     """What the origin gave us so that we can ask "has it changed?" next time."""

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 
-from kept.model.generation import Generation, GenerationState, Tally
+from kept.model.generation import GENERATION_MOVES, Generation, GenerationState, Tally
 from kept.model.source import SourceSettings
 from kept.store.database import Connection, Row, when, when_if
 
@@ -41,7 +41,9 @@ async def upcoming(db: Connection, source: str) -> Generation | None:
 
 
 async def move(db: Connection, generation: Generation, to: GenerationState, reason: str | None = None) -> bool:
-    """True if it moved; False if somebody moved it first."""
+    """True if it moved; False if that is no move of the table, or somebody moved it first."""
+    if to not in GENERATION_MOVES[generation.state]:
+        return False
     values = {"source": generation.source_id, "number": generation.number, "from": generation.state, "to": to}
     return await db.run("move_generation", **values, reason=reason) > 0
 
