@@ -54,6 +54,8 @@ class Given:
             max_depth=said["max_depth"],
             max_seconds=parse_duration(said["max_time"]) if said["max_time"] else None,
         )
+        if said["max_time"] == "":
+            self._limits["max_seconds"] = None
         self._scope = _said(
             include=_listed(said["include"]), exclude=_listed(said["exclude"]), within=_listed(said["scope"])
         )
