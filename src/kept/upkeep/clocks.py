@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kept.errors import KeptError
 from kept.log import Log
 
 log = Log(__name__)
@@ -40,6 +39,6 @@ async def _run(clock: Clock, stop: asyncio.Event) -> None:
             report = asdict(await clock.tick())
             if any(report.values()):
                 log.info(clock.name, **report)
-        except KeptError as error:
-            log.warning(f"{clock.name} failed", reason=str(error))
+        except Exception as error:  # whatever it is: the next pass may do better, and the other clocks go on
+            log.warning(f"{clock.name} failed", reason=str(error) or type(error).__name__)
         wait = clock.seconds * random.uniform(0.9, 1.1)

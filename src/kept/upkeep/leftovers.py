@@ -61,4 +61,5 @@ def _of_exports(cache: Path) -> list[Leftover]:
 def _copies(cache: Path) -> list[Leftover]:
     """Several databases may share a copy, so none of them knows whether it is needed. It can be fetched again."""
     unused = [lock for lock in (cache / COPIES).glob("*.lock") if time.time() - lock.stat().st_mtime > UNUSED_SECONDS]
-    return [Leftover(lock.with_suffix(""), "no crawl used it for 30 days") for lock in unused]
+    copies = [lock.with_suffix("") for lock in unused]  # the locks stay: somebody may be waiting for one
+    return [Leftover(copy, "no crawl used it for 30 days") for copy in copies if copy.exists()]
