@@ -65,10 +65,16 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, make, mo
 
 
 def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:
-    for number, body in enumerate([b"", b"nonsense", a_tarball(tmp_path / "x.tgz", ["a.md"] * 50).read_bytes()[:200]]):
+    text = " ".join(f"word{number * number}" for number in range(400)).encode()
+    damaged = bytearray(a_zip(tmp_path / "x.zip", ["a.md"], text).read_bytes())
+    damaged[50:120] = b"\xff" * 70
+    cut = a_tarball(tmp_path / "x.tgz", ["a.md"] * 50).read_bytes()[:200]
+    for number, body in enumerate([b"", b"nonsense", cut, damaged]):
         (tmp_path / f"{number}.tgz").write_bytes(body)
+        into = tmp_path / str(number)
+        into.mkdir()
         with pytest.raises(SourceUnavailable, match="is no archive that can be unpacked"):
-            unpack(tmp_path / f"{number}.tgz", tmp_path, lambda path: True)
+            unpack(tmp_path / f"{number}.tgz", into, lambda path: True)
 
 
 def test_a_wheel_says_what_it_is_about() -> None:

@@ -5,11 +5,12 @@ elsewhere are no members; sizes and ratios are those that were really unpacked, 
 """
 
 import asyncio
+import lzma
 import os
 import stat
 import zipfile
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 
 from kept.errors import SourceMissing, SourceUnavailable
 from kept.model.document import Validators
@@ -21,6 +22,7 @@ MOST_MEMBERS = 200_000
 HIGHEST_RATIO = 200  # of what it becomes to what it was
 ALWAYS_FINE = 1024 * 1024  # bytes, whatever the ratio
 CHUNK = 64 * 1024
+_DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError)
 
 
 def is_zip(root: str) -> bool:
@@ -32,6 +34,7 @@ class ZipOrigin(FolderOrigin):
     """The files in an archive that a reader exists for. Hidden ones are left out."""
 
     _archive: zipfile.ZipFile | None = None
+    _members: Mapping[str, zipfile.ZipInfo]
 
     async def open(self) -> str | None:
         try:
@@ -40,8 +43,10 @@ class ZipOrigin(FolderOrigin):
             raise SourceMissing(f"There is no file {self._root}.") from None
         except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
             raise SourceUnavailable(f"{self._root} cannot be read as a zip file: {error}.") from None
-        if len(self._archive.infolist()) > MOST_MEMBERS:
+        found = self._archive.infolist()
+        if len(found) > MOST_MEMBERS:
             raise SourceUnavailable(f"{self._root} has more than {MOST_MEMBERS:,} files in it.")
+        self._members = _members(found)
         return None
 
     async def close(self) -> None:
@@ -49,7 +54,7 @@ class ZipOrigin(FolderOrigin):
             self._archive.close()
 
     async def list(self) -> AsyncIterator[Listed | Unlisted]:
-        for path, member in self._members().items():
+        for path, member in self._members.items():
             if not self._wants(path):
                 continue
             url = self._url(path)
@@ -58,7 +63,7 @@ class ZipOrigin(FolderOrigin):
 
     async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
         path = os.path.relpath(file_path(entry.url), self._root)
-        member = self._members().get(path)
+        member = self._members.get(path)
         return await asyncio.to_thread(self._unpack, path, member) if member else Gone(reason="no longer there")
 
     def _is_ignored(self, below: str) -> bool:
@@ -66,18 +71,6 @@ class ZipOrigin(FolderOrigin):
 
     def _url(self, path: str) -> str:
         return "/".join([file_url(self._root), *map(file_name_url, path.split("/"))])
-
-    def _members(self) -> dict[str, zipfile.ZipInfo]:
-        """By their paths. Of several of one name the last counts, as everywhere."""
-        assert self._archive is not None, "it is open"
-        found = {}
-        for member in self._archive.infolist():
-            parts = member.filename.replace("\\", "/").split("/")
-            is_link = stat.S_ISLNK(member.external_attr >> 16)
-            leads_out = any(part in ("", ".", "..") or "\0" in part or part.startswith(".") for part in parts)
-            if not member.is_dir() and not is_link and not leads_out:
-                found["/".join(parts)] = member
-        return found
 
     def _unpack(self, path: str, member: zipfile.ZipInfo) -> Visit:
         limit = self._limits.max_bytes
@@ -95,10 +88,30 @@ class ZipOrigin(FolderOrigin):
                         return Refused(reason=f"larger than {limit:,} bytes", by_settings=True)
                     if len(body) > max(ALWAYS_FINE, HIGHEST_RATIO * member.compress_size):
                         return Refused(reason=f"unpacks to more than {HIGHEST_RATIO} times its size")
-        except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        except (
+            OSError,
+            EOFError,
+            zipfile.BadZipFile,
+            zlib.error,
+            lzma.LZMAError,
+            NotImplementedError,
+            RuntimeError,
+        ) as error:
             return Unreachable(reason=f"cannot be unpacked: {error}", retry=False)
         kind = self._type_of(path) or "text/plain"
         return Fetched(body=bytes(body), content_type=kind, validators=Validators(etag=_etag(member)))
+
+
+def _members(infos: Iterable[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """By their paths. Of several of one name the last counts, as everywhere."""
+    found = {}
+    for info in infos:
+        parts = info.filename.replace("\\", "/").split("/")
+        is_link = stat.S_ISLNK(info.external_attr >> 16)
+        leads_out = any(part in ("", ".", "..") or "\0" in part or part.startswith(".") for part in parts)
+        if not info.is_dir() and not is_link and not leads_out:
+            found["/".join(parts)] = info
+    return found
 
 
 def _etag(member: zipfile.ZipInfo) -> str:

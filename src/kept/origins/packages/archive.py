@@ -4,8 +4,10 @@ Files are written under numbers, so no name in an archive can lead anywhere. Lin
 left where they are; what is too much is refused as a whole.
 """
 
+import lzma
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -18,6 +20,18 @@ MOST_ENTRIES = 100_000
 MOST_BYTES = 256 * 1024 * 1024  # of what is unpacked
 MOST_RATIO = 200  # of a whole archive, unpacked to packed
 _PIECE = 64 * 1024
+
+
+_DAMAGED = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    NotImplementedError,
+)
 
 
 class TooMuch(SourceUnavailable):
@@ -35,9 +49,7 @@ def unpack(archive: Path, folder: Path, wanted: Callable[[str], bool]) -> dict[s
                 if path and path not in found and wanted(path):
                     found[path] = folder / f"{len(found):06d}"
                     _write(body(), found[path], budget)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, RuntimeError, NotImplementedError) as error:
-        if isinstance(error, SourceUnavailable):
-            raise
+    except _DAMAGED:
         raise SourceUnavailable(f"{archive.name} is no archive that can be unpacked.") from None
     return found
 

@@ -1,0 +1,55 @@
+"""A zip file as an origin: damaged members, and many of them."""
+
+import asyncio
+import zipfile
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from kept.extract.reader import content_type_of
+from kept.model.frontier import Entry, Fetched, Unreachable, Visit
+from kept.model.source import Limits, Scope
+from kept.model.url import file_url
+from kept.origins.zipped import ZipOrigin
+
+PACKINGS = {"deflate": zipfile.ZIP_DEFLATED, "bzip2": zipfile.ZIP_BZIP2, "lzma": zipfile.ZIP_LZMA}
+TEXT = "# Page\n\n" + " ".join(f"word{number * number}" for number in range(400))
+
+
+def a_zip(path: Path, packing: int, members: int = 1) -> ZipOrigin:
+    with zipfile.ZipFile(path, "w", packing) as made:
+        for number in range(members):
+            made.writestr(f"{number}.md", TEXT)
+    return ZipOrigin(file_url(str(path)), scope=Scope(), limits=Limits(), type_of=content_type_of)
+
+
+async def visited(origin: ZipOrigin) -> list[Visit]:
+    await origin.open()
+    try:
+        urls = [one.url async for one in origin.list()]
+        entries = [Entry(url=url, depth=0, attempts=0, reached=True, held=None) for url in urls]
+        return [await origin.visit(entry, conditional=False) for entry in entries]
+    finally:
+        await origin.close()
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_a_damaged_member_cannot_be_unpacked_however_it_was_packed(tmp_path: Path, packing: str) -> None:
+    path = tmp_path / "docs.zip"
+    origin = a_zip(path, PACKINGS[packing])
+    (whole,) = asyncio.run(visited(origin))
+    assert isinstance(whole, Fetched)
+    damaged = bytearray(path.read_bytes())
+    damaged[50:120] = b"\xff" * 70
+    path.write_bytes(damaged)
+    (broken,) = asyncio.run(visited(origin))
+    assert isinstance(broken, Unreachable)
+    assert broken.reason.startswith("cannot be unpacked")
+
+
+def test_the_members_are_looked_through_once_not_once_for_each(tmp_path: Path) -> None:
+    origin = a_zip(tmp_path / "docs.zip", zipfile.ZIP_STORED, members=20)
+    with patch.object(zipfile.ZipFile, "infolist", autospec=True, side_effect=zipfile.ZipFile.infolist) as looked:
+        assert len(asyncio.run(visited(origin))) == 20
+    assert looked.call_count == 1
