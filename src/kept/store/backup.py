@@ -1,11 +1,14 @@
 """A copy of a whole SQLite database, made while it is used, and put back. PostgreSQL has its own: decision 14."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 
 from kept.errors import NoSuchThing, StoreDamaged, WrongCall
+from kept.store.sqlite import translated_error
 
 STEP = 4096  # pages at once: writers come in between
 
@@ -17,7 +20,8 @@ def back_up(url: str, file: Path) -> int:
         raise NoSuchThing(f"There is no database at {database} yet.")
     draft = file.with_name(f".{file.name}.draft")
     try:
-        _copy(database, draft)
+        with _translating():
+            _copy(database, draft)
         _check(draft)
         os.replace(draft, file)
     finally:
@@ -38,13 +42,22 @@ def restore(url: str, file: Path) -> Path | None:
         except apsw.Error:  # it is damaged: perhaps that is why
             before.write_bytes(database.read_bytes())
     database.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        _copy(file, database)
-    except apsw.NotADBError:
-        for name in (database, Path(f"{database}-wal"), Path(f"{database}-shm")):
-            name.unlink(missing_ok=True)
-        _copy(file, database)
+    with _translating():
+        try:
+            _copy(file, database)
+        except apsw.NotADBError:
+            for name in (database, Path(f"{database}-wal"), Path(f"{database}-shm")):
+                name.unlink(missing_ok=True)
+            _copy(file, database)
     return before
+
+
+@contextmanager
+def _translating() -> Iterator[None]:
+    try:
+        yield
+    except apsw.Error as error:
+        raise translated_error(error) or error from error
 
 
 def _path(url: str, instead: str) -> Path:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kept.model.document import Content, Section
+from kept.model.document import SECTIONS_PER_CONTENT, Content, Section
 from kept.model.generation import Tally
 from kept.model.source import Source, SourceSettings
 from kept.store import sections
@@ -77,7 +77,7 @@ async def content(db: Connection, id: int) -> Content:
         sections=tuple(
             Section(
                 position=one["position"],
-                parent=None if one["parent_section_id"] is None else one["parent_section_id"] % (1 << 20),
+                parent=None if one["parent_section_id"] is None else one["parent_section_id"] % SECTIONS_PER_CONTENT,
                 level=one["level"],
                 heading=one["heading"],
                 anchor=one["anchor"],

@@ -190,7 +190,7 @@ class _Thread:
                 self._connection = self._connect()
             return work(self._connection, *arguments)
         except apsw.Error as error:
-            translated = _translated(error)
+            translated = translated_error(error)
             if translated is None:
                 raise
             raise translated from error
@@ -305,7 +305,7 @@ def _bind(_cursor: apsw.Cursor, _number: int, value: object) -> str:
     raise TypeError(f"SQLite cannot store a {type(value).__name__}")
 
 
-def _translated(error: apsw.Error) -> KeptError | None:
+def translated_error(error: apsw.Error) -> KeptError | None:
     """What the person is told; None for a mistake of our own, which stays as it is."""
     again = "and run the same command again: it goes on where it was."
     match error:
