@@ -32,6 +32,7 @@ _VERSION = (
     "depth",
     "canonical",
 )
+FACTS_OF_VERSION = (*_VERSION, "fetched_at", "read_again", "links")  # what an import needs of one
 
 
 async def generations(db: Connection, source: Source) -> list[Facts]:

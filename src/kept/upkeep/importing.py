@@ -147,12 +147,13 @@ class _Importing:
             markdown = (folder / "content.md").read_bytes().decode("utf-8", "surrogatepass")
             facts = json.loads((folder / "version.json").read_text("utf-8"))
             sections = tuple(Section(**section) for section in facts["sections"])
-        except (OSError, ValueError, KeyError, TypeError):
+            hash = self._hash_of(facts["title"], markdown, sections)
+            if hash != facts["content_hash"]:
+                facts["signature"] = ""  # not what a reader has made
+            known = {name: facts[name] for name in mirror.FACTS_OF_VERSION}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        hash = self._hash_of(facts["title"], markdown, sections)
-        if hash != facts["content_hash"]:
-            facts["signature"] = ""  # not what a reader has made
-        return Content(hash=hash, title=facts["title"], markdown=markdown, sections=sections), facts
+        return Content(hash=hash, title=facts["title"], markdown=markdown, sections=sections), known
 
     async def _version_of_before(self, path: str, entry: Facts) -> tuple[Content, Facts] | None:
         url = file_url((self._folder / path).absolute().as_posix()) if "://" not in path else canonical(path)
