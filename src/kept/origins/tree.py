@@ -5,9 +5,11 @@ Each file has a validator that is as good as its bytes, so what has not changed 
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from kept.model.document import Validators
 from kept.model.frontier import Entry, Fetched, Gone, Listed, NotModified, Refused, Unlisted, Unreachable, Visit
+from kept.model.url import canonical
 from kept.origins.origin import Budget
 
 
@@ -29,6 +31,11 @@ class NotHad(Exception):
 
 
 _POINTER = b"version https://git-lfs.github.com/spec/v1\n"
+
+
+def url_below(beginning: str, path: str) -> str | None:
+    """The URL of a file, by its path below what all of its tree begin with; None: no URL can name it."""
+    return canonical(beginning + quote(path.encode(errors="surrogateescape"), safe="/!$&'()*+,;=:@~"))
 
 
 class TreeOrigin:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
 from kept.errors import SourceMissing, SourceUnavailable
 from kept.log import Log
@@ -21,7 +21,6 @@ from kept.model.document import Validators
 from kept.model.frontier import Unlisted
 from kept.model.repository import Ref, RefKind, Repository
 from kept.model.source import SourceSettings
-from kept.model.url import canonical
 from kept.origins.git.copy import Blob, Copy
 from kept.origins.git.outcomes import Trouble, error_of, trouble_of
 from kept.origins.git.program import Git
@@ -29,7 +28,7 @@ from kept.origins.git.reading import BlobReader
 from kept.origins.git.way import Way
 from kept.origins.programs import ProgramFailed
 from kept.origins.selection import Selection
-from kept.origins.tree import File, NotHad, TreeOrigin
+from kept.origins.tree import File, NotHad, TreeOrigin, url_below
 
 log = Log(__name__)
 
@@ -176,7 +175,7 @@ class GitOrigin(TreeOrigin):
 
     def _take(self, part: _Part, blobs: Mapping[str, Blob], name: Callable[[str], str] = lambda path: path) -> None:
         for path, blob in sorted(blobs.items()):
-            url = canonical(part.url + quote(name(path).encode(errors="surrogateescape"), safe=_UNQUOTED))
+            url = url_below(part.url, name(path))
             kind = self._type_of(path)
             if url and kind and url not in self._files:
                 self._files[url] = File(key=part.url, etag=blob.id, content_type=kind)
@@ -209,9 +208,6 @@ class GitOrigin(TreeOrigin):
                     raise NotHad(f"the repository {sentence}") from None
                 for blob in batch:
                     part.missing.pop(blob, None)
-
-
-_UNQUOTED = "/!$&'()*+,;=:@~"
 
 
 def _page(path: str) -> str:

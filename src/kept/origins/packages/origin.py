@@ -5,15 +5,14 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from kept.model.package import Package
 from kept.model.source import SourceSettings
-from kept.model.url import canonical
 from kept.origins.packages.archive import unpack
 from kept.origins.packages.fetching import download, readme_of
 from kept.origins.selection import Selection
-from kept.origins.tree import File, TooLarge, TreeOrigin
+from kept.origins.tree import File, TooLarge, TreeOrigin, url_below
 
 
 class PackageOrigin(TreeOrigin):
@@ -56,7 +55,7 @@ class PackageOrigin(TreeOrigin):
                 metadata.write_bytes(text)
                 found.setdefault(name, metadata)
         for path in self._selection.of(sorted(found)):
-            url, kind = canonical(self._package.url + quote(path, safe=_UNQUOTED)), self._type_of(path)
+            url, kind = url_below(self._package.url, path), self._type_of(path)
             if url and kind:
                 etag = hashlib.sha256(found[path].read_bytes()).hexdigest()
                 self._files[url] = File(key=str(found[path]), etag=etag, content_type=kind)
@@ -66,9 +65,6 @@ class PackageOrigin(TreeOrigin):
         if len(body) > self._max_bytes:
             raise TooLarge
         return body
-
-
-_UNQUOTED = "/!$&'()*+,;=:@~"
 
 
 def _is_metadata(path: str) -> bool:
