@@ -6,7 +6,7 @@ and what nobody looks for unless they say so: release notes, changelogs, lists o
 """
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from typing import NamedTuple
@@ -43,12 +43,13 @@ def rank(
     if not rows:
         return []
     best = max(scores[row["id"]] for row in rows) or 1.0
-    rare = _rarity(query, rows)
+    places = [_place(row) for row in rows]
+    rare = _rarity(query, places)
     scored = [
         weights.text * scores[row["id"]] / best
         + weights.every * (row["id"] in whole)
-        + _signs(query, rare, row, weights)
-        for row in rows
+        + _signs(query, rare, row, place, weights)
+        for row, place in zip(rows, places, strict=True)
     ]
     pages: dict[str, list[float]] = defaultdict(list)
     for row, score in zip(rows, scored, strict=True):
@@ -66,9 +67,21 @@ def rank(
 # What a candidate shows at a glance.
 
 
-def _signs(query: Query, rare: Mapping[str, float], row: Row, weights: Weights) -> float:
-    heading, above = stems(row["heading"]), stems(_above(row))
-    url = stems(_path(row["url"])) | stems(row["anchor"] or "")
+class _Place(NamedTuple):
+    """The stems of where a section stands."""
+
+    heading: Set[str]
+    above: Set[str]
+    url: Set[str]
+
+
+def _place(row: Row) -> _Place:
+    url = stems(_path(row["url"]))
+    return _Place(stems(row["heading"]), stems(_above(row)), url | stems(row["anchor"]) if row["anchor"] else url)
+
+
+def _signs(query: Query, rare: Mapping[str, float], row: Row, place: _Place, weights: Weights) -> float:
+    heading, above, url = place
     both = [word for word in rare if word in heading]
     in_heading = sum(map(rare.__getitem__, both)) * (0.5 + 0.5 * len(both) / len(heading)) if both else 0.0
     return (
@@ -101,12 +114,12 @@ def _definition(
     return 0.0
 
 
-def _rarity(query: Query, rows: Sequence[Row]) -> dict[str, float]:
+def _rarity(query: Query, places: Sequence[_Place]) -> dict[str, float]:
     """How much each word, by its stem, tells the candidates apart; together 1."""
-    counts: Counter[str] = Counter()
-    for row in rows:
-        counts.update(stems(row["heading"]) | stems(_above(row)))
-    weights = {word: math.log(1 + len(rows) / (1 + counts[word])) for word in map(stem, query.words)}
+    weights = {}
+    for word in map(stem, query.words):
+        having = sum([word in place.heading or word in place.above for place in places])
+        weights[word] = math.log(1 + len(places) / (1 + having))
     total = sum(weights.values()) or 1.0
     return {word: weight / total for word, weight in weights.items()}
 

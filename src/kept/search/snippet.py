@@ -3,8 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from kept.model.words import Term
@@ -15,6 +14,8 @@ MOST_PLACES = 40
 
 _HEADING_LINE = re.compile(r"\A#{1,6} [^\n]*\n?")
 _LETTER = re.compile("[\u00c0-\u1eff]")
+_GAP = re.compile(r"[\W_]{1,3}")
+_ENDING = re.compile(r"[^\W_]*")
 _BLOCK = re.compile(r"^[ >]*```[^\n]*\n(.*?)^[ >]*```", re.DOTALL | re.MULTILINE)
 
 
@@ -27,7 +28,7 @@ def snippet(text: str, terms: Sequence[Term]) -> str:
     """The part of a text, without its heading, where most of the terms stand together; they are marked."""
     body = _HEADING_LINE.sub("", text).replace("**", "")
     flat = " ".join((body.strip() or text).split())
-    found = [match.span() for match in islice(_pattern(tuple(terms)).finditer(_bare(flat)), MOST_PLACES) if match[0]]
+    found = _places(_bare(flat), terms)[:MOST_PLACES]
     starts = [start for start, _ in found]
     _, best = max(
         ((bisect_left(starts, start + LONGEST) - at, start) for at, start in enumerate(starts)),
@@ -46,20 +47,41 @@ def snippet(text: str, terms: Sequence[Term]) -> str:
     return f"{'… ' if start else ''}{''.join(shown)}{' …' if end < len(flat) else ''}"
 
 
-@lru_cache(maxsize=64)
-def _pattern(terms: tuple[Term, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(map(_spelled, terms)))
+def _places(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
+    """Where the terms stand, in order; of two that begin together, the longer. None lies within another."""
+    found = [place for term in terms for place in islice(_of_term(text, term), MOST_PLACES)]
+    apart: list[tuple[int, int]] = []
+    for place in sorted(found, key=lambda place: (place[0], -place[1])):
+        if not apart or place[0] >= apart[-1][1]:
+            apart.append(place)
+    return apart
 
 
-def _spelled(term: Term) -> str:
-    """The words of a term in a row, in any spelling; the last may have any ending."""
-    if any(not word.isascii() and len(word) <= 2 for word in term.words):  # neighbours, as they are written: in one
-        return re.escape("".join(word[0] for word in term.words) + term.words[-1][1:])
-    *first, last = term.words
-    last = stem(last) if len(last) > 4 else last
-    begin, *rest = map(re.escape, [*first, last])
-    # What stands before it is looked at last: a pattern that begins with a letter is found many times as fast.
-    return "".join([begin, rf"(?<![^\W_]{begin})", *(r"[\W_]{1,3}" + word for word in rest), r"[^\W_]*"])
+def _of_term(text: str, term: Term) -> Iterator[tuple[int, int]]:
+    """Where its words stand in a row, in any spelling; the last may have any ending."""
+    neighbours = any(not word.isascii() and len(word) <= 2 for word in term.words)
+    if neighbours:  # as they are written: in one
+        first, rest = "".join(word[0] for word in term.words) + term.words[-1][1:], []
+    else:
+        last = term.words[-1]
+        first, *rest = *term.words[:-1], stem(last) if len(last) > 4 else last
+    start = text.find(first)
+    while start >= 0:
+        end = start + len(first)
+        if neighbours or (not text[start - 1 : start].isalnum() and (end := _after(text, end, rest))):
+            yield start, end
+        start = text.find(first, start + 1)
+
+
+def _after(text: str, at: int, rest: Sequence[str]) -> int:
+    """Where the rest of a term ends that goes on here, a sign or three between its words; 0 if it does not."""
+    for word in rest:
+        gap = _GAP.match(text, at)
+        if gap is None or not text.startswith(word, gap.end()):
+            return 0
+        at = gap.end() + len(word)
+    ending = _ENDING.match(text, at)
+    return ending.end() if ending else at
 
 
 def _bare(text: str) -> str:

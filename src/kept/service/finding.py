@@ -144,6 +144,8 @@ async def versions_of(db: Database, source: str) -> list[str]:
 async def _generations(
     db: Connection, labels: Sequence[str], version: str | None, generation: int | None
 ) -> list[tuple[str, int]]:
+    if not labels and version is None:
+        return await sources.active_generations(db)
     asked = await _sources(db, labels, version)
     if generation is not None:
         await readable(db, asked[0], generation)

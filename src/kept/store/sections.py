@@ -71,7 +71,10 @@ async def search_sections_fts(
     shown = None if generations is None else json.dumps(generations)
     query = db.full_text(wanted)
     rows = await db.all("search_sections_fts", **query, generations=shown, url=url, limit=limit)
-    return [(row["id"], row["score"]) for row in rows]
+    best: dict[int, float] = {}
+    for row in rows:
+        best.setdefault(row["id"], row["score"])  # found by its names, and by its words
+    return list(best.items())
 
 
 async def some_with(db: Connection, term: Term, *, limit: int) -> list[int]:

@@ -39,6 +39,11 @@ async def all(db: Connection) -> list[Source]:
     return [_read(row) for row in await db.all("sources")]
 
 
+async def active_generations(db: Connection) -> list[tuple[str, int]]:
+    """What every search sees: each source that has something to show, and the number of its generation."""
+    return [(row["id"], row["active_generation"]) for row in await db.all("active_generations")]
+
+
 async def lock(db: Connection, id: str) -> Source | None:
     """The source, and nobody else changes its generations until this transaction ends."""
     return _source(await db.one("lock_source", id=id))

@@ -149,14 +149,16 @@ class SqliteConnection:
         return await self.thread.run(_run_many, self._statements[name], rows)
 
     def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
-        terms = (" AND " if wanted.every else " OR ").join(map(_phrase, wanted.terms))
-        if wanted.code:
-            query = f"code : ({terms})"
-        else:
-            query = " OR ".join([f"({terms})", *(f'names : "{name}"' for name in wanted.names)])
-        if wanted.language:
-            query = f'({query}) AND code : "{wanted.language}"'
-        return {"query": " NOT ".join([f"({query})", *map(_phrase, wanted.without)])}
+        names = [] if wanted.code else [f'names : "{name}"' for name in wanted.names]
+        language = [f' AND code : "{wanted.language}"'] if wanted.language else []
+        return {
+            "terms": [_phrase(term) for term in wanted.terms],
+            "every": wanted.every,
+            "field": "code : " if wanted.code else "",
+            "names": " OR ".join(names),
+            "or_names": "".join(f" OR {name}" for name in names),
+            "also": "".join([*language, *(f" NOT {_phrase(term)}" for term in wanted.without)]),
+        }
 
     def vector(self, numbers: "Vector") -> bytes:
         from kept.store.nearness import packed

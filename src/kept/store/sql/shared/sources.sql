@@ -17,6 +17,9 @@ SELECT * FROM sources WHERE root = :root AND version = :version AND removed_at I
 -- name: sources
 SELECT * FROM sources WHERE removed_at IS NULL ORDER BY name, version;
 
+-- name: active_generations
+SELECT id, active_generation FROM sources WHERE removed_at IS NULL AND active_generation IS NOT NULL ORDER BY name, version;
+
 -- name: take_generation_number
 UPDATE sources SET next_generation = next_generation + 1 WHERE id = :id RETURNING next_generation - 1 AS number;
 

@@ -7,23 +7,48 @@ VALUES (:id, :content, :parent, :position, :level, :heading, :path, :anchor, :co
 INSERT INTO section_words (rowid, names, headings, text, code) VALUES (:id, :names, :headings, :text, :code);
 
 -- name: search_sections_fts
--- Section ids, best first: what it defines weighs more than where it stands, that more than prose, code least. Only
--- those that the :generations show, if they are given, at a URL like :url.
-SELECT rowid AS id, -bm25(section_words, 8.0, 4.0, 1.0, 0.7) AS score
-  FROM section_words
- WHERE section_words MATCH :query
-   AND (:generations IS NULL
-        OR EXISTS (SELECT 1 FROM json_each(:generations) AS shown
-                     JOIN versions v ON v.content_id = section_words.rowid >> 20 AND NOT v.pending
-                                    AND v.source_id = shown.value ->> 0 AND v.born <= shown.value ->> 1
-                                    AND (v.died IS NULL OR v.died > shown.value ->> 1)
-                    WHERE v.url LIKE :url ESCAPE '!'))
- ORDER BY score DESC
- LIMIT :limit;
+-- Section ids, best first: what it defines weighs more than where it stands, that more than prose, code least. Where any
+-- of the terms will do, sections are sought by the rare ones, which is counted. What is defined under one of the :names
+-- is always among them; of the others so many are looked at that no word is too common. Only those that the :generations
+-- show, if they are given, at a URL like :url.
+WITH counted AS (
+    SELECT t.key, t.value AS term,
+           (SELECT count(*) FROM (SELECT 1 FROM section_words
+                                   WHERE section_words MATCH :field || t.value LIMIT 20001)) AS sections
+      FROM json_each(:terms) AS t
+     WHERE NOT :every
+), rated AS (
+    SELECT term, sections, sum(sections) OVER (ORDER BY sections, key) AS together FROM counted
+), sought AS MATERIALIZED (
+    SELECT CASE WHEN :every THEN (SELECT group_concat(value, ' AND ') FROM json_each(:terms))
+                ELSE (SELECT group_concat(term, ' OR ') FROM rated WHERE together = sections OR together <= 20000)
+           END AS terms
+), shown AS MATERIALIZED (
+    SELECT v.content_id
+      FROM json_each(:generations) AS g
+     CROSS JOIN versions v ON v.source_id = g.value ->> 0 AND NOT v.pending AND v.born <= g.value ->> 1
+                          AND (v.died IS NULL OR v.died > g.value ->> 1)
+     WHERE v.url LIKE :url ESCAPE '!'
+), matching AS (
+    SELECT * FROM (
+        SELECT rowid AS id, -bm25(section_words, 8.0, 4.0, 1.0, 0.7) AS score
+          FROM section_words
+         WHERE :names <> '' AND section_words MATCH '(' || :names || ')' || :also
+           AND (:generations IS NULL OR rowid >> 20 IN (SELECT content_id FROM shown))
+         LIMIT 1000)
+    UNION ALL
+    SELECT * FROM (
+        SELECT rowid AS id, -bm25(section_words, 8.0, 4.0, 1.0, 0.7) AS score
+          FROM section_words
+         WHERE section_words MATCH (SELECT '(' || :field || '(' || terms || ')' || :or_names || ')' || :also FROM sought)
+           AND (:generations IS NULL OR rowid >> 20 IN (SELECT content_id FROM shown))
+         LIMIT 10000)
+)
+SELECT id, score FROM matching ORDER BY score DESC LIMIT :limit;
 
 -- name: some_sections_with
--- Ids of sections that match, in no order.
-SELECT rowid AS id FROM section_words WHERE section_words MATCH :query LIMIT :limit;
+-- Ids of sections that match the first of the terms, in no order.
+SELECT rowid AS id FROM section_words WHERE section_words MATCH :terms ->> 0 LIMIT :limit;
 
 -- name: sections_in_generations
 -- Which of these sections are shown, by which document of which source; :generations says which number of which source.
