@@ -11,6 +11,7 @@
     │   └── SecretUnavailable a value that its site has to be told cannot be had
     ├── EmbedderUnavailable   what makes vectors does not answer; they are made later
     ├── TextRefused           what makes vectors will never make one for this text
+    ├── RerankerUnavailable   what takes a second look at hits does not answer; they stay in their order
     ├── LeaseLost             this worker was replaced; whatever it was about to write is refused
     └── StoreError            the database cannot do what was asked
         ├── StoreUnreachable  not there, or not answering
@@ -69,6 +70,10 @@ class EmbedderUnavailable(KeptError):
 
 class TextRefused(KeptError):
     """What makes vectors does not take this text, now or later."""
+
+
+class RerankerUnavailable(KeptError):
+    """What takes a second look at hits does not answer. They stay in the order they were found in."""
 
 
 class LeaseLost(KeptError):

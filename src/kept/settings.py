@@ -86,6 +86,17 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RerankSettings:
+    """Who takes a second look at the first hits; nobody, unless a server is named."""
+
+    url: str = ""  # of the server, up to /rerank
+    model: str = ""
+    key: str = field(default="", repr=False)  # better "env:NAME"
+    hits: int = 30  # that it is shown
+    seconds: float = 2.0  # until the hits come without it
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServeSettings:
     """What the server lets in, and how much of it. 0: no limit."""
 
@@ -112,6 +123,7 @@ class Settings:
     network: NetworkSettings
     embed: EmbedSettings
     search: SearchSettings
+    rerank: RerankSettings
     serve: ServeSettings
     secrets_file: Path  # of this user; no setting: it lies in the user's data folder
     cache_folder: Path  # for what can be fetched again
@@ -141,6 +153,7 @@ _SECTIONS: dict[str, type] = {
     "network": NetworkSettings,
     "embed": EmbedSettings,
     "search": SearchSettings,
+    "rerank": RerankSettings,
     "serve": ServeSettings,
 }
 

@@ -439,7 +439,7 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
             assert len(server.embedded) == await counted(db, "vectors")
             assert server.keys == {"Bearer sesame-open-the-door"}
             server.is_troubled = False
-            assert "sesame" not in repr(runtime.settings.embed) + repr(runtime.meaning._egress)
+            assert "sesame" not in repr(runtime.settings.embed) + repr(runtime.meaning._ways)
             hits = await finding.search(db, "page 150 damson", by=runtime.searches_by())
             assert (hits[0].text, hits[0].score) == ("page 150 damson", pytest.approx(1.0))
         await server.stop()

@@ -6,7 +6,7 @@ from kept.cli.command import Call
 from kept.cli.words import without_password
 from kept.model.source import parse_reference
 
-SECRET = ("webhooks.url", "webhooks.secret", "embed.key")  # unless they only say where to find it
+SECRET = ("webhooks.url", "webhooks.secret", "embed.key", "rerank.key")  # unless they only say where to find it
 
 
 async def config(context: typer.Context) -> None:

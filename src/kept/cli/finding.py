@@ -51,3 +51,5 @@ async def search(
         show.hits(call.out, found.hits, text, found.did_you_mean)
     if found.vectors_missing:
         call.err.line(f"Sections without a vector so far: {found.vectors_missing:,}. Only their words find them.")
+    if found.not_reranked:
+        call.err.line(f"{found.not_reranked} The hits are in the order they were found in.")

@@ -1,4 +1,4 @@
-"""Vectors, built from settings: who makes them, who fills in those that are missing, and whether a search asks them."""
+"""Models, built from settings: who makes vectors, who fills in those that are missing, and whom a search asks."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -12,8 +12,10 @@ from kept.store.database import Database
 if TYPE_CHECKING:  # heavy: a search by words alone loads none of it
     from kept.embed.providers import Providers
     from kept.embed.remote import Reply
+    from kept.embed.reranker import Reranker
     from kept.origins.web.egress import Egress
     from kept.search.meaning import By
+    from kept.search.rerank import SecondLook
     from kept.upkeep.embedding import Filler
 
 EMBED_SECONDS = 2.0
@@ -21,12 +23,12 @@ FINISH_SECONDS = 30.0  # for vectors that are still missing when a crawl has end
 
 
 class Meaning:
-    """The embedder of the settings, and its way out where it is a server."""
+    """The embedder and the reranker of the settings, and their ways out where they are servers."""
 
     def __init__(self, settings: Settings, look_up: Callable[[str], str]) -> None:
         self._settings = settings
         self._look_up = look_up
-        self._egress: Egress | None = None
+        self._ways: dict[str, Egress] = {}  # to the operator's own servers, by the section of the settings
 
     @cached_property
     def providers(self) -> "Providers":
@@ -41,7 +43,7 @@ class Meaning:
             has_url=bool(said.url),
             is_used=self._settings.search.mode != "lexical",
         )
-        return Providers(choice, self._post)
+        return Providers(choice, self._post_to_embedder)
 
     @cached_property
     def filler(self) -> "Filler | None":
@@ -59,6 +61,21 @@ class Meaning:
         from kept.search.meaning import By
 
         return By(mode, self.providers.of)
+
+    def second_look(self) -> "SecondLook | None":
+        """Who orders the first hits of a search anew; None: nobody."""
+        if not self._settings.rerank.url:
+            return None
+        from kept.search.rerank import SecondLook
+
+        return SecondLook(reranker=self._reranker, hits=max(1, self._settings.rerank.hits))
+
+    @cached_property
+    def _reranker(self) -> "Reranker":
+        from kept.embed.reranker import RemoteReranker
+
+        said = self._settings.rerank
+        return RemoteReranker(self._post_to_reranker, said.model, patience=max(0.1, said.seconds))
 
     @asynccontextmanager
     async def filling(self, db: Database) -> AsyncIterator[None]:
@@ -84,21 +101,35 @@ class Meaning:
             await asyncio.gather(filling, return_exceptions=True)
 
     async def close(self) -> None:
-        if self._egress:
-            await self._egress.close()
+        for way in self._ways.values():
+            await way.close()
 
-    async def _post(self, body: bytes, seconds: float) -> "Reply":
-        from kept.embed.remote import Reply
+    async def _post_to_embedder(self, body: bytes, seconds: float) -> "Reply":
         from kept.errors import EmbedderUnavailable, SecretUnavailable
-        from kept.origins.web.exchange import Answer
-        from kept.origins.web.posting import ask_embedder, embedder_egress
 
-        url = self._settings.embed.url.rstrip("/") + "/embeddings"
+        said = self._settings.embed
         try:
-            self._egress = self._egress or embedder_egress(url, self._look_up(self._settings.embed.key))
+            return await self._post("embed", f"{said.url.rstrip('/')}/embeddings", said.key, body, seconds)
         except SecretUnavailable as error:
             raise EmbedderUnavailable(f"embed.key cannot be had: {error}") from None
-        answer = await ask_embedder(self._egress, url, body, seconds)
+
+    async def _post_to_reranker(self, body: bytes, seconds: float) -> "Reply":
+        from kept.errors import RerankerUnavailable, SecretUnavailable
+
+        said = self._settings.rerank
+        try:
+            return await self._post("rerank", f"{said.url.rstrip('/')}/rerank", said.key, body, seconds)
+        except SecretUnavailable as error:
+            raise RerankerUnavailable(f"rerank.key cannot be had: {error}") from None
+
+    async def _post(self, section: str, url: str, key: str, body: bytes, seconds: float) -> "Reply":
+        from kept.embed.remote import Reply
+        from kept.origins.web.exchange import Answer
+        from kept.origins.web.posting import ask_model, model_egress
+
+        if section not in self._ways:
+            self._ways[section] = model_egress(url, self._look_up(key))
+        answer = await ask_model(self._ways[section], url, body, seconds)
         if isinstance(answer, Answer):
             return Reply(status=answer.status, body=answer.body, headers=answer.headers)
         return Reply(status=None, reason=answer.reason)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.model.document import Content, Section
     from kept.model.job import CrawlJob
     from kept.search.meaning import By
+    from kept.search.rerank import SecondLook
     from kept.secrets import Secrets
     from kept.store.jobs import Place
     from kept.upkeep.clocks import Clock
@@ -260,6 +261,10 @@ class Runtime:
     def searches_by(self) -> "By | None":
         """What a search goes by; None: words alone."""
         return self.meaning.searches_by()
+
+    def second_look(self) -> "SecondLook | None":
+        """Who orders the first hits of a search anew; None: nobody."""
+        return self.meaning.second_look()
 
     def _readers(self) -> "ReaderPool":
         self._pool = self._pool or reader_pool()

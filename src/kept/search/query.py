@@ -1,14 +1,17 @@
 """What a person typed, as terms to look for. Whatever is typed, it is never a syntax error."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kept.errors import WrongCall
 from kept.model.words import Term, name_word, words
 
 LONGEST_QUERY = 1000
-MOST_TERMS = 32
+MOST_WORDS = 32  # those of phrases are counted; so many for what must not be there
+SHORTEST_PREFIX = 2  # letters; a shorter one is a word of its own
+MOST_PREFIXES = 3
+MOST_PHRASES = 8  # the words of others count one by one
 LONGEST_NAME = 10  # words
 
 # Words of a question, not of its subject. "for loop" is about both of its words; among more, these say nothing.
@@ -51,16 +54,32 @@ def parse(text: str) -> Query:
         )
     telling = [term for term in wanted if len(term.words) > 1 or term.words[0] not in _SMALL]
     telling = telling if len(telling) >= 2 else list(wanted)
-    terms = tuple(telling)[:MOST_TERMS]
+    terms = tuple(_within(telling))
     whole = "".join(dict.fromkeys(word for term in terms for word in term.words))
-    return Query(terms, tuple(unwanted)[:MOST_TERMS], tuple(_names(list(wanted), telling)), text.strip(), whole)
+    return Query(terms, tuple(_within(unwanted)), tuple(_names(list(wanted), telling)), text.strip(), whole)
 
 
 def _terms(phrase: str, word: str) -> Iterator[Term]:
     for part in [phrase] if phrase else _JOINT.split(word):
         if found := words(part):
             alone = len(found) == 1 and len(found[0]) == 1 and not found[0].isascii()  # half a pair of neighbours
-            yield Term(tuple(found), prefix=part.endswith("*") or alone)
+            yield Term(tuple(found), prefix=(part.endswith("*") and len(found[-1]) >= SHORTEST_PREFIX) or alone)
+
+
+def _within(terms: Iterable[Term]) -> Iterator[Term]:
+    """As many as a database can look for in no time: common phrases cost it more than words, and prefixes most."""
+    words, prefixes, phrases = 0, 0, 0
+    for term in terms:
+        kept = term.words[: MOST_WORDS - words]
+        if not kept:
+            return
+        words += len(kept)
+        prefixes += term.prefix and kept[-1].isascii()
+        phrases += len(kept) > 1
+        if phrases > MOST_PHRASES and len(kept) > 1:
+            yield from (Term((word,)) for word in kept)
+            continue
+        yield Term(kept, prefix=term.prefix and (prefixes <= MOST_PREFIXES or not kept[-1].isascii()))
 
 
 def _names(*readings: list[Term]) -> list[str]:

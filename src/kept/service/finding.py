@@ -23,6 +23,7 @@ SECTION_BITS = 20  # of a section's id: its position; the rest is its content
 
 if TYPE_CHECKING:  # a search by words does without
     from kept.search.meaning import By as By
+    from kept.search.rerank import SecondLook
 
 
 class Narrowed(TypedDict, total=False):
@@ -45,19 +46,21 @@ class Found:
     hits: list[Hit]
     did_you_mean: str | None = None  # another spelling, if nothing was found
     vectors_missing: int | None = None  # sections that only words can find so far; None: searches go by words
+    not_reranked: str | None = None  # why, if there is a reranker
 
 
 async def find(
     house: House, text: str, *, labels: Sequence[str] = (), version: str | None = None, **narrowed: Unpack[Narrowed]
 ) -> Found:
     """``search`` as every door offers it, by whatever searches go by here."""
-    by = house.searches_by()
-    hits = await search(house.db, text, labels=labels, version=version, by=by, **narrowed)
+    by, second = house.searches_by(), house.second_look()
+    hits = await search(house.db, text, labels=labels, version=version, by=by, second=second, **narrowed)
     return Found(
         query=text,
         hits=hits,
         did_you_mean=None if hits else await did_you_mean(house.db, text, labels=labels, version=version),
         vectors_missing=sum((await vectors_missing(house.db, labels, version)).values()) if by else None,
+        not_reranked=second.failed if second else None,
     )
 
 
@@ -75,8 +78,10 @@ async def search(
     context: str | None = None,
     budget: int | None = None,
     by: "By | None" = None,
+    second: "SecondLook | None" = None,
 ) -> list[Hit]:
-    """The best sections for a query; across all sources unless some are named. By words, unless said otherwise.
+    """The best sections for a query; across all sources unless some are named. By words, unless said otherwise;
+    in the order of a second look, if there is one.
 
     A version narrows to the sources of each name that answer best to it (``18``, ``^18``, ``latest``), a path to what
     lies below it, the kind ``code`` or a language to what stands in code blocks. Context is what stands around each
@@ -93,12 +98,15 @@ async def search(
     async with db.snapshot() as snapshot:
         generations = await _generations(snapshot, labels, version, generation)
         place = Place(generations=generations, path=path, code=kind == "code", language=language)
+        wide = max(limit, second.hits) if second else limit
         if by is None or place.code or language:
-            hits = await ranked.search(snapshot, query, place, limit=limit)
+            hits = await ranked.search(snapshot, query, place, limit=wide)
         else:
             from kept.search import meaning
 
-            hits = await meaning.search(snapshot, query, place, limit=limit, by=by)
+            hits = await meaning.search(snapshot, query, place, limit=wide, by=by)
+        if second:
+            hits = (await second.order(text, hits))[:limit]
         if wanted or budget:
             hits = await _fitted(snapshot, hits, wanted, budget)
         return hits

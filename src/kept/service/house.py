@@ -7,6 +7,7 @@ if TYPE_CHECKING:  # a verb loads what it needs
     from kept.crawl.trying import Look, Survey
     from kept.model.source import Source, SourceKind, SourceSettings
     from kept.search.meaning import By
+    from kept.search.rerank import SecondLook
     from kept.secrets import Secrets
     from kept.store.database import Database
     from kept.upkeep.rhythm import Rhythm
@@ -27,6 +28,9 @@ class House(Protocol):
 
     def searches_by(self) -> "By | None":
         """What a search goes by; None: words alone."""
+
+    def second_look(self) -> "SecondLook | None":
+        """Who orders the first hits of a search anew; None: nobody."""
 
     def why_not(self, source: "Source", url: str) -> str | None:
         """Why a URL is none of a source, by its settings; None: it could be."""

@@ -123,12 +123,15 @@ def job(view: JobView) -> dict[str, Any]:
 
 
 def search(found: Found) -> dict[str, Any]:
-    """``vectors_missing`` only where searches go by meaning: how many of the sections only words can find so far."""
+    """``vectors_missing`` only where searches go by meaning: how many of the sections only words can find so far.
+    ``not_reranked`` only where a reranker should have ordered the hits and did not: why.
+    """
     return {
         "query": found.query,
         "hits": [hit.as_json() for hit in found.hits],
         "did_you_mean": found.did_you_mean,
         **({} if found.vectors_missing is None else {"vectors_missing": found.vectors_missing}),
+        **({} if found.not_reranked is None else {"not_reranked": found.not_reranked}),
     }
 
 

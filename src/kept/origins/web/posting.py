@@ -33,24 +33,24 @@ def spelled(url: str) -> str:
     return url if target_of(url) else canonical(url) or url
 
 
-# Asking an embedder --------------------------------------------------------------------------------------------
+# Asking a model ------------------------------------------------------------------------------------------------
 
-EMBEDDER_PATIENCE = Patience(connect=10.0, first_byte=60.0, whole=60.0)
+MODEL_PATIENCE = Patience(connect=10.0, first_byte=60.0, whole=60.0)
 MOST_BYTES = 256 * 1024 * 1024  # of an answer; a number takes about twenty
 
 
-def embedder_egress(url: str, key: str) -> Egress:
-    """The way out to the operator's own embedder, public or not, and to nobody else that is not public."""
+def model_egress(url: str, key: str) -> Egress:
+    """The way out to the operator's own embedder or reranker, public or not, and to nobody else that is not public."""
     target = target_of(spelled(url))
     headers = (("Authorization", f"Bearer {key}"),) if key else ()
     return Egress(
         allowed=frozenset({target.pair} if target else ()),
         user_agent=user_agent(),
         secrets=Secrets(target, headers),
-        patience=EMBEDDER_PATIENCE,
+        patience=MODEL_PATIENCE,
     )
 
 
-async def ask_embedder(egress: Egress, url: str, body: bytes, seconds: float) -> Answer | NoAnswer:
+async def ask_model(egress: Egress, url: str, body: bytes, seconds: float) -> Answer | NoAnswer:
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     return await egress.ask(spelled(url), most=MOST_BYTES, headers=headers, body=body, seconds=seconds)

@@ -255,6 +255,7 @@ class Hits(Told):
     hits: list[Hit]
     did_you_mean: str | None
     vectors_missing: int | None = Field(None, description="Where searches go by meaning: sections without a vector.")
+    not_reranked: str | None = Field(None, description="Where hits should be reranked and were not: why.")
 
 
 class DocumentText(Told):

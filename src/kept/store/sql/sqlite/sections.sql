@@ -14,14 +14,14 @@ INSERT INTO section_words (rowid, names, headings, text, code) VALUES (:id, :nam
 WITH counted AS (
     SELECT t.key, t.value AS term,
            (SELECT count(*) FROM (SELECT 1 FROM section_words
-                                   WHERE section_words MATCH :field || t.value LIMIT 20001)) AS sections
+                                   WHERE section_words MATCH :field || t.value LIMIT 10001)) AS sections
       FROM json_each(:terms) AS t
      WHERE NOT :every
 ), rated AS (
     SELECT term, sections, sum(sections) OVER (ORDER BY sections, key) AS together FROM counted
 ), sought AS MATERIALIZED (
     SELECT CASE WHEN :every THEN (SELECT group_concat(value, ' AND ') FROM json_each(:terms))
-                ELSE (SELECT group_concat(term, ' OR ') FROM rated WHERE together = sections OR together <= 20000)
+                ELSE (SELECT group_concat(term, ' OR ') FROM rated WHERE together = sections OR together <= 10000)
            END AS terms
 ), shown AS MATERIALIZED (
     SELECT v.content_id
