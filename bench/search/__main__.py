@@ -9,7 +9,8 @@ bench/quality. For each: Kept's search with ten hits, and
     sqlite      a bare FTS5 BM25 query, all of the words, then any if there are fewer than ten
     postgres    a bare ts_rank query with all of the words
 
---crawl measures again while a crawl writes into the same database.
+--crawl measures again while a crawl writes into the same database. Hard queries, of nothing but the most common words,
+phrases and prefixes, come last: each has its own row, and none may take a second.
 """
 
 import argparse
@@ -36,6 +37,22 @@ from kept.store.documents import NewVersion
 from tests.postgres import PostgresServer
 
 AT_ONCE = 200  # contents
+COMMON = (
+    "model field default object class value form query name method set use returns data database file user view request"
+    " response template django python code example option function string type list key"
+)
+HARD: list[tuple[str, str, finding.Narrowed]] = [
+    ("one common word", "django", {}),
+    ("thirty common words", COMMON, {}),
+    ("a prefix of one letter", "s*", {}),
+    ("prefixes of two letters", "re* co* in* de*", {}),
+    ("a common phrase", '"of the"', {}),
+    ("sixteen common phrases", " ".join(f"a_{word}" for word in COMMON.split()[:16]), {}),
+    ("a phrase that is nowhere", '"the the the"', {}),
+    ("thirty exclusions", "the -" + " -".join(COMMON.split()), {}),
+    ("in code only", "django", {"kind": "code"}),
+    ("below a path that is nowhere", "django", {"path": "nothing/here"}),
+]
 
 
 def main() -> None:
@@ -92,6 +109,13 @@ async def _measure(
                 store, sections, "kept during a crawl", await _times(queries, lambda query: finding.search(db, query))
             )
             writing.cancel()
+        for what, query, narrowed in HARD:
+            _show(
+                store,
+                sections,
+                what,
+                await _times([query] * 5, lambda query, narrowed=narrowed: finding.search(db, query, **narrowed)),
+            )
         ratio = [round(_at(kept, part) / _at(bare, part), 1) for part in (0.5, 0.95)]
         print(f"{store}, {sections:,}: p50 × {ratio[0]}, p95 × {ratio[1]}", file=sys.stderr, flush=True)
     finally:

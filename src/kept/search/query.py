@@ -11,6 +11,7 @@ LONGEST_QUERY = 1000
 MOST_WORDS = 32  # those of phrases are counted; so many for what must not be there
 SHORTEST_PREFIX = 2  # letters; a shorter one is a word of its own
 MOST_PREFIXES = 3
+LONGEST_PHRASE = 8  # words
 MOST_PHRASES = 8  # the words of others count one by one
 LONGEST_NAME = 10  # words
 
@@ -70,7 +71,7 @@ def _within(terms: Iterable[Term]) -> Iterator[Term]:
     """As many as a database can look for in no time: common phrases cost it more than words, and prefixes most."""
     words, prefixes, phrases = 0, 0, 0
     for term in terms:
-        kept = term.words[: MOST_WORDS - words]
+        kept = term.words[: min(LONGEST_PHRASE, MOST_WORDS - words)]
         if not kept:
             return
         words += len(kept)

@@ -22,7 +22,7 @@ from kept.search.versions import order
 from kept.store import sections
 from kept.store.database import Connection, Row, when
 
-CANDIDATES = 40
+CANDIDATES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -152,6 +152,7 @@ class PostgresConnection:
     def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
         return {
             "terms": [_phrase(term, "C" if wanted.code else "") for term in wanted.terms],
+            "loose": [_phrase(term, joint="&") for term in wanted.terms],
             "plain": [" ".join(term.words) for term in wanted.terms],
             "every": wanted.every,
             "names": "" if wanted.code else " | ".join(f"'{name}':A" for name in wanted.names),
@@ -210,11 +211,11 @@ def _spelled(numbers: "Vector") -> str:
     return (",%.5g" * len(numbers))[1:] % tuple(numbers.tolist())
 
 
-def _phrase(term: Term, field: str = "") -> str:
-    """Words in a row; of a prefix, the last may go on. The field is a weight: where it has to stand."""
+def _phrase(term: Term, field: str = "", *, joint: str = "<->") -> str:
+    """Words in a row, or joined otherwise; of a prefix, the last may go on. The field is a weight: where it stands."""
     *first, last = term.words
     marks = f":{'*' if term.prefix else ''}{field}" if term.prefix or field else ""
-    return " <-> ".join([*(f"'{word}'{f':{field}' if field else ''}" for word in first), f"'{last}'{marks}"])
+    return f" {joint} ".join([*(f"'{word}'{f':{field}' if field else ''}" for word in first), f"'{last}'{marks}"])
 
 
 class _AsText(Loader):

@@ -17,11 +17,12 @@ SELECT 1 FROM unnest(:id::bigint[]) LIMIT 0;
 -- Section ids, best first: close to BM25. ts_rank of one term grows with its number and levels off; each counts by how
 -- rare it is, as the statistics of the column say, and a long section does not win by its length. Where any of the
 -- terms will do, sections are sought by the rare ones. What is defined under one of the :names is always among them;
--- of the others so many are looked at that no word is too common. Only those that the :generations show, if they are
--- given, at a URL like :url: then every one is looked at.
+-- of the others so many are looked at that no word is too common: 50,000 that have the words anywhere, whether or not in
+-- a row or in code as asked, which the index does not know. Only those that the :generations show, if they are given, at
+-- a URL like :url: then every one is looked at.
 WITH lexemes AS MATERIALIZED (
-    SELECT a.number, a.term, own.word
-      FROM unnest(:terms::text[], :plain::text[]) WITH ORDINALITY AS a (term, plain, number),
+    SELECT a.number, a.term, a.loose, own.word
+      FROM unnest(:terms::text[], :loose::text[], :plain::text[]) WITH ORDINALITY AS a (term, loose, plain, number),
            unnest(tsvector_to_array(to_tsvector('kept', a.plain))) AS own (word)
 ), common AS MATERIALIZED (
     SELECT m.word, m.frequency
@@ -29,34 +30,42 @@ WITH lexemes AS MATERIALIZED (
      WHERE p.schemaname = current_schema AND p.tablename = 'sections' AND p.attname = 'words'
        AND m.word IN (SELECT word FROM lexemes)
 ), rated AS MATERIALIZED (
-    SELECT to_tsquery('kept', l.term) AS term, l.number, min(COALESCE(c.frequency, 0.0005)) AS frequency
+    SELECT to_tsquery('kept', l.term) AS term, to_tsquery('kept', l.loose) AS loose, l.number, min(COALESCE(c.frequency, 0.0005)) AS frequency
       FROM lexemes l LEFT JOIN common c ON c.word = l.word
-     GROUP BY l.number, l.term
+     GROUP BY l.number, l.term, l.loose
 ), asked AS MATERIALIZED (
-    SELECT term, frequency, ln(1 + 1 / frequency) AS weight, sum(frequency) OVER (ORDER BY frequency, number) AS together
+    SELECT term, loose, frequency, ln(1 + 1 / frequency) AS weight, sum(frequency) OVER (ORDER BY frequency, number) AS together
       FROM rated
 ), sought AS MATERIALIZED (
     SELECT CAST(CASE WHEN :every THEN string_agg(term::text, ' & ')
                      ELSE string_agg(term::text, ' | ') FILTER (WHERE together = frequency OR together * rows < 3000) END AS tsquery) AS terms,
+           CAST(CASE WHEN :every THEN string_agg(format('(%s)', loose), ' & ')
+                     ELSE string_agg(format('(%s)', loose), ' | ') FILTER (WHERE together = frequency OR together * rows < 3000) END AS tsquery) AS loose,
            CAST(string_agg(term::text, ' | ') AS tsquery) AS any
       FROM asked, (SELECT reltuples AS rows FROM pg_class WHERE oid = 'sections'::regclass) AS all_sections
+), shown AS MATERIALIZED (
+    SELECT v.content_id
+      FROM jsonb_array_elements(:generations::jsonb) AS g (value)
+      JOIN versions v ON v.source_id = CAST(g.value ->> 0 AS uuid) AND NOT v.pending
+                     AND v.born <= CAST(g.value ->> 1 AS bigint)
+                     AND (v.died IS NULL OR v.died > CAST(g.value ->> 1 AS bigint))
+     WHERE v.url LIKE :url ESCAPE '!'
 ), matching AS (
     (SELECT s.id, s.words FROM sections s
       WHERE :names <> '' AND s.words @@ (to_tsquery('kept', :names) && to_tsquery('kept', :also))
       LIMIT 1000)
     UNION ALL
-    (SELECT s.id, s.words FROM sought, sections s WHERE s.words @@ (sought.terms && to_tsquery('kept', :also))
+    (SELECT l.id, l.words
+       FROM sought,
+            (SELECT s.id, s.words FROM sought, sections s WHERE s.words @@ (sought.loose && to_tsquery('kept', :also))
+              LIMIT CASE WHEN :generations::jsonb IS NULL THEN 50000 END) AS l
+      WHERE (:generations::jsonb IS NULL OR l.id >> 20 IN (SELECT content_id FROM shown))
+        AND l.words @@ sought.terms
       LIMIT CASE WHEN :generations::jsonb IS NOT NULL THEN NULL WHEN :every THEN 10000 ELSE 3000 END)
 ), best AS MATERIALIZED (
     SELECT m.id, m.words
       FROM sought, matching m
-     WHERE :generations::jsonb IS NULL
-        OR EXISTS (SELECT 1 FROM jsonb_array_elements(:generations::jsonb) AS shown (value)
-                     JOIN versions v ON v.content_id = m.id >> 20 AND NOT v.pending
-                                    AND v.source_id = CAST(shown.value ->> 0 AS uuid)
-                                    AND v.born <= CAST(shown.value ->> 1 AS bigint)
-                                    AND (v.died IS NULL OR v.died > CAST(shown.value ->> 1 AS bigint))
-                    WHERE v.url LIKE :url ESCAPE '!')
+     WHERE :generations::jsonb IS NULL OR m.id >> 20 IN (SELECT content_id FROM shown)
      ORDER BY ts_rank('{0.3, 0.25, 0.6, 1}', m.words, sought.any || to_tsquery('kept', :names), 1) DESC
      LIMIT 4 * :limit
 ), found AS MATERIALIZED ( -- unpacked once, not for each term
