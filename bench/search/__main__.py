@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import apsw
 
@@ -110,12 +111,8 @@ async def _measure(
             )
             writing.cancel()
         for what, query, narrowed in HARD:
-            _show(
-                store,
-                sections,
-                what,
-                await _times([query] * 5, lambda query, narrowed=narrowed: finding.search(db, query, **narrowed)),
-            )
+            ask = partial(finding.search, db, **narrowed)
+            _show(store, sections, what, await _times([query] * 5, ask))
         ratio = [round(_at(kept, part) / _at(bare, part), 1) for part in (0.5, 0.95)]
         print(f"{store}, {sections:,}: p50 × {ratio[0]}, p95 × {ratio[1]}", file=sys.stderr, flush=True)
     finally:
