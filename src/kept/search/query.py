@@ -12,7 +12,7 @@ MOST_WORDS = 32  # those of phrases are counted; so many for what must not be th
 SHORTEST_PREFIX = 2  # letters; a shorter one is a word of its own
 MOST_PREFIXES = 3
 LONGEST_PHRASE = 8  # words
-MOST_PHRASES = 8  # the words of others count one by one
+MOST_PHRASES = 6  # the words of others count one by one
 LONGEST_NAME = 10  # words
 
 # Words of a question, not of its subject. "for loop" is about both of its words; among more, these say nothing.
