@@ -38,9 +38,9 @@ WITH lexemes AS MATERIALIZED (
       FROM rated
 ), sought AS MATERIALIZED (
     SELECT CAST(CASE WHEN :every THEN string_agg(term::text, ' & ')
-                     ELSE string_agg(term::text, ' | ') FILTER (WHERE together = frequency OR together * rows < 3000) END AS tsquery) AS terms,
+                     ELSE string_agg(term::text, ' | ') FILTER (WHERE together = frequency OR together * rows < 1000) END AS tsquery) AS terms,
            CAST(CASE WHEN :every THEN string_agg(format('(%s)', loose), ' & ')
-                     ELSE string_agg(format('(%s)', loose), ' | ') FILTER (WHERE together = frequency OR together * rows < 3000) END AS tsquery) AS loose,
+                     ELSE string_agg(format('(%s)', loose), ' | ') FILTER (WHERE together = frequency OR together * rows < 1000) END AS tsquery) AS loose,
            CAST(string_agg(term::text, ' | ') AS tsquery) AS any
       FROM asked, (SELECT reltuples AS rows FROM pg_class WHERE oid = 'sections'::regclass) AS all_sections
 ), shown AS MATERIALIZED (
