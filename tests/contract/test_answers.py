@@ -115,6 +115,7 @@ ANSWERS = {
     "table -zebra -merge": "config.md#create-table",
     "release notes max_connections": "releases/1.0.md#release-notes-10",
     "how do I cancel a task after a timeout": "tasks.md#asynciowait_foraw-timeout",
+    "waits for too many max connections": "config.md#max_connections",
 }
 
 

@@ -1,8 +1,9 @@
 """What a person typed, as terms to look for. Whatever is typed, it is never a syntax error."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kept.errors import WrongCall
 from kept.model.words import Term, name_word, words
@@ -32,6 +33,7 @@ class Query:
     terms: tuple[Term, ...]
     without: tuple[Term, ...] = ()
     names: tuple[str, ...] = ()  # the whole query, if it is the name of something
+    inner: tuple[tuple[str, ...], ...] = ()  # names among its words: "pg_restore in parallel" is about (pg, restore)
     typed: str = ""
     whole: str = ""  # all of its words as one
 
@@ -57,7 +59,15 @@ def parse(text: str) -> Query:
     telling = telling if len(telling) >= 2 else list(wanted)
     terms = tuple(_within(telling))
     whole = "".join(dict.fromkeys(word for term in terms for word in term.words))
-    return Query(terms, tuple(_within(unwanted)), tuple(_names(list(wanted), telling)), text.strip(), whole)
+    names = tuple(_names(list(wanted), telling))
+    return Query(terms, tuple(_within(unwanted)), names, _inner(terms), text.strip(), whole)
+
+
+def _inner(terms: Sequence[Term]) -> tuple[tuple[str, ...], ...]:
+    """What may be names among other words: identifiers, and two words in a row."""
+    identifiers = [term.words for term in terms if len(term.words) > 1] if len(terms) > 1 else []
+    neighbours = [(*one.words, *other.words) for one, other in pairwise(terms)] if len(terms) > 2 else []
+    return tuple(dict.fromkeys([*identifiers, *neighbours]))
 
 
 def _terms(phrase: str, word: str) -> Iterator[Term]:

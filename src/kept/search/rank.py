@@ -22,6 +22,7 @@ class Weights(NamedTuple):
     text: float = 1.0
     defines: float = 1.0  # its heading or its anchor is the name that was asked for
     spelled: float = 0.45  # and spelled in the same way
+    inner: float = 1.0  # it is a name among the words that were asked for, as a share of them
     passing: float = 0.8  # the name is defined there, among others
     glossary: float = 0.4  # that is what the page is for
     heading: float = 0.35  # the words in the heading, as a share of both
@@ -105,8 +106,13 @@ def _definition(
         short = {stem(word) for word in own}
         if short < rare.keys() and rare.keys() - short <= above | url:  # a member, and its owner
             return 0.9 * weights.defines
-    if row["anchor"] and len(rare) > 1 and "".join(words(row["anchor"])).endswith(asked):
+    anchor = "".join(words(row["anchor"])) if row["anchor"] and len(rare) > 1 else ""
+    if anchor.endswith(asked):
         return weights.defines
+    for inner in query.inner:
+        called = "".join(inner)
+        if called == "".join(own) or anchor.endswith(called):
+            return weights.inner * sum([rare.get(stem(word), 0.0) for word in inner])
     if any("".join(term) == asked for term in defined(row["text"])):
         return weights.passing + weights.glossary * any(
             word in f"{_path(row['url'])} {_above(row)}".lower() for word in _GLOSSARIES

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from kept.model.url import with_anchor
-from kept.model.words import Wanted, language_word
+from kept.model.words import Wanted, language_word, name_word
 from kept.search.grouping import Group, grouped
 from kept.search.query import Query
 from kept.search.rank import rank
@@ -112,7 +112,7 @@ async def _look(db: Connection, query: Query, place: Place, *, every: bool, limi
         terms=query.terms,
         every=every,
         without=query.without,
-        names=query.names,
+        names=query.names if every else (*query.names, *map(name_word, query.inner)),
         code=place.code or bool(place.language),
         language=language_word(place.language) if place.language else None,
     )
