@@ -116,22 +116,16 @@ def _workers(url: str, folder: Path, enough: int) -> Workers:
 
 def work() -> None:
     """`kept …`, but no walk asks for more than so many pages at once, whatever its share of the host would be."""
-    from dataclasses import replace
-
     from kept.cli.main import main as kept
-    from kept.crawl import hosts
-    from kept.origins.origin import Share
-    from kept.store.database import Database
-    from kept.store.jobs import Place
+    from kept.origins.web.pacing import Crawling
     from kept.work import worker
 
-    share = hosts.share
+    allot = Crawling.allot
 
-    async def at_most(db: Database, place: Place, host: str, at_once: int, busy: int) -> Share:
-        mine = await share(db, place, host, at_once, busy)
-        return replace(mine, slots=min(AT_ONCE, mine.slots))
+    def at_most(mine: Crawling, slots: int, *, walkers: int = 1, seconds: float) -> None:
+        allot(mine, min(AT_ONCE, slots), walkers=walkers, seconds=seconds)
 
-    hosts.share = at_most
+    Crawling.allot = at_most  # type: ignore[method-assign]
     worker.ENOUGH = int(sys.argv.pop(1))
     kept()
 

@@ -175,6 +175,7 @@ def load(*, environment: Mapping[str, str], folder: Path, database: str | None =
     if values["embed.provider"] == "openai" and not (values["embed.url"] and values["embed.model"]):
         where = came_from["embed.provider"]
         raise WrongCall(f"{where}: embed.provider is openai, so embed.url and embed.model have to say which.")
+    _check_work(made["work"], came_from)
     return Settings(
         database=values["database"],
         secrets_file=_data_folder() / "secrets.json",
@@ -183,6 +184,19 @@ def load(*, environment: Mapping[str, str], folder: Path, database: str | None =
         came_from=came_from,
         **made,
     )
+
+
+def _check_work(work: WorkSettings, came_from: Mapping[str, str]) -> None:
+    """A worker has to be heard of twice before anybody may take it for dead: one heartbeat may come late."""
+    if work.heartbeat_seconds <= 0:
+        raise WrongCall(f"{came_from['work.heartbeat_seconds']}: work.heartbeat_seconds should be more than 0.")
+    if work.silent_seconds < 2 * work.heartbeat_seconds:
+        changed = [came_from[f"work.{name}"] for name in ("silent_seconds", "heartbeat_seconds")]
+        where = next((one for one in changed if one != "default"), "default")
+        raise WrongCall(
+            f"{where}: work.silent_seconds ({work.silent_seconds:g}) should be at least twice work.heartbeat_seconds"
+            f" ({work.heartbeat_seconds:g}): workers would be taken for dead between two heartbeats."
+        )
 
 
 def _data_folder() -> Path:

@@ -44,7 +44,10 @@ def postgres(postgres_server: PostgresServer) -> Iterator[str]:
 def test_many_workers_walk_one_job_and_nothing_is_visited_twice_nor_the_host_asked_too_much(
     postgres: str, tmp_path: Path, number: int
 ) -> None:
-    with SlowSite(pages=160, seconds=0.1) as site, Workers(postgres, tmp_path, enough=10, silent=60) as workers:
+    with (
+        SlowSite(pages=160, seconds=0.1) as site,
+        Workers(postgres, tmp_path, enough=10, heartbeat=10, silent=120) as workers,
+    ):
         workers.kept("add", site.root, "--name", "slow", "--concurrency", "4", "--no-wait")
         for _ in range(number):
             workers.start()

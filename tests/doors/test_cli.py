@@ -615,6 +615,13 @@ def test_config_says_what_is_in_force_and_where_it_came_from(kept: Kept) -> None
     assert "hidden" not in kept("config").out
     kept.environment["KEPT_WORK__SILENT_SECONDS"] = "often"
     assert "work.silent_seconds should be a number" in kept("config").sentence
+    kept.environment["KEPT_WORK__SILENT_SECONDS"] = "9"
+    assert kept("config").sentence == (
+        "KEPT_WORK__SILENT_SECONDS: work.silent_seconds (9) should be at least twice work.heartbeat_seconds (10):"
+        " workers would be taken for dead between two heartbeats."
+    )
+    kept.environment["KEPT_WORK__HEARTBEAT_SECONDS"] = "0"
+    assert "work.heartbeat_seconds should be more than 0" in kept("config").sentence
 
 
 # Speed ---------------------------------------------------------------------------------------------------------------

@@ -18,14 +18,14 @@ import hashlib
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Set
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from kept.crawl import activate, hosts, settle
+from kept.crawl import activate, settle
 from kept.crawl.activate import Activation
 from kept.crawl.decide import (
     Decision,
@@ -39,9 +39,10 @@ from kept.crawl.decide import (
     needs_reading,
 )
 from kept.crawl.history import is_newer, judge_claims
+from kept.crawl.hosts import Sharing
 from kept.crawl.settle import Visited
 from kept.crawl.sweep import Rules
-from kept.errors import LeaseLost, SourceUnavailable, StoreError
+from kept.errors import LeaseLost, SourceUnavailable
 from kept.extract.sections import Unreadable
 from kept.log import Log
 from kept.model.document import Reading
@@ -60,12 +61,12 @@ log = Log(__name__)
 BATCH_PAGES = 200
 BATCH_SECONDS = 2.0
 LISTED_AT_ONCE = 2000
-LEASED_AT_ONCE = 200  # at most: what takes long to visit is left to others who may come
+LEASED_AT_ONCE = 200  # at most
+LEASED_SECONDS = 1.0  # as much as is visited in that time: the rest is left to others, who may be there or come
 REMEMBERED_LINKS = 200_000
 LONGEST_NAP = 1.0
-SHORTEST_NAP = 0.2  # while the last entries are with others
+SHORTEST_NAP = 0.2  # while others have the last entries, or all of the host
 NOT_HELD: HeldTag = ("", 0, None)
-SHARE_SECONDS = 1.0  # so often the share of a host is renewed
 
 Read = Callable[[bytes, str, str], Awaitable[Reading | Unreadable]]  # body, content type, URL
 
@@ -102,10 +103,11 @@ class Walk:
         self._rules = rules
         self._on_progress = on_progress
         self._fixed_now = now
+        self._sharing = Sharing(db, place, origin)
         self._stopping = asyncio.Event()
         self._ended = JobStatus.PROCESSING  # what was known of the job when it was stopped
         self._known_links: dict[str, None] = {}
-        self._stride = LEASED_AT_ONCE  # how many entries are leased at once: twice what the last batch came to
+        self._stride = LEASED_AT_ONCE  # how many entries are leased at once
         self._cut_off = False
         self._unmentioned = 0  # listed and unchanged: they leave no entry
         self._base: int | None = None
@@ -124,7 +126,7 @@ class Walk:
     async def run(self) -> Activation | Stopped | None:
         """Walks to the end. None: somebody else has activated, or the job failed."""
         try:
-            async with self._sharing():
+            async with self._sharing.renewed():
                 if not await self._unless_stopped(self._prepare()):
                     return Stopped(status=self._ended)
                 stopped = await self._walk()
@@ -153,29 +155,6 @@ class Walk:
             stopping.cancel()
             await asyncio.wait({doing, stopping})
         return not doing.cancelled() and doing.result() is None
-
-    @asynccontextmanager
-    async def _sharing(self) -> AsyncIterator[None]:
-        """Keeps this walk's shares of the hosts that it asks. Told to end, not cancelled: so is every transaction."""
-        budget, done = partial(hosts.share, self._db, self._place), asyncio.Event()
-        await self._origin.share(budget)
-
-        async def keep() -> None:
-            while not done.is_set():
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(done.wait(), SHARE_SECONDS)
-                    return
-                try:
-                    await self._origin.share(budget)
-                except (LeaseLost, StoreError) as error:  # it lapses, and nothing more is asked
-                    log.warning("share of a host not renewed", job=self._place.job_id, reason=str(error))
-
-        keeping = asyncio.create_task(keep())
-        try:
-            yield
-        finally:
-            done.set()
-            await asyncio.shield(keeping)
 
     async def _look_around(self) -> None:
         async with self._db.snapshot() as snapshot:
@@ -363,14 +342,14 @@ class Walk:
         began = time.monotonic()
         more = True  # whether the frontier may have entries that are not leased
         stopping = asyncio.create_task(self._stopping.wait())
-        self._stride = min(LEASED_AT_ONCE, max(1, 4 * self._origin.concurrency))
+        self._stride = self._lease_for(0.0)
         try:
             while True:
                 stopped, concurrency = self._stopped(), self._origin.concurrency
                 if stopped and not settling and not visited:
                     return stopped
                 if not concurrency and not settling and not visited:
-                    if self._place.joined:
+                    if self._place.joined and self._sharing.is_crowded_out:
                         return Stopped(status=self._job.status)  # those who were here before need all of the host
                     if entries or visiting:
                         await self._give_back(entries, visiting)
@@ -383,11 +362,13 @@ class Walk:
                 due = len(visited) >= BATCH_PAGES or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped
                 if visited and due and not settling:
                     settling = asyncio.create_task(self._settle(visited, self._found(visited)))
+                    self._stride = self._lease_for(len(visited) / max(time.monotonic() - began, 0.001))
                     visited, began = [], time.monotonic()
 
                 waiting: set[asyncio.Task[Any]] = visiting | {task for task in (leasing, settling) if task}
                 waiting |= set() if stopped else {stopping}
-                left = max(0.0, began + BATCH_SECONDS - time.monotonic()) if visited and not settling else LONGEST_NAP
+                nap = LONGEST_NAP if concurrency else SHORTEST_NAP
+                left = max(0.0, began + BATCH_SECONDS - time.monotonic()) if visited and not settling else nap
                 done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
                 visited += [task.result() for task in visiting & done]
                 visiting -= done
@@ -405,6 +386,10 @@ class Walk:
             for task in unfinished:
                 task.cancel()
             await asyncio.gather(*unfinished, return_exceptions=True)
+
+    def _lease_for(self, pace: float) -> int:
+        """How many entries to lease at once, at so many a second."""
+        return min(LEASED_AT_ONCE, max(round(pace * LEASED_SECONDS), self._origin.concurrency, 1))
 
     def _stopped(self) -> Stopped | None:
         if self._stopping.is_set() and self._ended is not JobStatus.PROCESSING:
@@ -539,8 +524,6 @@ class Walk:
         self._remember(found)
         if self._claimed:
             self._check_claims(one.decision for one in visited if one.entry.url in self._claimed)
-        if visited:
-            self._stride = min(LEASED_AT_ONCE, max(2 * len(visited), 2 * self._origin.concurrency, 1))
         if self._cut_off and not self._job.limited:
             async with self._db.transaction() as tx:
                 await jobs.mark_limited(tx, self._job.id)

@@ -50,6 +50,7 @@ class _Reader:
     waiting: deque[tuple[Page, asyncio.Future[Reading | Unreadable]]] = field(default_factory=deque)
     listening: asyncio.Task[None] | None = None
     alarm: asyncio.TimerHandle | None = None  # set for the page it reads
+    is_ready: bool = False
     is_stuck: bool = False
 
 
@@ -83,7 +84,7 @@ class ReaderPool:
 
     async def _give(self, page: Page, answer: asyncio.Future[Reading | Unreadable]) -> None:
         reader = min(self._readers, key=lambda one: len(one.waiting), default=None)
-        if reader is None or (reader.waiting and len(self._readers) < self._processes):
+        if reader is None or (self._is_behind(reader) and len(self._readers) < self._processes):
             reader = await self._start()
         reader.waiting.append((page, answer))
         if len(reader.waiting) == 1:
@@ -93,6 +94,11 @@ class ReaderPool:
         with suppress(ConnectionError):  # it died: whoever listens to it sees that, and gives its pages to another
             reader.process.stdin.writelines([_LENGTH.pack(len(frame)), frame])
             await reader.process.stdin.drain()
+
+    @staticmethod
+    def _is_behind(reader: _Reader) -> bool:
+        """Whether another would help. One that still loads says nothing: everything waits for it, for a moment."""
+        return reader.is_ready and len(reader.waiting) >= AHEAD
 
     async def _start(self) -> _Reader:
         async with self._starting:
@@ -116,6 +122,7 @@ class ReaderPool:
         try:
             async with asyncio.timeout(TO_START):
                 await reader.process.stdout.readexactly(len(_READY))
+            reader.is_ready = True
             while True:
                 size = await reader.process.stdout.readexactly(_LENGTH.size)
                 frame = await reader.process.stdout.readexactly(_LENGTH.unpack(size)[0])

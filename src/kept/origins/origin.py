@@ -17,8 +17,15 @@ class Share:
     """What one crawl may ask of a host, among all who crawl there."""
 
     slots: int  # requests at once; 0: none for now
+    part: int  # what it comes to when the others have given up what is not theirs any more
+    held: int  # what the others may not have yet: the slots, and what is still in use
     walkers: int  # how many share the host
     seconds: float  # for so long, unless it is renewed
+
+    @property
+    def is_settled(self) -> bool:
+        """Nobody has to give up or to take anything."""
+        return self.slots == self.part == self.held
 
 
 Budget: TypeAlias = Callable[[str, int, int], Awaitable[Share]]

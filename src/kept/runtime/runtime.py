@@ -128,9 +128,11 @@ class Runtime:
         heartbeat = self.settings.work.heartbeat_seconds
         worker = Worker(self.db, make_walk, name=name, concurrency=concurrency, heartbeat=heartbeat)
         ticking = asyncio.create_task(clocks.run(self.clocks(), stop))
+        loading = asyncio.create_task(asyncio.to_thread(_load_for_walks))  # while nobody waits for it
         try:
             await worker.run(stop)
         finally:
+            await asyncio.gather(loading, return_exceptions=True)
             ticking.cancel()  # each pass may be cut off anywhere
             await asyncio.gather(ticking, return_exceptions=True)
         return worker.done
@@ -329,3 +331,13 @@ async def open_runtime(
         yield runtime
     finally:
         await runtime.close()
+
+
+def _load_for_walks() -> None:
+    """What the walk of a web site would have to load first: without this, the first one begins later."""
+    from importlib import import_module
+
+    from kept.extract.reader import signature
+
+    import_module("kept.origins.web")
+    signature()

@@ -94,6 +94,7 @@ class WebOrigin:
         )
         self._sites: dict[str, _Site] = {}
         self._absences: dict[str, asyncio.Task[Absence | None]] = {}
+        self._asking_robots: asyncio.Task[Rules | Unknown] | None = None
         self.admits = self._scope.admits  # asked for every link
 
     @property
@@ -102,6 +103,10 @@ class WebOrigin:
 
     async def share(self, budget: Budget) -> None:
         await self._turns.share(budget)
+        origin = origin_of(self._root)
+        await self._turns.join(origin)
+        if self._obey is not None and self._asking_robots is None:  # at once: much is prepared before it is needed
+            self._asking_robots = asyncio.create_task(self._robots.rules(origin))
 
     async def open(self) -> None:
         try:
@@ -125,9 +130,10 @@ class WebOrigin:
             ) from None
 
     async def close(self) -> None:
-        for task in self._absences.values():
+        asking = [*self._absences.values(), *([self._asking_robots] if self._asking_robots else [])]
+        for task in asking:
             task.cancel()
-        await asyncio.gather(*self._absences.values(), return_exceptions=True)
+        await asyncio.gather(*asking, return_exceptions=True)
         self._absences.clear()
         self._turns.close()
         self._sites.clear()
