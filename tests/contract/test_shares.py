@@ -25,7 +25,7 @@ class Asked(Site):
 async def test_one_that_comes_later_waits_for_its_part_and_leaves_only_where_it_has_none(db: Database) -> None:
     origins, sharings = [], []
     for name in ("first", "second", "third"):
-        source = await a_source(db, name)
+        source = await a_source(db, name, root=f"https://docs.test/{name}/")
         await queue.request(db, source.id)
         origins.append(Asked({}))
         sharings.append(Sharing(db, await a_place(db), origins[-1]))
@@ -51,7 +51,7 @@ async def test_one_that_comes_later_waits_for_its_part_and_leaves_only_where_it_
 @story
 async def test_a_share_that_changes_hands_is_renewed_sooner(db: Database) -> None:
     for name in ("first", "second"):
-        await queue.request(db, (await a_source(db, name)).id)
+        await queue.request(db, (await a_source(db, name, root=f"https://docs.test/{name}/")).id)
     first, second = await a_place(db), await a_place(db)
     assert (await hosts.share(db, first, HOST, 8, 0)).is_settled
     assert not (await hosts.share(db, second, HOST, 8, 0)).is_settled, "it waits"
