@@ -9,16 +9,20 @@ from typing import Any
 
 import pytest
 
+from kept.crawl import activate, settle
+from kept.crawl.decide import Ended
 from kept.crawl.engine import Walk
+from kept.crawl.settle import Visited
 from kept.crawl.sweep import Rules
 from kept.errors import LeaseLost, NoSuchThing, WrongCall
-from kept.model.frontier import Entry, Visit
+from kept.model.frontier import Entry, Outcome, Visit
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Source
 from kept.service import crawls
-from kept.store import jobs
+from kept.store import frontier, jobs
 from kept.store.database import Database
+from kept.store.frontier import Found
 from kept.store.jobs import Place
 from kept.upkeep.reaper import Reaper
 from kept.work import queue
@@ -276,10 +280,39 @@ async def test_a_crawl_that_is_killed_thirty_times_while_it_makes_progress_is_no
         dead = await a_place(db, host=this_host(), pid=2**22 + 1)
         async with db.transaction() as tx:
             await jobs.hold(tx, dead)
-            assert (await jobs.count_batch(tx, job.id)).batch == number + 1
+            assert (await jobs.number_batch(tx, job.id)).batch == number + 1
         assert (await Reaper().reap(db)).jobs == 1
         assert (await job_of(db, dead)).retry_count == 1, "the batch after it sets this back"
     assert (await crawls.get_job(db, job.id)).status is JobStatus.PENDING
+
+
+@story
+async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_kill(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settle, "PROGRESS_SECONDS", 3600.0)
+    await queue.request(db, (await a_source(db)).id)
+    dead = await a_place(db, host=this_host(), pid=2**22 + 1)
+    job = await activate.begin(db, dead, lists_everything=False)
+    found = [Found(url=f"{ROOT}{number}", depth=3) for number in range(4)]
+    job = await settle.settle(db, dead, job, [], found, signature="")
+    async with db.transaction() as tx:
+        entries = await frontier.lease(tx, job.id, worker=dead.id, limit=3)
+    for entry in entries:
+        nothing = Visited(entry=entry, decision=Ended(outcome=Outcome.SKIPPED, reason="no page"), bytes=7)
+        job = await settle.settle(db, dead, job, [nothing], [], signature="")
+    shown = (await job_of(db, dead)).progress
+    assert (shown.discovered, shown.bytes, shown.done, job.batch) == (4, 21, 0, 4), "counted a moment ago"
+    assert (await Reaper().reap(db)).jobs == 1
+    shown = (await job_of(db, dead)).progress
+    assert (shown.tally.skipped, shown.done, shown.percent, shown.current_depth) == (3, 3, 75, 3)
+    monkeypatch.setattr(settle, "PROGRESS_SECONDS", 0.0)
+    heir = await a_place(db)
+    async with db.transaction() as tx:
+        entries = await frontier.lease(tx, job.id, worker=heir.id, limit=3)
+    last = [Visited(entry=one, decision=Ended(outcome=Outcome.GONE, reason="404")) for one in entries]
+    job = await settle.settle(db, heir, job, last, [], signature="")
+    assert (job.progress.tally.skipped, job.progress.tally.gone) == (3, 1), "nothing twice"
 
 
 # Any commands, in any order ------------------------------------------------------------------------------------

@@ -62,6 +62,7 @@ async def activate(db: Database, place: Place, rules: Rules, *, now: datetime | 
         source, job = await _hold_job(tx, place)
         if job.status is not JobStatus.PROCESSING or (await frontier.unfinished(tx, job.id)).entries:
             return None
+        job = await jobs.count(tx, job.id) or job
         generation, base = await _pair(tx, source, job)
         if generation.base != source.active_generation:
             await _fail(tx, job, generation, "another generation became active meanwhile")
@@ -108,7 +109,7 @@ async def fail(db: Database, place: Place, error: str) -> None:
     """The job is given up; what it built is abandoned, what is active stays."""
     async with db.transaction(durable=True) as tx:
         _, job = await _hold_job(tx, place)
-        await give_up(tx, job, error)
+        await give_up(tx, await jobs.count(tx, job.id) or job, error)
 
 
 async def give_up(tx: Connection, job: CrawlJob, error: str) -> None:

@@ -47,7 +47,6 @@ from kept.extract.sections import Unreadable
 from kept.log import Log
 from kept.model.document import Reading
 from kept.model.frontier import Entry, Fetched, Listed, Outcome, Unlisted, Visit
-from kept.model.generation import Tally
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source
 from kept.origins.origin import Origin
@@ -182,8 +181,8 @@ class Walk:
             )
             # Counted here and not before: a walk that is cut short lists them again.
             unchanged, self._unmentioned = self._unmentioned, 0
-            counts = Tally(unchanged=unchanged)
-            self._job = await jobs.count_batch(tx, self._job.id, discovered=unchanged, tally=counts)
+            numbered = await jobs.number_batch(tx, self._job.id, discovered=unchanged, unmentioned=unchanged)
+            self._job = await settle.count(tx, numbered)
             if self._root:
                 await sources.remember_root(tx, self._source.id, self._root)
 
@@ -326,8 +325,7 @@ class Walk:
         async with self._db.transaction() as tx:
             await jobs.hold(tx, self._place)
             added = await frontier.insert_listed(tx, self._job.id, entries, batch=self._job.batch + 1)
-            counted = settle.tally(one.outcome for one in entries if one.outcome)
-            self._job = await jobs.count_batch(tx, self._job.id, discovered=added, tally=counted)
+            self._job = await settle.count(tx, await jobs.number_batch(tx, self._job.id, discovered=added))
         self._on_progress(self._job)
 
     # 3 to 5. lease, visit, settle
@@ -451,7 +449,8 @@ class Walk:
             return None
         self._job = await jobs.lock(tx, self._job.id) or self._job
         under_way = await frontier.new_under_way(tx, self._job.id)
-        return max(0, limits.max_pages - self._known - self._job.progress.tally.new - under_way)
+        new = self._job.progress.tally.new + await jobs.uncounted_new(tx, self._job.id)
+        return max(0, limits.max_pages - self._known - new - under_way)
 
     async def _keep_out(self, tx: Connection) -> None:
         self._job = await jobs.lock(tx, self._job.id) or self._job
@@ -460,7 +459,7 @@ class Walk:
         skipped = await frontier.skip_new(tx, self._job.id, reason="a limit was reached", batch=self._job.batch + 1)
         if skipped:
             await jobs.mark_limited(tx, self._job.id)
-            self._job = await jobs.count_batch(tx, self._job.id, tally=Tally(skipped=skipped))
+            self._job = await settle.count(tx, await jobs.number_batch(tx, self._job.id))
 
     async def _visit(self, entry: Entry) -> Visited:
         full = self._job.mode is CrawlMode.FULL

@@ -4,13 +4,11 @@ Outcomes, contents, sections, full text, versions and the URLs discovered commit
 checkpoint: after a crash each page is wholly done or not begun, so there is nothing to repair.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kept.crawl.decide import Decision, Ended, Keep, TryAgain, Unchanged
 from kept.model.frontier import Entry, Outcome
-from kept.model.generation import Tally
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob
 from kept.store import contents, documents, frontier, jobs
@@ -18,6 +16,8 @@ from kept.store.database import Connection, Database
 from kept.store.documents import NewVersion
 from kept.store.frontier import Found, Released, Settled
 from kept.store.jobs import Place
+
+PROGRESS_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,21 +44,15 @@ async def settle(
         discovered = await frontier.insert(tx, job.id, found)
         if discovered < len(found):
             await frontier.reach(tx, job.id, found)
-        counted = await jobs.count_batch(
-            tx,
-            job.id,
-            discovered=discovered,
-            tally=tally(one.outcome for one in settled),
-            bytes=sum(one.bytes for one in visited),
-            depth=max((one.entry.depth for one in visited), default=0),
-        )
-        if counted.batch != job.batch + 1:  # others settled meanwhile: the number is given at the commit
-            await frontier.renumber(tx, job.id, [one.url for one in settled], batch=counted.batch)
-        return counted
+        numbered = await jobs.number_batch(tx, job.id, discovered=discovered, bytes=sum(one.bytes for one in visited))
+        if numbered.batch != job.batch + 1:  # others settled meanwhile: the number is given at the commit
+            await frontier.renumber(tx, job.id, [one.url for one in settled], batch=numbered.batch)
+        return await count(tx, numbered)
 
 
-def tally(outcomes: Iterable[Outcome]) -> Tally:
-    return Tally(**Counter(str(outcome) for outcome in outcomes))
+async def count(tx: Connection, job: CrawlJob) -> CrawlJob:
+    """The job after its batch: its progress is counted from what is committed, at most once a second."""
+    return await jobs.count(tx, job.id, every=PROGRESS_SECONDS) or job
 
 
 async def _keep(

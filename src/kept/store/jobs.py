@@ -11,7 +11,6 @@ from kept.model.generation import Tally
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Progress
 from kept.store.database import Connection, Row, when, when_if
 
-NOTHING = Tally()
 _FIRST_ID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -202,14 +201,28 @@ async def mark_limited(db: Connection, id: str) -> None:
     await db.run("mark_limited", id=id)
 
 
-async def count_batch(
-    db: Connection, id: str, *, discovered: int = 0, tally: Tally = NOTHING, bytes: int = 0, depth: int = 0
+async def number_batch(
+    db: Connection, id: str, *, discovered: int = 0, unmentioned: int = 0, bytes: int = 0
 ) -> CrawlJob:
-    """The job after one more batch. Raises LeaseLost if it was ended meanwhile."""
-    row = await db.one("count_batch", job=id, discovered=discovered, bytes=bytes, depth=depth, **tally.as_json())
+    """The job after one more batch; the counts are not. Raises LeaseLost if it was ended meanwhile."""
+    row = await db.one("number_batch", job=id, discovered=discovered, unmentioned=unmentioned, bytes=bytes)
     if row is None:
         raise LeaseLost("The job was ended meanwhile.")
     return _read(row)
+
+
+async def count(db: Connection, id: str, *, every: float = 0.0) -> CrawlJob | None:
+    """The job, its progress up to date; None if there is nothing to count, or it was counted within so many seconds.
+
+    It has to be locked.
+    """
+    return _job(await db.one("count_progress", job=id, seconds=every))
+
+
+async def uncounted_new(db: Connection, id: str) -> int:
+    """New documents that the progress of a locked job does not have yet."""
+    row = await db.one("uncounted_new", job=id)
+    return int(row["entries"]) if row else 0
 
 
 async def complete(db: Connection, id: str, *, held: bool, tally: Tally) -> bool:

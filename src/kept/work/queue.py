@@ -85,6 +85,7 @@ async def cancel(db: Database, job_id: str) -> CrawlJob:
 async def give_back(tx: Connection, job_id: str) -> CrawlJob | None:
     """The job of a worker that failed, waiting again or given up; None if somebody walks it, or it has ended."""
     await jobs.lock(tx, job_id)  # nobody joins or leaves it meanwhile
+    await jobs.count(tx, job_id)
     job = await jobs.reap(tx, job_id)
     if job and job.status is JobStatus.FAILED:
         await activate.give_up(tx, job, job.error or "worker timed out")

@@ -257,6 +257,7 @@ async def _leave(db: Database, place: Place) -> CrawlJob | None:
     async with db.transaction(durable=True) as tx:
         await jobs.leave(tx, place.id)
         await jobs.lock(tx, place.job_id)  # of two that leave at once, the second has to see that the first is gone
+        await jobs.count(tx, place.job_id)
         await jobs.hand_back(tx, place.job_id)
         return await jobs.get(tx, place.job_id)
 

@@ -106,17 +106,42 @@ UPDATE crawl_jobs SET listed = TRUE, lists_everything = :lists_everything, unlis
 -- name: mark_limited
 UPDATE crawl_jobs SET limited = TRUE WHERE id = :id AND NOT limited;
 
--- name: count_batch
--- The last statement of a batch: it numbers it. No row: the job was ended meanwhile, and nothing of the batch is true.
--- Paused, or even resumed by now: what was done by then counts.
+-- name: number_batch
+-- At the end of a batch: nobody else numbers one before it is committed. No row: the job was ended meanwhile, and nothing
+-- of the batch is true. Paused, or even resumed by now: what was done by then counts. :unmentioned: unchanged, and in no
+-- entry.
 UPDATE crawl_jobs
    SET batch = batch + 1, retry_count = 0, last_heartbeat = now(), discovered = discovered + :discovered,
-       n_new = n_new + :new, n_changed = n_changed + :changed, n_unchanged = n_unchanged + :unchanged,
-       n_moved = n_moved + :moved, n_gone = n_gone + :gone, n_failed = n_failed + :failed,
-       n_skipped = n_skipped + :skipped, bytes = bytes + :bytes,
-       current_depth = CASE WHEN :depth > current_depth THEN :depth ELSE current_depth END
+       n_unchanged = n_unchanged + :unmentioned, bytes = bytes + :bytes
  WHERE id = :job AND status IN ('pending', 'processing', 'paused')
 RETURNING *;
+
+-- name: count_progress
+-- What was settled since it was last counted, unless that was less than :seconds ago; 0: now. A clock that was set back
+-- keeps nothing waiting. The job is locked, so every batch up to its own number is committed.
+UPDATE crawl_jobs
+   SET n_new = n_new + f.new, n_changed = n_changed + f.changed, n_unchanged = n_unchanged + f.unchanged,
+       n_moved = n_moved + f.moved, n_gone = n_gone + f.gone, n_failed = n_failed + f.failed,
+       n_skipped = n_skipped + f.skipped,
+       current_depth = CASE WHEN f.depth > current_depth THEN f.depth ELSE current_depth END,
+       counted = batch, counted_at = now()
+  FROM (SELECT count(*) FILTER (WHERE outcome = 'new') AS new,
+               count(*) FILTER (WHERE outcome = 'changed') AS changed,
+               count(*) FILTER (WHERE outcome = 'unchanged') AS unchanged,
+               count(*) FILTER (WHERE outcome = 'moved') AS moved,
+               count(*) FILTER (WHERE outcome = 'gone') AS gone,
+               count(*) FILTER (WHERE outcome = 'failed') AS failed,
+               count(*) FILTER (WHERE outcome = 'skipped') AS skipped,
+               COALESCE(max(CASE WHEN visited_at IS NOT NULL THEN depth END), 0) AS depth
+          FROM frontier
+         WHERE job_id = :job AND batch IS NOT NULL AND batch > (SELECT counted FROM crawl_jobs WHERE id = :job)) AS f
+ WHERE id = :job AND counted < batch
+   AND (:seconds <= 0 OR counted_at IS NULL OR counted_at <= ago(:seconds) OR counted_at > now())
+RETURNING *;
+
+-- name: uncounted_new
+SELECT count(*) AS entries FROM frontier
+ WHERE job_id = :job AND batch IS NOT NULL AND batch > (SELECT counted FROM crawl_jobs WHERE id = :job) AND outcome = 'new';
 
 -- name: complete_job
 UPDATE crawl_jobs
