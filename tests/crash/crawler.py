@@ -211,12 +211,12 @@ def _prepare() -> tuple[Callable[[Path], None], Callable[..., Any]]:
     import kept.store.sqlite
     import kept.upkeep.reaper
     import kept.work.worker  # noqa: F401
-    from kept.crawl import activate, engine
+    from kept.crawl import activate, engine, leases, listing
     from kept.model.url import file_url
 
     logging.getLogger("kept").setLevel(logging.ERROR)
-    engine.BATCH_PAGES = engine.LEASED_AT_ONCE = BATCH
-    engine.LISTED_AT_ONCE = 2 * BATCH
+    engine.BATCH_PAGES = leases.LEASED_AT_ONCE = BATCH
+    listing.LISTED_AT_ONCE = 2 * BATCH
     activate.CLEARED_AT_ONCE = BATCH // 4
     reader.signature()  # imports every reader
     read, known = reader.read, {}

@@ -10,6 +10,7 @@ import random
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from kept.model.source import SourceKind
 from kept.model.url import file_url
@@ -44,6 +45,7 @@ def run(url: str, folder: Path, *, jobs: int, workers: int, chance: random.Rando
             crew.start("--concurrency", "1")
         until(lambda: _live(url) == 0, seconds)
         took = time.monotonic() - began
+        until(lambda: _rows(url, "SELECT count(*) FROM job_workers") == [(0,)])  # each leaves when its job has ended
         said = crew.logs()
     assert "deadlock" not in said
     assert "reaped" not in said
@@ -52,15 +54,18 @@ def run(url: str, folder: Path, *, jobs: int, workers: int, chance: random.Rando
         assert ended == [("completed", 1, 1, jobs)], ended
         assert db.rows("SELECT state, count(*) FROM generations GROUP BY state") == [("active", jobs)]
         assert db.rows("SELECT count(*) FROM documents_active") == [(jobs,)]
-        assert db.rows("SELECT count(*) FROM job_workers") == [(0,)]
         rows = db.rows("SELECT priority, started_at FROM crawl_jobs")
     _check_order([(priority, _seconds(started)) for priority, started in rows])
     return took
 
 
 def _live(url: str) -> int:
+    return int(_rows(url, "SELECT count(*) FROM crawl_jobs WHERE status IN ('pending', 'processing')")[0][0])
+
+
+def _rows(url: str, sql: str) -> list[tuple[Any, ...]]:
     with reading(url) as db:
-        return int(db.rows("SELECT count(*) FROM crawl_jobs WHERE status IN ('pending', 'processing')")[0][0])
+        return db.rows(sql)
 
 
 def _check_order(started: list[tuple[int, float]]) -> None:

@@ -19,7 +19,8 @@ from functools import cache
 from pathlib import Path
 
 from kept.crawl import activate
-from kept.crawl.engine import LEASED_AT_ONCE, Walk
+from kept.crawl.engine import Walk
+from kept.crawl.leases import LEASED_AT_ONCE
 from kept.errors import LeaseLost, SourceUnavailable, StoreError, WrongCall
 from kept.log import Log
 from kept.model.ids import new_id
