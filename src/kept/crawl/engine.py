@@ -111,6 +111,7 @@ class Walk:
             if stopped:
                 return stopped
             await self._seeds.judge()
+            await self._count()
             return await activate.activate(self._ground.db, self._ground.place, self._rules, now=self._ground.fixed_now)
         finally:
             await self._ground.origin.close()
@@ -242,6 +243,13 @@ class Walk:
         visiting.clear()
         entries.clear()
         await self._leases.give_back()
+
+    async def _count(self) -> None:
+        """Brings the progress up to date before activation, which has to be short."""
+        async with self._ground.db.transaction() as tx:
+            await jobs.hold(tx, self._ground.place)
+            await jobs.lock(tx, self._ground.job.id)
+            await jobs.count(tx, self._ground.job.id)
 
     async def _settle(self, visited: list[Visited], found: list[Found]) -> None:
         ground, began = self._ground, time.monotonic()
