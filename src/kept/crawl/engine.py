@@ -169,7 +169,6 @@ class Walk:
         began = time.monotonic()
         more = True  # whether the frontier may have entries that are not leased
         stopping = asyncio.create_task(self._stopping.wait())
-        self._leases.adapt(4.0 * ground.origin.concurrency)  # until it is known: a quarter of a second for a visit
         try:
             while True:
                 stopped, concurrency = self._stopped(), ground.origin.concurrency
@@ -189,7 +188,7 @@ class Walk:
                 due = len(visited) >= BATCH_PAGES or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped
                 if visited and due and not settling:
                     settling = asyncio.create_task(self._settle(visited, self._links.found_by(visited)))
-                    self._leases.adapt(len(visited) / max(time.monotonic() - began, 0.001))
+                    self._leases.pace = len(visited) / max(time.monotonic() - began, 0.001)
                     visited, began = [], time.monotonic()
 
                 waiting: set[asyncio.Task[Any]] = visiting | {task for task in (leasing, settling) if task}

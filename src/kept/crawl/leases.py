@@ -18,11 +18,14 @@ class Leases:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-        self.stride = LEASED_AT_ONCE
+        self.pace: float | None = None  # visits a second; None: nobody knows yet
 
-    def adapt(self, pace: float) -> None:
-        """To so many visits a second."""
-        self.stride = min(LEASED_AT_ONCE, max(round(pace * LEASED_SECONDS), self._ground.origin.concurrency, 1))
+    @property
+    def stride(self) -> int:
+        """How many are taken at once, now: what may be asked of a host changes as others come and go."""
+        at_once = self._ground.origin.concurrency
+        visited = 4 * at_once if self.pace is None else round(self.pace * LEASED_SECONDS)
+        return min(LEASED_AT_ONCE, max(visited, at_once, 1))
 
     async def take(self) -> list[Entry]:
         """The next entries: reached ones first; when none is left, what is only remembered."""
@@ -30,13 +33,14 @@ class Leases:
             await jobs.hold(tx, self._ground.place)
             room = await self._room(tx)
             lease = partial(frontier.lease, tx, self._ground.job.id, worker=self._ground.place.id)
-            entries = await lease(limit=self.stride, known=room is not None)
+            stride = self.stride
+            entries = await lease(limit=stride, known=room is not None)
             if room:
-                entries += await lease(limit=min(room, self.stride))
+                entries += await lease(limit=min(room, stride))
             elif room == 0 and not entries:
                 await self._keep_out(tx)
             if not entries and not (await frontier.unfinished(tx, self._ground.job.id)).reached:
-                entries = await lease(limit=self.stride, reached=False)
+                entries = await lease(limit=stride, reached=False)
         return entries
 
     async def give_back(self) -> None:
