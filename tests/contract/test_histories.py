@@ -69,7 +69,7 @@ RULES = [
 
 def test_every_history_keeps_every_promise(database_url: str) -> None:
     steps = settings(
-        max_examples=800 if LONG else 25,
+        max_examples=800 if LONG else 20,
         stateful_step_count=30 if LONG else 15,
         deadline=None,
         suppress_health_check=list(HealthCheck),

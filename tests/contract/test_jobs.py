@@ -240,7 +240,7 @@ async def test_a_job_may_be_named_by_the_beginning_of_its_id(db: Database) -> No
 def test_many_small_jobs_are_each_run_once_in_the_order_of_priority(database_url: str, tmp_path: Path) -> None:
     is_sqlite = database_url.startswith("sqlite")
     chance = random.Random(os.environ["KEPT_TEST_SEED"])
-    many_jobs.run(database_url, tmp_path, jobs=100 if is_sqlite else 300, workers=3 if is_sqlite else 4, chance=chance)
+    many_jobs.run(database_url, tmp_path, jobs=100 if is_sqlite else 200, workers=3 if is_sqlite else 4, chance=chance)
 
 
 # What is asked for is done, and what makes progress is not given up --------------------------------------------

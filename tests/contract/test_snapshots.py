@@ -36,8 +36,8 @@ from kept.upkeep.gc import Retention, collect
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl, read_scripted
 
 LONG = os.environ.get("KEPT_TEST_LONG") == "1"
-ACTIVATIONS = 200 if LONG else 100
-ANSWERS = 100_000 if LONG else 2_000
+ACTIVATIONS = 200 if LONG else 40
+ANSWERS = 100_000 if LONG else 1_000
 SHARE = 1.0 if LONG else 0.25  # of the statements that give a turn
 READERS_HERE = 10
 READERS_ELSEWHERE = (20, 20)

@@ -16,10 +16,8 @@ from tests.sites.manual import served
 SEARCHES = [f"{API}/search?q={word}" for word in ("everywhere", "manual+page", "found", "nothing+like+it")]
 
 
-def test_while_a_crawl_goes_on_all_are_answered_and_what_is_too_much_is_refused(
-    database_url: str, tmp_path: Path
-) -> None:
-    kept = Kept(tmp_path, database_url)
+def test_while_a_crawl_goes_on_all_are_answered_and_what_is_too_much_is_refused(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, f"sqlite:///{tmp_path}/kept.db")
     kept.environment |= {"KEPT_NETWORK__ALLOW_PRIVATE": "1", "KEPT_SERVE__REQUESTS_PER_MINUTE": "60"}
     with served(100) as site, Restarted(kept) as server, server.client() as api:
 

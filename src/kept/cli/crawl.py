@@ -29,6 +29,8 @@ async def crawl(
 ) -> int:
     """Has the source crawled and answers how that ended. The exit code for it."""
     log_events(verbose=call.verbose)
+    if wait:
+        runtime.prepare(source.kind)
     await runtime.reap()  # a crawl that was killed goes on; it must not be taken for one that still runs
     job = await crawls.request_crawl(runtime.db, source.label, mode=mode, priority=priority)
     began = time.monotonic()

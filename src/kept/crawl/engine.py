@@ -182,7 +182,8 @@ class Walk:
                 while entries and len(visiting) < concurrency and not stopped:
                     visiting.add(asyncio.create_task(self._visits.visit(entries.popleft())))
                 under_way = visiting or visited or settling
-                if concurrency and not entries and not leasing and not stopped and (more or not under_way):
+                is_low = len(entries) <= self._leases.stride // 2 if more else not entries and not under_way
+                if concurrency and is_low and not leasing and not stopped:
                     leasing = asyncio.create_task(self._leases.take())
                 runs_dry = not entries and not leasing and len(visiting) * 2 <= concurrency
                 due = len(visited) >= BATCH_PAGES or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped

@@ -40,14 +40,22 @@ async def settle(
         settled = [done for one in visited if (done := _settled(one, kept))]
         await frontier.settle(tx, job.id, settled, batch=job.batch + 1)
         await frontier.release(tx, job.id, _released(visited))
-        found = list(found)
-        discovered = await frontier.insert(tx, job.id, found)
-        if discovered < len(found):
-            await frontier.reach(tx, job.id, found)
+        discovered = await _discover(tx, job, list(found))
         numbered = await jobs.number_batch(tx, job.id, discovered=discovered, bytes=sum(one.bytes for one in visited))
         if numbered.batch != job.batch + 1:  # others settled meanwhile: the number is given at the commit
             await frontier.renumber(tx, job.id, [one.url for one in settled], batch=numbered.batch)
         return await count(tx, numbered)
+
+
+async def _discover(tx: Connection, job: CrawlJob, found: Sequence[Found]) -> int:
+    """How many of them the frontier did not have. In a refresh it has nearly all: they are marked, not offered."""
+    reached = await frontier.reach(tx, job.id, found)
+    if reached == len(found):
+        return 0
+    discovered = await frontier.insert(tx, job.id, found)
+    if reached + discovered < len(found):  # reached before, or put there meanwhile by another worker
+        await frontier.reach(tx, job.id, found)
+    return discovered
 
 
 async def count(tx: Connection, job: CrawlJob) -> CrawlJob:

@@ -93,6 +93,15 @@ class Runtime:
     async def try_page(self, kind: SourceKind, url: str, settings: SourceSettings) -> "Look":
         return await looking.try_page(self.settings, kind, url, settings)
 
+    def prepare(self, kind: SourceKind = SourceKind.WEB) -> None:
+        """Loads what the walk of such a source needs: it begins sooner, and none of this counts as its time."""
+        import kept.work.worker
+        from kept.extract.reader import signature
+
+        if kind is SourceKind.WEB:
+            import kept.origins.web  # noqa: F401
+        signature()
+
     async def run_job(self, job: "CrawlJob", on_progress: OnProgress = lambda job: None) -> "CrawlJob":
         """The job at its end: walked here if it is free, followed if somebody else walks it."""
         from kept.model.job import JobStatus
@@ -126,13 +135,13 @@ class Runtime:
 
         make_walk = partial(self._walk, on_progress=lambda job: None)
         heartbeat = self.settings.work.heartbeat_seconds
-        worker = Worker(self.db, make_walk, name=name, concurrency=concurrency, heartbeat=heartbeat)
+        worker = Worker(
+            self.db, make_walk, name=name, concurrency=concurrency, heartbeat=heartbeat, prepare=self.prepare
+        )
         ticking = asyncio.create_task(clocks.run(self.clocks(), stop))
-        loading = asyncio.create_task(asyncio.to_thread(_load_for_walks))  # while nobody waits for it
         try:
             await worker.run(stop)
         finally:
-            await asyncio.gather(loading, return_exceptions=True)
             ticking.cancel()  # each pass may be cut off anywhere
             await asyncio.gather(ticking, return_exceptions=True)
         return worker.done
@@ -331,13 +340,3 @@ async def open_runtime(
         yield runtime
     finally:
         await runtime.close()
-
-
-def _load_for_walks() -> None:
-    """What the walk of a web site would have to load first: without this, the first one begins later."""
-    from importlib import import_module
-
-    from kept.extract.reader import signature
-
-    import_module("kept.origins.web")
-    signature()

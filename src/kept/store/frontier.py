@@ -161,16 +161,17 @@ async def insert(db: Connection, job: str, found: Iterable[Found]) -> int:
     )
 
 
-async def reach(db: Connection, job: str, found: Iterable[Found]) -> None:
-    """Marks what the frontier had already: something leads to it, or a document moves there."""
+async def reach(db: Connection, job: str, found: Iterable[Found]) -> int:
+    """Marks what it has already: something leads there, or a document moves there. How many nothing had led to."""
     ordered = sorted(found, key=lambda entry: entry.url)
-    await db.run_many(
+    reached = await db.run_many(
         "reach_entry", [{"job": job, "url": entry.url, "parent": entry.parent} for entry in ordered if entry.reached]
     )
     await db.run_many(
         "expect_entry",
         [{"job": job, "url": entry.url, "document": entry.document} for entry in ordered if entry.document],
     )
+    return reached
 
 
 async def insert_listed(db: Connection, job: str, entries: Sequence[ListedEntry], *, batch: int) -> int:

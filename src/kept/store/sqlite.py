@@ -146,7 +146,13 @@ class SqliteConnection:
         return await self.thread.run(_run, self._statements[name], values)
 
     async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
-        return await self.thread.run(_run_many, self._statements[name], rows)
+        """A statement over :rows gets all of them at once, and others of this process run meanwhile: row by row, the
+        interpreter would be waited for again and again.
+        """
+        sql = self._statements[name]
+        if ":rows)" in sql:
+            return await self.thread.run(_run, sql, {"rows": json.dumps(list(rows), default=bytes.hex)})
+        return await self.thread.run(_run_many, sql, rows)
 
     def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
         names = [] if wanted.code else [f'names : "{name}"' for name in wanted.names]
@@ -210,8 +216,9 @@ def _open(path: str, *, writer: bool) -> apsw.Connection:
     connection = apsw.Connection(path, statementcachesize=200)
     connection.set_busy_timeout(BUSY_SECONDS * 1000)
     connection.convert_binding = _bind
-    connection.create_scalar_function("now", lambda *_: _time_ago(0.0), 0)
-    connection.create_scalar_function("ago", lambda *seconds: _time_ago(float(seconds[0] or 0)), 1)
+    # Called once a statement, not once a row: a statement has one clock.
+    connection.create_scalar_function("now", lambda *_: _time_ago(0.0), 0, deterministic=True)
+    connection.create_scalar_function("ago", lambda *ago: _time_ago(float(ago[0] or 0)), 1, deterministic=True)
     _execute(connection, "PRAGMA foreign_keys = ON")
     _execute(connection, "PRAGMA cache_size = -32768")
     _execute(connection, "PRAGMA temp_store = MEMORY")

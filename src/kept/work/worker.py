@@ -81,12 +81,15 @@ class Worker:
         name: str | None = None,
         concurrency: int = 2,
         heartbeat: float = 10.0,
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:
+        """``prepare`` is called in a thread the first time that there is nothing to do: the next walk begins sooner."""
         self._db = db
         self._make_walk = make_walk
         self._identity = Identity(name) if name else Identity()
         self._concurrency = concurrency
         self._heartbeat = heartbeat
+        self._prepare = prepare
         self._walks: dict[str, Walk] = {}  # by place
         self._deserted: list[Place] = []  # left while the database was away; it has to be told
         self._left_alone: dict[str, float] = {}  # job -> until when it is not joined again
@@ -99,10 +102,13 @@ class Worker:
         walking: set[asyncio.Task[None]] = set()
         stopping = asyncio.create_task(stop.wait())
         called: asyncio.Task[None] | None = None
+        preparing: asyncio.Task[None] | None = None
         try:
             while not stop.is_set():
                 while len(walking) < self._concurrency and (taken := await self._take()):
                     walking.add(asyncio.create_task(self._walk(taken)))
+                if not walking and not preparing:
+                    preparing = asyncio.create_task(asyncio.to_thread(self._prepare))
                 called = called or asyncio.create_task(self._wait())
                 done, _ = await asyncio.wait(
                     {*walking, called, stopping},
@@ -118,7 +124,7 @@ class Worker:
             rest = {*walking, stopping, *([called] if called else [])}
             for task in rest:
                 task.cancel()
-            await asyncio.gather(*rest, return_exceptions=True)
+            await asyncio.gather(*rest, *([preparing] if preparing else []), return_exceptions=True)
             log.info("worker stopped", worker=self._identity.id, jobs=self.done)
 
     async def _take(self) -> Taken | None:

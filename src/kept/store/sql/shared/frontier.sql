@@ -36,21 +36,6 @@ SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.fetched_at, min(form
  WHERE former.source_id = :source AND former.died IS NOT NULL
  GROUP BY v.id, v.document_id, v.url, v.depth, v.fetched_at;
 
--- name: insert_entry
--- :document: where it moved to by a redirect; no limit keeps that out. Only a repair or a quick crawl can be led to a
--- document that it did not begin with; a quick one visits it if that is :wanted.
-INSERT INTO frontier (job_id, url, depth, parent_url, reached, version_id, document_id, due_at)
-SELECT j.id, :url, :depth, :parent, :reached, v.id, COALESCE(v.document_id, :document), now()
-  FROM crawl_jobs j
-  LEFT JOIN versions v ON j.mode IN ('failed', 'quick') AND v.source_id = j.source_id AND v.url = :url
-                      AND v.died IS NULL AND NOT v.pending
- WHERE j.id = :job AND (j.mode <> 'quick' OR v.id IS NULL OR :wanted)
-ON CONFLICT (job_id, url) DO NOTHING;
-
--- name: reach_entry
-UPDATE frontier SET reached = TRUE, parent_url = COALESCE(parent_url, :parent)
- WHERE job_id = :job AND url = :url AND NOT reached;
-
 -- name: expect_entry
 -- A link led here before the redirect of a document did: now no limit keeps it out.
 UPDATE frontier SET document_id = :document
@@ -81,14 +66,6 @@ SELECT v.url, v.id,
 -- name: release_entry
 -- To be tried again, after a while.
 UPDATE frontier SET worker_id = NULL, attempts = attempts + 1, due_at = :due_at, reason = :reason, http_status = :status
- WHERE job_id = :job AND url = :url;
-
--- name: settle_entry
-UPDATE frontier
-   SET worker_id = NULL, outcome = :outcome, reason = :reason, http_status = :status, visited_at = now(), batch = :batch,
-       document_id = :document, by_settings = :by_settings, redirect_to = :redirect_to, renews = :renews, etag = :etag,
-       last_modified = :last_modified, raw_hash = :raw_hash, signature = :signature, links = :links,
-       canonical = :canonical
  WHERE job_id = :job AND url = :url;
 
 -- name: unfinished
