@@ -159,6 +159,7 @@ def test_a_crawl_is_watched_paused_and_resumed_and_the_page_outlives_a_killed_se
         expect(page.locator(".figures")).to_contain_text("of 121")
         page.get_by_role("button", name="Pause").click()
         until(page, "paused")
+        expect(page.locator(".figures")).to_contain_text(re.compile("Done[1-9]"))  # the worker has left
         site.open.clear()
         page.get_by_role("button", name="Resume").click()
         until(page, "processing")
