@@ -371,6 +371,7 @@ def test_a_full_refresh_reads_everything_and_finds_nothing_new(kept: Kept) -> No
         (["list", "--nothing"], 2, "--nothing"),
         (["show", "d\udcffcs"], 3, "There is no source named 'd?cs'. Did you mean 'docs'?"),
         (["--database", "mysql://host/db", "list"], 2, "'mysql://host/db' names no database"),
+        (["--database", "mysql://me:secret@host/db", "list"], 2, "'mysql://***@host/db' names no database"),
     ],
 )
 def test_a_wrong_call_is_answered_with_one_sentence(

@@ -2,7 +2,6 @@
 
 import re
 from datetime import datetime
-from urllib.parse import urlsplit
 
 from kept.model.duration import parse_duration as parse_duration
 from kept.service.words import ago as ago
@@ -18,9 +17,5 @@ def moment(then: datetime | None) -> str:
 
 def without_password(url: str) -> str:
     """A database's URL that may be shown."""
-    try:
-        password = urlsplit(url).password
-    except ValueError:
-        return url
-    shown = url.replace(f":{password}@", ":***@", 1) if password else url
+    shown = re.sub(r"(://[^@/:]*:)[^@]*@", r"\1***@", url)
     return re.sub(r"(password=)[^&]*", r"\1***", shown)

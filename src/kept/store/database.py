@@ -86,7 +86,8 @@ async def open_database(url: str, *, create: bool = True) -> Database:
         from kept.store.postgres import PostgresDatabase
 
         return await PostgresDatabase.open(url)
-    raise WrongCall(f"'{url}' names no database: say sqlite:///path/to/file.db or postgresql://user@host/database.")
+    shown = re.sub("://.*@", "://***@", url)  # there may be a password in it
+    raise WrongCall(f"'{shown}' names no database: say sqlite:///path/to/file.db or postgresql://user@host/database.")
 
 
 @cache
