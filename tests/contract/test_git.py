@@ -19,9 +19,11 @@ from kept.origins.git import GitOrigin
 from kept.origins.git.way import Way
 from kept.store.database import Database
 from kept.store.jobs import Place
+from kept.upkeep.embedding import Filler
 from kept.work import queue
 from kept.work.worker import work_on
 from tests.contract.stories import raw, rows_in_tables, story
+from tests.contract.test_embedding import WordEmbedder
 from tests.given import ROOT, Page, Site, a_source, crawl, shown
 from tests.sites.repositories import PLAIN, GitServer, git_server
 
@@ -211,12 +213,15 @@ async def test_a_second_version_adds_only_what_differs(db: Database, tmp_path: P
 
         one = await kept(db, server, tmp_path, at="v1", name="one")
         assert await one.counts() == {"new": 1000}
+        filler = Filler(WordEmbedder())
+        assert (await filler.fill(db)).embedded == 1000
         before, asked = await rows_in_tables(db), len(server.asked)
         two = await kept(db, server, tmp_path, at="v2", name="two")
         assert await two.counts() == {"new": 1000}
         after = await rows_in_tables(db)
         assert after["contents"] - before["contents"] == 7
         assert after["sections"] - before["sections"] == 14
+        assert (await filler.fill(db)).embedded == 7, "what is equal in both versions has its vector"
         posts = [path for verb, path in server.asked[asked:] if verb == "POST"]
         assert len(posts) == 3, "where it is, its commit, the seven files: nothing that is there already"
         urls = await shown(db, two.source)
