@@ -129,7 +129,9 @@ function loadLedgerAgain() {
 document.addEventListener("click", (event) => { chosen = event.target.closest("[data-ledger] a") ?? chosen; });
 
 document.addEventListener("htmx:beforeSwap", (event) => {
-  if (event.target.matches("[data-ledger] :active")) event.detail.shouldSwap = false;  // nothing goes from under a finger
+  if (!event.target.matches("[data-ledger] :active")) return;
+  event.detail.shouldSwap = false;  // nothing goes from under a finger
+  document.addEventListener("pointerup", loadLedgerAgain, { once: true });
 });
 
 function points(course) {
