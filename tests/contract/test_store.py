@@ -19,7 +19,7 @@ from kept.crawl import activate, settle
 from kept.crawl.decide import Keep
 from kept.crawl.settle import Visited
 from kept.crawl.sweep import Rules
-from kept.errors import KeptError, LeaseLost, NoSuchThing, StoreTooNew, WrongCall
+from kept.errors import KeptError, LeaseLost, NoSuchThing, StoreTooNew, StoreUnreachable, WrongCall
 from kept.model.document import Reading
 from kept.model.frontier import Fetched, Outcome
 from kept.model.ids import new_id
@@ -183,6 +183,33 @@ def test_a_database_of_a_newer_kept_is_left_alone(database_url: str) -> None:
             await open_database(database_url)
 
     asyncio.run(tell())
+
+
+def test_who_stands_still_inside_a_transaction_is_out_of_the_way_before_its_lease_is_up(
+    postgres_server: PostgresServer,
+) -> None:
+    url = postgres_server.create_database()
+
+    async def tell() -> None:
+        frozen, other = await open_database(url, lease=2.0), await open_database(url, lease=2.0)
+        try:
+            source = await a_source(other)
+
+            async def stand_still() -> None:
+                async with frozen.transaction() as tx:
+                    await activate.lock_source(tx, source.id)
+                    async with asyncio.timeout(20), other.transaction() as meanwhile:
+                        assert (await activate.lock_source(meanwhile, source.id)).id == source.id
+                    await activate.lock_source(tx, source.id)
+
+            with pytest.raises(StoreUnreachable, match="ended the session"):
+                await stand_still()
+        finally:
+            await frozen.close()
+            await other.close()
+
+    asyncio.run(tell())
+    postgres_server.drop_database(url)
 
 
 def test_a_database_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:

@@ -335,7 +335,8 @@ async def open_runtime(
     settings: Settings, *, create: bool = True, readers: "ReaderPool | None" = None
 ) -> AsyncIterator[Runtime]:
     """A runtime on the database of the settings, closed at the end. Without ``create`` it has to be there already."""
-    runtime = Runtime(settings, await open_database(settings.database, create=create), readers)
+    db = await open_database(settings.database, create=create, lease=settings.work.silent_seconds)
+    runtime = Runtime(settings, db, readers)
     try:
         yield runtime
     finally:

@@ -74,8 +74,11 @@ class Database(Protocol):
     async def close(self) -> None: ...
 
 
-async def open_database(url: str, *, create: bool = True) -> Database:
-    """The database behind a URL, at today's schema. Without ``create`` it has to be there already."""
+async def open_database(url: str, *, create: bool = True, lease: float = 120.0) -> Database:
+    """The database behind a URL, at today's schema. Without ``create`` it has to be there already.
+
+    Who is silent for the seconds of a lease is given up: by then, no transaction of theirs may be in anybody's way.
+    """
     scheme, separator, rest = url.partition("://")
     if separator and scheme == "sqlite":
         from kept.store.sqlite import SqliteDatabase
@@ -85,7 +88,7 @@ async def open_database(url: str, *, create: bool = True) -> Database:
     if separator and scheme in {"postgresql", "postgres"}:
         from kept.store.postgres import PostgresDatabase
 
-        return await PostgresDatabase.open(url)
+        return await PostgresDatabase.open(url, lease=lease)
     shown = re.sub("://.*@", "://***@", url)  # there may be a password in it
     raise WrongCall(f"'{shown}' names no database: say sqlite:///path/to/file.db or postgresql://user@host/database.")
 

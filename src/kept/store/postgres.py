@@ -23,12 +23,8 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10
 OLDEST_SERVER = 150000
 
-# A session that hangs inside a transaction loses its locks before its lease is up (two minutes). Every commit is
-# durable: a server that falls and comes back while a walk goes on must know all that the walk remembers.
-SESSION = (
-    "SET idle_in_transaction_session_timeout = '60s'; SET synchronous_commit = on; SET jit = off; "
-    "SET timezone = 'UTC'; SET client_min_messages = warning"
-)
+# Every commit is durable: a server that falls and comes back while a walk goes on must know all that it remembers.
+SESSION = "SET synchronous_commit = on; SET jit = off; SET timezone = 'UTC'; SET client_min_messages = warning"
 
 
 class PostgresDatabase:
@@ -44,10 +40,12 @@ class PostgresDatabase:
         self._listening: dict[str, psycopg.AsyncConnection[Any]] = {}
 
     @classmethod
-    async def open(cls, url: str, *, connections: int = 10) -> "PostgresDatabase":
+    async def open(cls, url: str, *, lease: float, connections: int = 10) -> "PostgresDatabase":
+        """A session that hangs inside a transaction loses its locks before the lease of who hangs is up."""
+        idle = max(1.0, lease / 2)
         try:
             name = f"PostgreSQL at {psycopg.conninfo.conninfo_to_dict(url).get('host') or 'its default address'}"
-            sessions = Sessions(partial(_connect, url), at_most=connections, patience=CONNECT_SECONDS)
+            sessions = Sessions(partial(_connect, url, idle), at_most=connections, patience=CONNECT_SECONDS)
             async with sessions.one() as session:
                 _check_version(session, name)
         except psycopg.Error as error:
@@ -225,13 +223,13 @@ class _AsText(Loader):
         return bytes(data).decode()
 
 
-async def _connect(url: str) -> Session:
+async def _connect(url: str, idle: float) -> Session:
     connection = await psycopg.AsyncConnection[dict[str, Any]].connect(
         url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_SECONDS
     )
     for type_name in ("uuid", "json", "jsonb"):
         connection.adapters.register_loader(type_name, _AsText)
-    await connection.execute(SESSION)
+    await connection.execute(f"{SESSION}; SET idle_in_transaction_session_timeout = '{idle * 1000:.0f}ms'")
     return connection
 
 

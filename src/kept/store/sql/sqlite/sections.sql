@@ -52,20 +52,23 @@ SELECT rowid AS id FROM section_words WHERE section_words MATCH :terms ->> 0 LIM
 
 -- name: sections_in_generations
 -- Which of these sections are shown, by which document of which source; :generations says which number of which source.
-SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, d.id AS document_id, v.source_id, v.url, v.fetched_at,
-       src.root, src.name AS source_name, src.version AS source_version, g.number AS generation, g.partial,
+WITH shown AS MATERIALIZED (
+    SELECT g.source_id, g.number, g.partial, src.root, src.name, src.version
+      FROM json_each(:generations) AS asked
+     CROSS JOIN generations g ON g.source_id = asked.value ->> 0 AND g.number = asked.value ->> 1
+     CROSS JOIN sources src ON src.id = g.source_id
+)
+SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, v.document_id, v.source_id, v.url, v.fetched_at,
+       shown.root, shown.name AS source_name, shown.version AS source_version, shown.number AS generation, shown.partial,
        COALESCE(d.verified_at, (SELECT max(w.created_at) FROM generations w
                                  WHERE w.source_id = v.source_id AND w.whole AND w.activated_at IS NOT NULL
-                                   AND w.number BETWEEN v.born AND g.number), v.fetched_at) AS verified_at
+                                   AND w.number BETWEEN v.born AND shown.number), v.fetched_at) AS verified_at
   FROM json_each(:ids) AS asked -- CROSS: in this order. Left to itself, SQLite begins with every version of a source
  CROSS JOIN sections s ON s.id = asked.value
  CROSS JOIN contents c ON c.id = s.content_id
  CROSS JOIN versions v ON v.content_id = s.content_id AND NOT v.pending
- CROSS JOIN (SELECT json_extract(value, '$[0]') AS source_id, json_extract(value, '$[1]') AS number
-               FROM json_each(:generations)) shown
-    ON shown.source_id = v.source_id AND v.born <= shown.number AND (v.died IS NULL OR v.died > shown.number)
- CROSS JOIN generations g ON g.source_id = v.source_id AND g.number = shown.number
- CROSS JOIN sources src ON src.id = v.source_id
+ CROSS JOIN shown ON shown.source_id = v.source_id AND v.born <= shown.number
+                 AND (v.died IS NULL OR v.died > shown.number)
  CROSS JOIN documents d ON d.id = v.document_id;
 
 -- name: renew_word_statistics
