@@ -43,16 +43,11 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
     text = _with_ends(text)
     if _is_too_deep(text):
         return Unreadable(reason=f"its elements are nested more than {DEEPEST:,} deep")
-    page = LexborHTMLParser(text)
-    root = page.body or page.root
-    if root is None:
+    looked = _look(text, region)
+    if looked is None:
         return Unreadable(reason="an empty page")
-    hrefs, base, said = _hrefs(page), _base(page, text), _said(page)
-    for selector in region.drop:
-        for node in _outermost([node for node in root.css(selector) if node.mem_id != root.mem_id]):
-            node.decompose()
-    selected = _outermost(root.css(region.select)) if region.select else []
-    parts = Writer().write("".join(_content(node, text) for node in selected or [_region(page, text) or root]))
+    hrefs, base, said, content = looked
+    parts = Writer().write(content)
     nodes = [SectionData(heading=p.heading, level=p.level, anchor=p.anchor, content=p.text) for p in parts[1:]]
     markdown = "\n\n".join([part.text for part in parts if part.text])
     return Extracted(
@@ -70,6 +65,24 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
 
 
 # 1. The whole page
+
+
+def _look(text: str, region: Region) -> tuple[list[str], str | None, "_Said", str] | None:
+    """The links, base and sayings of a page, and its region as HTML; None if there is nothing. The parsed page, which
+    takes many times as much memory as its text, is gone afterwards.
+    """
+    page = LexborHTMLParser(text)
+    root = page.body or page.root
+    if root is None:
+        return None
+    hrefs, base, said = _hrefs(page), _base(page, text), _said(page)
+    for selector in region.drop:
+        for node in _outermost([node for node in root.css(selector) if node.mem_id != root.mem_id]):
+            node.decompose()
+    selected = _outermost(root.css(region.select)) if region.select else []
+    content = "".join([_content(node, text) for node in selected or [_region(page, text) or root]])
+    return hrefs, base, said, content
+
 
 # Tags that hold others; what ends by itself cannot nest.
 _NESTING = re.compile(

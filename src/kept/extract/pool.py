@@ -27,6 +27,7 @@ SECONDS_PER_MEGABYTE = 2.0
 PATIENCE = 20  # times as long by the clock, for a reader that waits instead of working
 TO_START = 120.0
 LARGE = 500_000
+MANY = 4_000_000  # bytes of pages, after which memory is given back
 MEMORY = 1024 * 1024 * 1024
 
 _START = """
@@ -200,16 +201,19 @@ def serve(memory: int, seconds: float) -> None:
     os.dup2(2, 1)  # what a library prints must not get between the answers
     sink.write(_READY)
     sink.flush()
+    unreturned = 0
     while size := source.read(_LENGTH.size):
         page: Page = pickle.loads(source.read(_LENGTH.unpack(size)[0]))
         signal.setitimer(signal.ITIMER_PROF, max(_allowed(seconds, page[0]), 0.001))  # its signal ends the process
         _write(sink, _read(read, page))
-        if len(page[0]) > LARGE:
+        unreturned += len(page[0])
+        if unreturned > MANY:
             give_back()
+            unreturned = 0
 
 
 def give_back() -> None:
-    """Lets the system have the memory that a large page took; its allocator would keep thirty times the page's size."""
+    """Lets the system have the memory that pages took; its allocator would keep thirty times the size of a large one."""
     import ctypes
 
     with suppress(AttributeError, OSError):  # only glibc's has to be asked
