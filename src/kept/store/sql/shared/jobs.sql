@@ -83,7 +83,7 @@ SELECT j.status, w.attempt FROM crawl_jobs j LEFT JOIN job_workers w ON w.job_id
 -- Back to pending, or failed when its retries are spent. Touches no row while somebody walks it.
 UPDATE crawl_jobs
    SET status = CASE WHEN retry_count < max_retries THEN 'pending' ELSE 'failed' END,
-       error_message = CASE WHEN retry_count < max_retries THEN error_message ELSE 'worker timed out' END,
+       error_message = CASE WHEN retry_count < max_retries THEN error_message ELSE CAST(:error AS TEXT) END,
        completed_at = CASE WHEN retry_count < max_retries THEN NULL ELSE now() END,
        retry_count = CASE WHEN retry_count < max_retries THEN retry_count + 1 ELSE retry_count END
  WHERE id = :job AND status = 'processing' AND NOT EXISTS (SELECT 1 FROM job_workers WHERE job_id = :job)
@@ -101,18 +101,16 @@ UPDATE crawl_jobs SET generation = :generation, discovered = :discovered, mode =
  WHERE id = :id AND generation IS NULL;
 
 -- name: mark_listed
-UPDATE crawl_jobs SET listed = TRUE, lists_everything = :lists_everything, unlisted = :unlisted WHERE id = :id;
-
--- name: mark_limited
-UPDATE crawl_jobs SET limited = TRUE WHERE id = :id AND NOT limited;
+UPDATE crawl_jobs SET listed = TRUE, lists_everything = :lists_everything, unlisted = :unlisted
+ WHERE id = :id AND NOT listed;
 
 -- name: number_batch
 -- At the end of a batch: nobody else numbers one before it is committed. No row: the job was ended meanwhile, and nothing
 -- of the batch is true. Paused, or even resumed by now: what was done by then counts. :unmentioned: unchanged, and in no
--- entry.
+-- entry. :limited: it met a limit, which stays true.
 UPDATE crawl_jobs
    SET batch = batch + 1, retry_count = 0, last_heartbeat = now(), discovered = discovered + :discovered,
-       n_unchanged = n_unchanged + :unmentioned, bytes = bytes + :bytes
+       n_unchanged = n_unchanged + :unmentioned, bytes = bytes + :bytes, limited = limited OR :limited
  WHERE id = :job AND status IN ('pending', 'processing', 'paused')
 RETURNING *;
 
