@@ -21,12 +21,15 @@ from kept.model.generation import GenerationState
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Source
-from kept.service import crawls
+from kept.runtime import open_runtime
+from kept.service import crawls, sources
 from kept.service import generations as service_generations
+from kept.settings import load
 from kept.store import frontier, jobs
 from kept.store.database import Database
 from kept.store.frontier import Found
 from kept.store.jobs import Place
+from kept.upkeep.gc import Retention, collect
 from kept.upkeep.reaper import Reaper
 from kept.work import queue
 from kept.work.worker import CALLS, Worker, process_started, this_host, work_on
@@ -382,6 +385,20 @@ async def test_a_job_that_a_bug_ends_says_so_and_not_that_its_worker_timed_out(d
     await Worker(db, make_walk).run(stop)
     ended = await crawls.get_job(db, job.id)
     assert (ended.status, ended.error) == (JobStatus.FAILED, "a bug in Kept: KeyError: 'no such thing'")
+
+
+def test_whoever_follows_a_job_hears_when_it_is_gone_with_its_source(tmp_path: Path) -> None:
+    async def tell() -> None:
+        made = load(environment={}, folder=tmp_path, database=f"sqlite:///{tmp_path}/kept.db")
+        async with open_runtime(made) as runtime, asyncio.timeout(5):
+            source = await a_source(runtime.db)
+            job = await queue.request(runtime.db, source.id)
+            await sources.remove_source(runtime.db, "docs")
+            await collect(runtime.db, Retention())
+            with pytest.raises(NoSuchThing, match="removed"):
+                await runtime.run_job(job)
+
+    asyncio.run(tell())
 
 
 def test_processes_of_two_containers_are_not_taken_for_those_of_one_machine() -> None:

@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import re
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
@@ -26,7 +27,7 @@ from kept.model.frontier import Fetched, Listed, Outcome, Unlisted
 from kept.model.generation import Tally
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
-from kept.store import contents, documents, frontier, jobs, sources
+from kept.store import contents, documents, frontier, jobs, sources, sqlite
 from kept.store.database import Database, moment, open_database, statements
 from kept.store.frontier import Found
 from kept.store.jobs import Place
@@ -655,6 +656,23 @@ async def test_two_workers_never_lease_the_same_entry(db: Database) -> None:
 
     taken = [url for urls in await asyncio.gather(*(take(worker) for worker in [place, second] * 10)) for url in urls]
     assert len(taken) == len(set(taken)) == 100
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_long_reader_makes_no_commit_after_the_first_wait_for_a_log_that_has_grown_large(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "WAL_BYTES", 0)
+
+    async def tell() -> None:
+        async with a_database(database_url) as db, a_database(database_url) as other, other.snapshot() as snapshot:
+            await raw(snapshot, "SELECT count(*) FROM sources")
+            began = time.monotonic()
+            for number in range(5):
+                await a_source(db, f"s{number}", root=f"{ROOT}{number}/")
+            assert time.monotonic() - began < 3, "the first waits for a second"
+
+    asyncio.run(tell())
 
 
 # What two do at once -------------------------------------------------------------------------------------------
