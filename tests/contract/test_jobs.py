@@ -236,6 +236,7 @@ async def test_a_job_may_be_named_by_the_beginning_of_its_id(db: Database) -> No
         with pytest.raises(NoSuchThing):
             await crawls.show_job(db, nonsense)
     assert [view.job.id for view in await crawls.list_jobs(db)] == [other.id, job.id]
+    assert [view.job.id for view in await crawls.list_jobs(db, before=other.id)] == [job.id]
     await crawls.pause_job(db, job.id)
     assert [view.job.id for view in await crawls.list_jobs(db, status="paused")] == [job.id]
 

@@ -11,7 +11,7 @@ from kept.model.generation import Tally
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Progress
 from kept.store.database import Connection, Row, when, when_if
 
-_FIRST_ID = "00000000-0000-0000-0000-000000000000"
+_FIRST_ID, _LAST_ID = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +60,12 @@ async def get(db: Connection, id: str) -> CrawlJob | None:
     return _job(await db.one("job", id=id))
 
 
-async def recent(db: Connection, *, status: JobStatus | None = None, limit: int = 50) -> list[JobRow]:
-    """The latest first."""
-    return [job_row(row) for row in await db.all("jobs", status=status, limit=limit)]
+async def recent(
+    db: Connection, *, status: JobStatus | None = None, limit: int = 50, before: str | None = None
+) -> list[JobRow]:
+    """The latest first; from behind a job on, if it is named."""
+    rows = await db.all("jobs_before", before=before or _LAST_ID, status=status, limit=limit)
+    return [job_row(row) for row in rows]
 
 
 async def beginning(db: Connection, beginning: str) -> list[JobRow]:

@@ -8,13 +8,13 @@ RETURNING *;
 -- name: job
 SELECT * FROM crawl_jobs WHERE id = :id;
 
--- name: jobs
--- The latest, with how many walk each; only those in one :status, if it is named.
+-- name: jobs_before
+-- A page of all jobs, the latest first: ids sort by the time they were made. Only those in one :status, if it is named.
 SELECT j.*, s.name AS source_name, s.version AS source_version,
        (SELECT count(*) FROM job_workers w WHERE w.job_id = j.id) AS workers
   FROM crawl_jobs j JOIN sources s ON s.id = j.source_id
- WHERE s.removed_at IS NULL AND j.status = COALESCE(CAST(:status AS TEXT), j.status)
- ORDER BY j.created_at DESC, j.id DESC
+ WHERE s.removed_at IS NULL AND j.status = COALESCE(CAST(:status AS TEXT), j.status) AND j.id < :before
+ ORDER BY j.id DESC
  LIMIT :limit;
 
 -- name: jobs_beginning
