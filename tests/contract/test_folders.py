@@ -86,6 +86,7 @@ async def test_a_file_keeps_one_identity_through_renames_edits_and_moves_and_its
     assert id in (await names(db, source)).values()
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @story
 async def test_no_text_is_read_again_of_files_that_only_moved(
     db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -322,6 +322,7 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
     assert (job.progress.tally.skipped, job.progress.tally.gone) == (3, 1), "nothing twice"
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @story
 async def test_a_job_that_was_paused_when_its_source_failed_goes_on_when_it_is_resumed(db: Database) -> None:
     source = await a_source(db)
@@ -352,6 +353,7 @@ class Unlucky(Site):
         raise SourceUnavailable("It is gone.")
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @story
 async def test_a_job_that_was_cancelled_when_its_source_failed_is_left_as_it_is(db: Database) -> None:
     source = await a_source(db)
@@ -371,6 +373,7 @@ async def test_a_job_does_not_wait_for_the_time_it_was_asked_for_to_come_again(d
         assert claimed.id == job.id
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @story
 async def test_a_job_that_a_bug_ends_says_so_and_not_that_its_worker_timed_out(db: Database) -> None:
     job = await queue.request(db, (await a_source(db)).id)

@@ -52,6 +52,7 @@ async def test_a_crawl_killed_after_any_batch_knows_whether_a_limit_of_depth_kep
     assert generation.partial == partial
 
 
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 @story
 async def test_a_limit_keeps_no_document_out_that_moves_while_other_pages_name_its_new_url(db: Database) -> None:
     old, new = ([f"{ROOT}{name}{number}" for number in range(10)] for name in ("old", "new"))

@@ -678,6 +678,7 @@ def test_a_long_reader_makes_no_commit_after_the_first_wait_for_a_log_that_has_g
 # What two do at once -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_whoever_clears_an_abandoned_generation_away_beside_another_is_done_when_it_is_gone(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -737,6 +738,7 @@ def test_whoever_cancels_a_crawl_the_moment_it_is_listed_does_not_wait_for_it_wh
     asyncio.run(tell())
 
 
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_a_request_that_meets_a_job_at_its_very_end_is_not_lost(database_url: str) -> None:
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
@@ -755,6 +757,7 @@ def test_a_request_that_meets_a_job_at_its_very_end_is_not_lost(database_url: st
     asyncio.run(tell())
 
 
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_what_two_list_at_once_is_counted_once(database_url: str) -> None:
     async def tell() -> None:
         both = asyncio.Barrier(2)

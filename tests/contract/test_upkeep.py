@@ -85,6 +85,7 @@ async def test_what_is_damaged_is_found_and_named(db: Database) -> None:
         assert found.advice
 
 
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_any_number_may_take_a_removed_source_away_at_once(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gc, "AT_ONCE", 2)
 
@@ -101,6 +102,7 @@ def test_any_number_may_take_a_removed_source_away_at_once(database_url: str, mo
     asyncio.run(tell())
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_looking_for_contents_that_nobody_needs_keeps_nobody_from_writing(database_url: str) -> None:
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other, asyncio.timeout(5):
