@@ -47,7 +47,7 @@ DELETE FROM job_workers WHERE id = :id;
 
 -- name: hand_back
 -- A job that nobody walks any more waits for the next worker. Handing back does not count as a failure.
-UPDATE crawl_jobs SET status = 'pending', run_after = now()
+UPDATE crawl_jobs SET status = 'pending'
  WHERE id = :job AND status = 'processing' AND NOT EXISTS (SELECT 1 FROM job_workers WHERE job_id = :job);
 
 -- name: workers_of_job
@@ -160,7 +160,7 @@ UPDATE crawl_jobs SET status = 'cancelled', completed_at = now()
 UPDATE crawl_jobs SET status = 'paused' WHERE id = :id AND status IN ('pending', 'processing');
 
 -- name: resume_job
-UPDATE crawl_jobs SET status = 'pending', run_after = now() WHERE id = :id AND status = 'paused';
+UPDATE crawl_jobs SET status = 'pending' WHERE id = :id AND status = 'paused';
 
 -- name: ledger_job
 -- The last crawl that visited everything, whose frontier is the ledger.
