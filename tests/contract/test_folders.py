@@ -22,7 +22,8 @@ from kept.model.url import file_path, file_url
 from kept.origins.folder import MARKER, FolderOrigin
 from kept.origins.zipped import is_zip
 from kept.service import reading
-from kept.store.database import Database
+from kept.store import contents
+from kept.store.database import Connection, Database
 from tests.contract.stories import story
 from tests.crash.file_operations import Folders, walk_folder
 from tests.given import a_source, shown
@@ -83,6 +84,30 @@ async def test_a_file_keeps_one_identity_through_renames_edits_and_moves_and_its
     (root / unicodedata.normalize("NFD", "café.md")).write_text("nothing that it said before")
     await walk_folder(db, source, root)
     assert id in (await names(db, source)).values()
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@story
+async def test_no_text_is_read_again_of_files_that_only_moved(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "docs"
+    write(root, **{f"old__{number}": f"{TEXT} number {number}" for number in range(9)}, old__edited=TEXT * 3)
+    source = await a_folder(db, root)
+    await walk_folder(db, source, root)
+    before = await names(db, source)
+    (root / "old").rename(root / "new")
+    write(root, new__edited=TEXT * 3 + "An edit.")
+    texts, text = [], contents.text
+
+    async def counted(db: Connection, id: int) -> str:
+        texts.append(id)
+        return await text(db, id)
+
+    monkeypatch.setattr(contents, "text", counted)
+    await walk_folder(db, source, root)
+    assert await names(db, source) == {path.replace("old/", "new/"): id for path, id in before.items()}
+    assert len(texts) == 2, "of the one that was edited, before and after"
 
 
 @story

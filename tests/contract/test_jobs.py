@@ -4,6 +4,7 @@ import asyncio
 import os
 import random
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,27 @@ from kept.crawl.decide import Ended
 from kept.crawl.engine import Walk
 from kept.crawl.settle import Visited
 from kept.crawl.sweep import Rules
-from kept.errors import LeaseLost, NoSuchThing, WrongCall
+from kept.errors import LeaseLost, NoSuchThing, SourceUnavailable, WrongCall
 from kept.model.frontier import Entry, Outcome, Visit
+from kept.model.generation import GenerationState
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Source
-from kept.service import crawls
+from kept.runtime import open_runtime
+from kept.service import crawls, sources
+from kept.service import generations as service_generations
+from kept.settings import load
 from kept.store import frontier, jobs
 from kept.store.database import Database
 from kept.store.frontier import Found
 from kept.store.jobs import Place
+from kept.upkeep.gc import Retention, collect
 from kept.upkeep.reaper import Reaper
 from kept.work import queue
-from kept.work.worker import CALLS, process_started, this_host, work_on
+from kept.work.worker import CALLS, Worker, process_started, this_host, work_on
 from tests.contract.stories import raw, story
 from tests.crash import many_jobs, random_commands
-from tests.given import ROOT, Page, Site, a_database, a_place, a_source, read_scripted
+from tests.given import ROOT, Page, Site, a_database, a_place, a_source, crawl, read_scripted
 
 
 async def job_of(db: Database, place: Place) -> CrawlJob:
@@ -230,6 +236,7 @@ async def test_a_job_may_be_named_by_the_beginning_of_its_id(db: Database) -> No
         with pytest.raises(NoSuchThing):
             await crawls.show_job(db, nonsense)
     assert [view.job.id for view in await crawls.list_jobs(db)] == [other.id, job.id]
+    assert [view.job.id for view in await crawls.list_jobs(db, before=other.id)] == [job.id]
     await crawls.pause_job(db, job.id)
     assert [view.job.id for view in await crawls.list_jobs(db, status="paused")] == [job.id]
 
@@ -313,6 +320,93 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
     last = [Visited(entry=one, decision=Ended(outcome=Outcome.GONE, reason="404")) for one in entries]
     job = await settle.settle(db, heir, job, last, [], signature="")
     assert (job.progress.tally.skipped, job.progress.tally.gone) == (3, 1), "nothing twice"
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@story
+async def test_a_job_that_was_paused_when_its_source_failed_goes_on_when_it_is_resumed(db: Database) -> None:
+    source = await a_source(db)
+    await crawl(db, source, Site({ROOT: Page("before")}))
+    job = await queue.request(db, source.id)
+    place = await a_place(db)
+    await activate.begin(db, place, lists_everything=False)
+    await queue.pause(db, job.id)
+    await activate.fail(db, place, "the host is down.")
+    assert (await job_of(db, place)).status is JobStatus.PAUSED
+    async with db.transaction() as tx:
+        await jobs.leave(tx, place.id)
+    await queue.resume(db, job.id)
+    assert (await crawl(db, source, Site({ROOT: Page("after")}))).status is JobStatus.COMPLETED
+    _, made = await service_generations.list_generations(db, "docs")
+    assert [one.state for one in made] == [GenerationState.RETIRED, GenerationState.ACTIVE]
+
+
+class Unlucky(Site):
+    """A site that is gone as soon as somebody has done something to its crawl."""
+
+    def __init__(self, meanwhile: Callable[[], Awaitable[object]]) -> None:
+        super().__init__({})
+        self._meanwhile = meanwhile
+
+    async def open(self) -> None:
+        await self._meanwhile()
+        raise SourceUnavailable("It is gone.")
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@story
+async def test_a_job_that_was_cancelled_when_its_source_failed_is_left_as_it_is(db: Database) -> None:
+    source = await a_source(db)
+    job = await queue.request(db, source.id)
+    site = Unlucky(lambda: queue.cancel(db, job.id))
+    assert (await crawl(db, source, site)).status is JobStatus.CANCELLED
+    async with db.snapshot() as snapshot:
+        assert await jobs.workers_of(snapshot, job.id) == []
+
+
+@story
+async def test_a_job_does_not_wait_for_the_time_it_was_asked_for_to_come_again(db: Database) -> None:
+    job = await queue.request(db, (await a_source(db)).id)
+    async with db.transaction() as tx:  # the clock was set back by an hour
+        await raw(tx, "UPDATE crawl_jobs SET run_after = ago(-3600), created_at = ago(-3600)")
+        assert (claimed := await jobs.claim(tx, worker=new_id()))
+        assert claimed.id == job.id
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@story
+async def test_a_job_that_a_bug_ends_says_so_and_not_that_its_worker_timed_out(db: Database) -> None:
+    job = await queue.request(db, (await a_source(db)).id)
+    stop, walks = asyncio.Event(), 0
+
+    def make_walk(place: Place, source: Source) -> Walk:
+        nonlocal walks
+        walks += 1
+        if walks == 4:
+            stop.set()
+        raise KeyError("no such thing")
+
+    await Worker(db, make_walk).run(stop)
+    ended = await crawls.get_job(db, job.id)
+    assert (ended.status, ended.error) == (JobStatus.FAILED, "a bug in Kept: KeyError: 'no such thing'")
+
+
+def test_whoever_follows_a_job_hears_when_it_is_gone_with_its_source(tmp_path: Path) -> None:
+    async def tell() -> None:
+        made = load(environment={}, folder=tmp_path, database=f"sqlite:///{tmp_path}/kept.db")
+        async with open_runtime(made) as runtime, asyncio.timeout(5):
+            source = await a_source(runtime.db)
+            job = await queue.request(runtime.db, source.id)
+            await sources.remove_source(runtime.db, "docs")
+            await collect(runtime.db, Retention())
+            with pytest.raises(NoSuchThing, match="removed"):
+                await runtime.run_job(job)
+
+    asyncio.run(tell())
+
+
+def test_processes_of_two_containers_are_not_taken_for_those_of_one_machine() -> None:
+    assert this_host().endswith(os.readlink("/proc/self/ns/pid")), "numbers of processes count within one of these"
 
 
 # Any commands, in any order ------------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 import ast
 import asyncio
 import re
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -17,14 +18,16 @@ import pytest
 import kept.store
 from kept.crawl import activate, settle
 from kept.crawl.decide import Keep
+from kept.crawl.engine import Walk
 from kept.crawl.settle import Visited
 from kept.crawl.sweep import Rules
 from kept.errors import KeptError, LeaseLost, NoSuchThing, StoreTooNew, StoreUnreachable, WrongCall
 from kept.model.document import Reading
-from kept.model.frontier import Fetched, Outcome
+from kept.model.frontier import Fetched, Listed, Outcome, Unlisted
+from kept.model.generation import Tally
 from kept.model.ids import new_id
-from kept.model.job import CrawlJob, CrawlMode
-from kept.store import contents, frontier, jobs, sources
+from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.store import contents, documents, frontier, jobs, sources, sqlite
 from kept.store.database import Database, moment, open_database, statements
 from kept.store.frontier import Found
 from kept.store.jobs import Place
@@ -621,7 +624,7 @@ async def test_a_worker_that_settled_and_was_replaced_then_does_not_activate(db:
     await settle.settle(db, place, begun, [visited], [], signature="1")
     async with db.transaction() as tx:
         await jobs.leave(tx, place.id)
-        assert (await jobs.reap(tx, begun.id)) is not None
+        assert (await jobs.reap(tx, begun.id, "worker timed out")) is not None
     with pytest.raises(LeaseLost):
         await activate.activate(db, place, Rules())
     successor = await claim(db)
@@ -680,6 +683,146 @@ async def test_two_workers_never_lease_the_same_entry(db: Database) -> None:
 
     taken = [url for urls in await asyncio.gather(*(take(worker) for worker in [place, second] * 10)) for url in urls]
     assert len(taken) == len(set(taken)) == 100
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_long_reader_makes_no_commit_after_the_first_wait_for_a_log_that_has_grown_large(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "WAL_BYTES", 0)
+
+    async def tell() -> None:
+        async with a_database(database_url) as db, a_database(database_url) as other, other.snapshot() as snapshot:
+            await raw(snapshot, "SELECT count(*) FROM sources")
+            began = time.monotonic()
+            for number in range(5):
+                await a_source(db, f"s{number}", root=f"{ROOT}{number}/")
+            assert time.monotonic() - began < 3, "the first waits for a second"
+
+    asyncio.run(tell())
+
+
+# What two do at once -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+def test_whoever_clears_an_abandoned_generation_away_beside_another_is_done_when_it_is_gone(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activate, "CLEARED_AT_ONCE", 3)
+
+    async def tell() -> None:
+        async with a_database(database_url) as db, a_database(database_url) as other:
+            source = await a_source(db)
+            old, new = ([f"{ROOT}{name}{number}" for number in range(30)] for name in ("old", "new"))
+            await crawl(db, source, Site({ROOT: Page("root", tuple(old)), **{url: Page(url) for url in old}}))
+            site = Site({ROOT: Page("other root", tuple(new)), **{url: Page(url) for url in new}})
+            assert (await crawl(db, source, site)).held
+            async with db.transaction() as tx:
+                await activate.abandon(tx, source, "nobody wants it")
+
+            async with db.transaction() as tx:
+                await sources.lock(tx, source.id)
+                await documents.delete_of_generation(tx, source.id, 2, limit=3)
+                clearing = asyncio.create_task(activate.clear_abandoned(other, source.id))
+                done, _ = await asyncio.wait([clearing], timeout=0.2)
+                assert not done
+            await clearing
+            async with db.snapshot() as snapshot:
+                assert await raw(snapshot, "SELECT count(*) FROM versions WHERE born = 2") == [(0,)]
+
+    asyncio.run(tell())
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+def test_whoever_cancels_a_crawl_the_moment_it_is_listed_does_not_wait_for_it_while_it_waits(database_url: str) -> None:
+    async def tell() -> None:
+        listing, is_locked = asyncio.Event(), asyncio.Event()
+
+        class Slow(Site):
+            async def open(self) -> str:  # type: ignore[override]
+                return "a folder"
+
+            async def list(self) -> AsyncIterator[Listed | Unlisted]:
+                listing.set()
+                await is_locked.wait()
+                async for one in super().list():
+                    yield one
+
+        async with a_database(database_url) as db, a_database(database_url) as other:
+            source = await a_source(db)
+            job = await queue.request(db, source.id)
+            walking = asyncio.create_task(crawl(db, source, Slow({ROOT: Page("root")})))
+            await listing.wait()
+            async with other.transaction() as tx:
+                await sources.lock(tx, source.id)
+                is_locked.set()
+                done, _ = await asyncio.wait([walking], timeout=0.3)
+                assert not done
+                assert await jobs.cancel(tx, job.id)
+            assert (await walking).status is JobStatus.CANCELLED
+
+    asyncio.run(tell())
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+def test_a_request_that_meets_a_job_at_its_very_end_is_not_lost(database_url: str) -> None:
+    async def tell() -> None:
+        async with a_database(database_url) as db, a_database(database_url) as other:
+            source = await a_source(db)
+            first = await queue.request(db, source.id)
+            async with db.transaction() as tx:
+                await jobs.claim(tx, worker=new_id())
+            async with db.transaction() as tx:
+                await jobs.lock(tx, first.id)
+                asking = asyncio.create_task(queue.request(other, source.id))
+                done, _ = await asyncio.wait([asking], timeout=0.2)
+                assert not done
+                await jobs.complete(tx, first.id, held=False, tally=Tally())
+            assert (await asking).id != first.id
+
+    asyncio.run(tell())
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+def test_what_two_list_at_once_is_counted_once(database_url: str) -> None:
+    async def tell() -> None:
+        both = asyncio.Barrier(2)
+
+        class Together(Site):
+            async def list(self) -> AsyncIterator[Listed | Unlisted]:
+                await both.wait()
+                async for one in super().list():
+                    yield one
+
+        async with a_database(database_url) as db, a_database(database_url) as other:
+            source = await a_source(db)
+            pages = {f"{ROOT}{number}": Page(f"page {number}", tag=f"{number}") for number in range(4)}
+            await crawl(db, source, Site(pages, lists_everything=True))
+            pages |= {f"{ROOT}new{number}": Page(f"new {number}") for number in range(2)}
+            job = await queue.request(db, source.id)
+            (first, _), second = await claim(db) or pytest.fail("nothing is due"), new_id()
+            async with db.transaction() as tx:
+                await jobs.enter(tx, replace(first, id=second))
+            walks = [
+                Walk(
+                    one,
+                    replace(first, id=place),
+                    source,
+                    Together(pages, lists_everything=True),
+                    read=read_scripted,
+                    signature="1",
+                    rules=Rules(),
+                )
+                for one, place in ((db, first.id), (other, second))
+            ]
+            await asyncio.gather(*(walk.run() for walk in walks), return_exceptions=True)
+            async with db.snapshot() as snapshot:
+                done = await jobs.get(snapshot, job.id)
+            assert done
+            assert (done.status, done.progress.tally) == (JobStatus.COMPLETED, Tally(new=2, unchanged=4))
+
+    asyncio.run(tell())
 
 
 # Contents ------------------------------------------------------------------------------------------------------

@@ -1,16 +1,20 @@
 """Keeping house: what would go is said before it goes, and what is wrong is found."""
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
+
+import pytest
 
 from kept.extract.sections import hash_of
 from kept.service import mirror, sources
 from kept.store.database import Database
+from kept.upkeep import gc
 from kept.upkeep.check import check
 from kept.upkeep.gc import Garbage, Retention, collect, look
 from kept.upkeep.leftovers import note_export
-from tests.contract.stories import raw, story
-from tests.given import ROOT, Page, Site, a_source, crawl
+from tests.contract.stories import raw, rows_in_tables, story
+from tests.given import ROOT, Page, Site, a_database, a_source, crawl
 
 SHORT = Retention(generations=2, younger_than=timedelta(0))
 
@@ -79,3 +83,32 @@ async def test_what_is_damaged_is_found_and_named(db: Database) -> None:
             await raw(tx, sql if isinstance(sql, str) else sql[type(db).backend])  # type: ignore[attr-defined]
         (found,) = [one for one in await check(db, hash_of) if rule in one.rule and one.found]
         assert found.advice
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+def test_any_number_may_take_a_removed_source_away_at_once(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc, "AT_ONCE", 2)
+
+    async def tell() -> None:
+        async with a_database(database_url) as db, a_database(database_url) as other:
+            source = await a_source(db)
+            urls = [f"{ROOT}{number}" for number in range(20)]
+            await crawl(db, source, Site({ROOT: Page("root", tuple(urls)), **{url: Page(url) for url in urls}}))
+            await sources.remove_source(db, "docs")
+            done = await asyncio.gather(*(collect(one, SHORT) for one in (db, other) * 2))
+            assert sum(one.sources for one in done) == 1
+            assert (await rows_in_tables(db))["sources"] == 0
+
+    asyncio.run(tell())
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_looking_for_contents_that_nobody_needs_keeps_nobody_from_writing(database_url: str) -> None:
+    async def tell() -> None:
+        async with a_database(database_url) as db, a_database(database_url) as other, asyncio.timeout(5):
+            await crawl(db, await a_source(db), Site({ROOT: Page("root")}))
+            async with other.transaction() as tx:
+                assert await gc._collect_contents(db) == 0
+                await raw(tx, "UPDATE sources SET name = 'written'")
+
+    asyncio.run(tell())

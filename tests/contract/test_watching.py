@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
+from kept.crawl.rollback import roll_back
 from kept.model.source import SourceKind, SourceSettings
 from kept.model.url import file_url
 from kept.store import jobs
@@ -52,6 +53,33 @@ async def test_a_folder_that_asks_for_it_is_refreshed_when_its_files_change(tmp_
         async with db.snapshot() as snapshot:
             assert await jobs.last(snapshot, calm.id) is None
         assert len(await shown(db, source)) == 21
+
+
+@alone
+async def test_what_was_rolled_back_stays_so_whatever_happens_to_its_files(tmp_path: Path) -> None:
+    roots = [tmp_path / "back", tmp_path / "other"]
+    async with a_database(f"sqlite:///{tmp_path}/kept.db") as db, asyncio.timeout(30):
+        kept = []
+        for root in roots:
+            root.mkdir()
+            wants, url = SourceSettings(watch=True), file_url(str(root))
+            kept.append(await a_source(db, root.name, root=url, kind=SourceKind.FOLDER, settings=wants))
+            for word in ("one ", "two "):
+                (root / "page.md").write_text(word * 30)
+                await walk_folder(db, kept[-1], root)
+        back, other = kept
+        await roll_back(db, back.id, 1)
+        stop = asyncio.Event()
+        watching = asyncio.create_task(watch(db, stop, settle=0.1, look=0.2))
+        for _ in range(2):
+            await queued(db, other.id)
+            await walk_folder(db, other, roots[1])
+            for root in roots:
+                (root / "page.md").write_text("three " * 30)
+        stop.set()
+        await watching
+        async with db.snapshot() as snapshot:
+            assert await jobs.live(snapshot, back.id) is None
 
 
 def until(lines: IO[str], said: str) -> None:

@@ -67,7 +67,7 @@ def test_many_workers_walk_one_job_and_nothing_is_visited_twice_nor_the_host_ask
 
 
 def test_killing_one_of_several_workers_changes_nothing_in_the_end(postgres: str, tmp_path: Path) -> None:
-    with SlowSite(pages=200, seconds=0.1) as site, Workers(postgres, tmp_path, enough=10) as workers:
+    with SlowSite(pages=200, seconds=0.1) as site, Workers(postgres, tmp_path, enough=10, silent=60) as workers:
         workers.kept("add", site.root, "--name", "slow", "--concurrency", "4", "--no-wait")
         first = workers.start()
         until(lambda: rows(postgres, "SELECT count(*) FROM job_workers")[0][0] == 1)

@@ -74,7 +74,8 @@ def fetched(etag: str | None = '"1"') -> Fetched:
 def decided(
     version: Version | None, visit: Visit, read: Reading | Unreadable | None = None, raw_hash: str = "bytes"
 ) -> Keep | Unchanged | Ended | TryAgain:
-    return decide(entry(version), visit, read, raw_hash=raw_hash, signature=TODAY, now=NOW)
+    asked = is_conditional(entry(version), TODAY, full=False)
+    return decide(entry(version), visit, read, raw_hash=raw_hash, signature=TODAY, now=NOW, conditional=asked)
 
 
 # 304 and 200
@@ -94,6 +95,13 @@ def test_not_modified_is_a_failure_where_nobody_asked(version: Version | None) -
     assert isinstance(decision, Ended)
     assert decision.outcome is Outcome.FAILED
     assert decision.links == (version.links if version else ())
+
+
+def test_not_modified_is_a_failure_where_everything_was_to_be_read_anew() -> None:
+    answer = NotModified(status=304)
+    decision = decide(entry(held()), answer, None, raw_hash="", signature=TODAY, now=NOW, conditional=False)
+    assert isinstance(decision, Ended)
+    assert decision.outcome is Outcome.FAILED
 
 
 def test_a_page_that_is_not_held_is_new() -> None:
@@ -165,6 +173,14 @@ def test_what_brings_no_content_ends_with_its_reason(
     assert decision.reason
 
 
+def test_a_reader_that_breaks_down_loses_no_document() -> None:
+    broken = Unreadable(reason="its reader crashed", broke=True)
+    for version, outcome in [(held(), Outcome.FAILED), (None, Outcome.SKIPPED)]:
+        decision = decided(version, fetched(), broken)
+        assert isinstance(decision, Ended)
+        assert decision.outcome is outcome
+
+
 def test_only_what_failed_hands_on_its_stored_links() -> None:
     for visit, links in [
         (Unreachable(reason="500", retry=False), ("old link",)),
@@ -202,7 +218,9 @@ def test_what_cannot_be_read_now_is_tried_again_a_few_times_and_not_too_late(
     attempts: int, wait: timedelta | None, again: bool
 ) -> None:
     visit = Unreachable(reason="503", status=503, retry_after=wait)
-    decision = decide(entry(held(), attempts=attempts), visit, None, raw_hash="", signature=TODAY, now=NOW)
+    decision = decide(
+        entry(held(), attempts=attempts), visit, None, raw_hash="", signature=TODAY, now=NOW, conditional=True
+    )
     if again:
         assert isinstance(decision, TryAgain)
         assert decision.at > NOW

@@ -39,7 +39,7 @@ def test_a_page_that_takes_too_long_is_given_up_and_the_others_are_read() -> Non
             )
             assert [type(answer) for answer in answers] == [Unreadable, Reading]
             assert isinstance(answers[0], Unreadable)
-            assert answers[0].reason == "reading it took too long"
+            assert (answers[0].reason, answers[0].broke) == ("reading it took too long", True)
         finally:
             await pool.close()
 
@@ -58,6 +58,7 @@ def test_a_reader_that_is_killed_costs_the_page_it_read() -> None:
             os.kill(pool._readers[0].process.pid, signal.SIGKILL)
             answers = await asyncio.gather(*reading)
             assert [type(answer) for answer in answers] == [Unreadable, Reading, Reading]
+            assert answers[0] == Unreadable(reason="its reader crashed", broke=True)
         finally:
             await pool.close()
 
@@ -71,6 +72,7 @@ def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
             body = b"<p>" + b"many words " * 8_000_000
             given_up = await pool.read(body, "text/html", URL)
             assert isinstance(given_up, Unreadable)
+            assert given_up.broke
             assert isinstance(await pool.read(b"# Small", "text/markdown", URL), Reading)
         finally:
             await pool.close()

@@ -106,10 +106,11 @@ async def discard_held(db: Database, source_id: str) -> int:
 
 
 async def fail(db: Database, place: Place, error: str) -> None:
-    """The job is given up; what it built is abandoned, what is active stays."""
+    """The job is given up; what it built is abandoned, what is active stays. A paused one waits, and may fail later."""
     async with db.transaction(durable=True) as tx:
         _, job = await _hold_job(tx, place)
-        await give_up(tx, await jobs.count(tx, job.id) or job, error)
+        if job.status is JobStatus.PROCESSING:
+            await give_up(tx, await jobs.count(tx, job.id) or job, error)
 
 
 async def give_up(tx: Connection, job: CrawlJob, error: str) -> None:
@@ -136,6 +137,9 @@ async def clear_abandoned(db: Database, source_id: str) -> None:
         left = True
         while left:
             async with db.transaction() as tx:
+                if await sources.lock(tx, source_id) is None:
+                    return  # it was removed, and goes as a whole
+                # Under the lock nobody else does this: what another is about to delete would seem to be gone already.
                 deleted = await documents.delete_of_generation(tx, source_id, number, limit=CLEARED_AT_ONCE)
                 left = deleted > 0
                 if not left:
@@ -198,7 +202,7 @@ async def _make_true(
     difference = await generations.differences(tx, source.id, number)
     shown = (base.documents if base else 0) + difference.brought - difference.ended
     changed = difference.news + difference.ended > 0 or base is None
-    await generations.activate_generation(
+    is_active = await generations.activate_generation(
         tx,
         generation,
         documents=shown,
@@ -207,6 +211,7 @@ async def _make_true(
         whole=job.mode.is_whole,
         partial=_partial(job, base, made.tally),
     )
+    assert is_active, "it was being built, or held, and its source is locked"
     await sources.point(tx, source.id, number)
     if difference.news or difference.removed or base is None:  # what another reader made of the same bytes is no news
         await tell(tx, source, "activated", number, job.id, tally=made.tally, documents=shown)

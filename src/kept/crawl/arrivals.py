@@ -2,7 +2,17 @@
 
 from collections.abc import Set
 
-from kept.crawl.identity import LIKENESSES, Arrival, Former, Moving, Similar, Tier, is_similar
+from kept.crawl.identity import (
+    LIKENESSES,
+    Adoption,
+    Arrival,
+    Former,
+    Moving,
+    Tier,
+    is_similar,
+    namesakes,
+    same_path,
+)
 from kept.crawl.marks import Marks
 from kept.crawl.sweep import Fate
 from kept.model.document import Lifecycle
@@ -53,20 +63,32 @@ async def arrivals_for(
     return list(arrivals.values()), list(former.values())
 
 
-async def with_likenesses(
-    db: Connection, generation: Generation, sought: list[Former], arrivals: list[Arrival], repeating: Set[str]
-) -> tuple[list[Arrival], Similar]:
-    """With what has arrived under a name that a lost document had; and whether two of all these are similar."""
-    wanted = {key(one.url) for one in sought if one.tier is Tier.LOST for key in LIKENESSES}
-    found = {one.version_id: one for one in arrivals}
-    for row in await documents.arrivals(db, generation.source_id, generation.number) if wanted else ():
-        if row["document_id"] not in repeating and any(key(row["url"]) in wanted for key in LIKENESSES):
-            found.setdefault(row["version_id"], _arrival(row))
-    known = {key(one.url) for one in found.values() for key in LIKENESSES}
-    compared = {one.content_id for one in found.values()}
-    compared |= {one.content_id for one in sought if any(key(one.url) in known for key in LIKENESSES)}
-    texts = {id: await contents.text(db, id) for id in sorted(compared)} if wanted else {}
-    return list(found.values()), lambda one, other: is_similar(texts.get(one, ""), texts.get(other, ""))
+async def adopt_namesakes(
+    db: Connection, generation: Generation, sought: list[Former], settled: list[Adoption], repeating: Set[str]
+) -> list[Adoption]:
+    """What has arrived under the name of a lost document and is similar to it, of what is not ``settled`` otherwise."""
+    adopted = {one.document for one in settled}
+    lost = [one for one in sought if one.tier is Tier.LOST and one.document not in adopted]
+    if not lost:
+        return []
+    passed_over = repeating | {one.arrival.document for one in settled}
+    rows = await documents.arrivals(db, generation.source_id, generation.number)
+    free = [_arrival(row) for row in rows if row["document_id"] not in passed_over]
+    adoptions: list[Adoption] = []
+    for likeness in LIKENESSES:
+        for arrival, former in namesakes(likeness, free, lost):
+            if likeness is same_path or await _is_similar(db, arrival, former):
+                adoptions.append(Adoption(arrival=arrival, document=former.document, from_url=former.url))
+        adopted = {one.document for one in adoptions}
+        passed_over = {one.arrival.document for one in adoptions}
+        lost = [one for one in lost if one.document not in adopted]
+        free = [one for one in free if one.document not in passed_over]
+    return adoptions
+
+
+async def _is_similar(db: Connection, arrival: Arrival, former: Former) -> bool:
+    """Two texts at a time: a whole folder may have been moved and edited."""
+    return is_similar(await contents.text(db, arrival.content_id), await contents.text(db, former.content_id))
 
 
 def _arrival(row: Row) -> Arrival:

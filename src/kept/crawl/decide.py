@@ -91,12 +91,19 @@ def needs_reading(entry: Entry, raw_hash: str, signature: str) -> bool:
 
 
 def decide(
-    entry: Entry, visit: Visit, read: Reading | Unreadable | None, *, raw_hash: str, signature: str, now: datetime
+    entry: Entry,
+    visit: Visit,
+    read: Reading | Unreadable | None,
+    *,
+    raw_hash: str,
+    signature: str,
+    now: datetime,
+    conditional: bool,
 ) -> Decision:
     """What becomes of an entry. ``read`` is None where the bytes are those that are held already."""
     held = entry.held
     match visit:
-        case NotModified() if not is_conditional(entry, signature, full=False):
+        case NotModified() if not conditional:
             return _failed(entry, "answered 'not modified' to a question that was not asked", visit.status)
         case NotModified():
             assert held is not None, "only what is held is asked about in this way"
@@ -123,6 +130,8 @@ def _decide_about_content(
     entry: Entry, fetched: Fetched, read: Reading | Unreadable | None, *, raw_hash: str, signature: str
 ) -> Decision:
     held, status = entry.held, fetched.status
+    if isinstance(read, Unreadable) and read.broke and held:
+        return _failed(entry, read.reason, status)  # what was read well before is not lost to a reader's fault
     if isinstance(read, Unreadable):
         return Ended(outcome=Outcome.SKIPPED, reason=read.reason, status=status)
     wishes = Wishes() if fetched.wishes is None else fetched.wishes | (read.wishes if read else Wishes())

@@ -20,7 +20,7 @@ left activates, and the job's row lets only one of them. What they may ask of a 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -146,15 +146,16 @@ class Walk:
                 async for found in self._seeds.take(unlisted):
                     await self._settle([], found)
         async with self._ground.db.transaction() as tx:
+            if self._root:  # first: whoever locks the source and then the job would wait for us, and we for them
+                await sources.remember_root(tx, self._ground.source.id, self._root)
             await jobs.hold(tx, self._ground.place)
-            await jobs.mark_listed(
+            first = await jobs.mark_listed(
                 tx, self._ground.job.id, lists_everything=self._ground.origin.lists_everything, unlisted=bool(unlisted)
             )
-            # Counted here and not before: a walk that is cut short lists them again.
+            # Counted here and not before: a walk that is cut short lists them again, and two may list at once.
+            unmentioned = unmentioned if first else 0
             numbered = await jobs.number_batch(tx, self._ground.job.id, discovered=unmentioned, unmentioned=unmentioned)
             self._ground.job = await settle.count(tx, numbered)
-            if self._root:
-                await sources.remember_root(tx, self._ground.source.id, self._root)
 
     # 3 to 5. lease, visit, settle
 
@@ -188,7 +189,7 @@ class Walk:
                 runs_dry = not entries and not leasing and len(visiting) * 2 <= concurrency
                 due = len(visited) >= BATCH_PAGES or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped
                 if visited and due and not settling:
-                    settling = asyncio.create_task(self._settle(visited, self._links.found_by(visited)))
+                    settling = asyncio.create_task(self._settle(visited, *self._links.found_by(visited)))
                     self._leases.pace = len(visited) / max(time.monotonic() - began, 0.001)
                     visited, began = [], time.monotonic()
 
@@ -251,16 +252,13 @@ class Walk:
             await jobs.lock(tx, self._ground.job.id)
             await jobs.count(tx, self._ground.job.id)
 
-    async def _settle(self, visited: list[Visited], found: list[Found]) -> None:
+    async def _settle(self, visited: list[Visited], found: list[Found], beyond: Sequence[str] = ()) -> None:
         ground, began = self._ground, time.monotonic()
         ground.job = await settle.settle(
-            ground.db, ground.place, ground.job, visited, found, signature=ground.signature
+            ground.db, ground.place, ground.job, visited, found, beyond, signature=ground.signature
         )
         self._links.remember(found)
         self._seeds.check(visited)
-        if self._links.cut_off and not ground.job.limited:
-            async with ground.db.transaction() as tx:
-                await jobs.mark_limited(tx, ground.job.id)
         log.debug(
             "batch settled",
             source=ground.source.label,

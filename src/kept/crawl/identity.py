@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote
 
 TINY = 64  # characters of markdown: too little to tell two pages apart
@@ -131,16 +131,8 @@ def _same(page: Shown, other: Shown) -> bool:
     return page.content_id == other.content_id
 
 
-Similar: TypeAlias = Callable[[int, int], bool]  # of two contents
-
-
-def adopt(
-    arrivals: Iterable[Arrival], moving: Iterable[Moving], former: Sequence[Former], similar: Similar | None = None
-) -> list[Adoption]:
-    """Which arrivals are documents that were there before. Each document and each arrival is taken once.
-
-    ``similar``: whether two contents are; None: where these documents live a name says nothing.
-    """
+def adopt(arrivals: Iterable[Arrival], moving: Iterable[Moving], former: Sequence[Former]) -> list[Adoption]:
+    """Which arrivals are documents that were there before, by 2 to 4. Each document and each arrival is taken once."""
     adoptions: list[Adoption] = []
     free = {arrival.url: arrival for arrival in arrivals}
     taken: set[str] = set()
@@ -157,24 +149,25 @@ def adopt(
     candidates = _by_content(former)
     for content_id, alike in _by_content(free.values()).items():
         same = [one for one in candidates[content_id] if one.document not in taken]
-        best = [one for one in same if one.tier == min(other.tier for other in same)]
+        tier = min((one.tier for one in same), default=None)
+        best = [one for one in same if one.tier is tier]
         if len(alike) == 1 and len(best) == 1 and alike[0].size >= TINY:
             take(alike[0], best[0].document, best[0].url)
 
     for one in sorted(former, key=lambda one: one.born, reverse=True):  # the one that was there last comes first
         if one.tier is not Tier.LOST and one.document not in taken and one.url in free:
             take(free[one.url], one.document, one.url)
-
-    lost = [one for one in former if one.tier is Tier.LOST] if similar else []
-    for key in LIKENESSES:
-        there = _by_key((key(one.url), one) for one in lost if one.document not in taken)
-        for name, alike in _by_key((key(one.url), one) for one in free.values()).items():
-            same = there.get(name, [])
-            if len(alike) != 1 or len(same) != 1 or similar is None:
-                continue
-            if key is same_path or similar(alike[0].content_id, same[0].content_id):
-                take(alike[0], same[0].document, same[0].url)
     return adoptions
+
+
+def namesakes(
+    likeness: Callable[[str], str], arrivals: Iterable[Arrival], lost: Iterable[Former]
+) -> list[tuple[Arrival, Former]]:
+    """What arrived under a name that one lost document had, and no other; and that document. See 5."""
+    there = _by_key((likeness(one.url), one) for one in lost)
+    here = _by_key((likeness(one.url), one) for one in arrivals)
+    pairs = ((alike, there[name]) for name, alike in here.items() if name in there)
+    return [(alike[0], same[0]) for alike, same in pairs if len(alike) == 1 and len(same) == 1]
 
 
 def same_path(url: str) -> str:

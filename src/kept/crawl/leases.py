@@ -72,5 +72,4 @@ class Leases:
             return  # one of them may turn out to be no document
         skipped = await frontier.skip_new(tx, ground.job.id, reason="a limit was reached", batch=ground.job.batch + 1)
         if skipped:
-            await jobs.mark_limited(tx, ground.job.id)
-            ground.job = await settle.count(tx, await jobs.number_batch(tx, ground.job.id))
+            ground.job = await settle.count(tx, await jobs.number_batch(tx, ground.job.id, limited=True))

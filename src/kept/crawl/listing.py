@@ -133,7 +133,8 @@ class CompleteList:
             return
         async with self._ground.db.transaction() as tx:
             await jobs.hold(tx, self._ground.place)
-            added = await frontier.insert_listed(tx, self._ground.job.id, entries, batch=self._ground.job.batch + 1)
+            job = await jobs.lock(tx, self._ground.job.id) or self._ground.job  # nobody else numbers a batch meanwhile
+            added = await frontier.insert_listed(tx, job.id, entries, batch=job.batch + 1)
             self._ground.job = await settle.count(
                 tx, await jobs.number_batch(tx, self._ground.job.id, discovered=added)
             )

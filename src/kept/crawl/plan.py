@@ -9,7 +9,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kept.crawl.arrivals import arrivals_for, sought_in, with_likenesses
+from kept.crawl.arrivals import adopt_namesakes, arrivals_for, sought_in
 from kept.crawl.identity import Adoption, Moving, Shown, adopt, duplicates, rendered
 from kept.crawl.marks import Marks, Relabel, marks_of, relabelled, seen_as
 from kept.crawl.sweep import Crawl, Fate, Rules, brake, fate
@@ -72,10 +72,9 @@ async def plan(
     arrivals, former = await arrivals_for(db, generation, sought, marks.moving)
     repeating = {one.document for one in dropped}
     arrivals = [one for one in arrivals if one.document not in repeating]
-    similar = None
-    if crawl.lists_everything:
-        arrivals, similar = await with_likenesses(db, generation, sought, arrivals, repeating)
-    adoptions = adopt(arrivals, marks.moving, [*sought, *former], similar)
+    adoptions = adopt(arrivals, marks.moving, [*sought, *former])
+    if crawl.lists_everything:  # elsewhere a name says nothing
+        adoptions += await adopt_namesakes(db, generation, sought, adoptions, repeating)
     fates |= _merge(marks, {adoption.document for adoption in adoptions}, crawl, rules)
     for adoption in adoptions:
         fates[adoption.document] = Fate(document=adoption.document, lifecycle=Lifecycle.ACTIVE)

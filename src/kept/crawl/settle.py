@@ -30,9 +30,19 @@ class Visited:
 
 
 async def settle(
-    db: Database, place: Place, job: CrawlJob, visited: Sequence[Visited], found: Iterable[Found], *, signature: str
+    db: Database,
+    place: Place,
+    job: CrawlJob,
+    visited: Sequence[Visited],
+    found: Iterable[Found],
+    beyond: Sequence[str] = (),
+    *,
+    signature: str,
 ) -> CrawlJob:
-    """The job after this batch. Raises LeaseLost, and writes nothing, if this worker was replaced or the job ended."""
+    """The job after this batch. Raises LeaseLost, and writes nothing, if this worker was replaced or the job ended.
+
+    ``beyond``: URLs that a limit keeps out, if nothing else has brought them into the frontier.
+    """
     assert job.generation is not None, "a batch belongs to a generation"
     async with db.transaction() as tx:
         await jobs.hold(tx, place)
@@ -41,7 +51,9 @@ async def settle(
         await frontier.settle(tx, job.id, settled, batch=job.batch + 1)
         await frontier.release(tx, job.id, _released(visited))
         discovered = await _discover(tx, job, list(found))
-        numbered = await jobs.number_batch(tx, job.id, discovered=discovered, bytes=sum(one.bytes for one in visited))
+        limited = bool(beyond) and not job.limited and await frontier.lacks_some(tx, job.id, beyond)
+        bytes = sum(one.bytes for one in visited)
+        numbered = await jobs.number_batch(tx, job.id, discovered=discovered, bytes=bytes, limited=limited)
         if numbered.batch != job.batch + 1:  # others settled meanwhile: the number is given at the commit
             await frontier.renumber(tx, job.id, [one.url for one in settled], batch=numbered.batch)
         return await count(tx, numbered)

@@ -22,10 +22,9 @@ class Visits:
         self._read = read
 
     async def visit(self, entry: Entry) -> Visited:
-        full = self._ground.job.mode is CrawlMode.FULL
-        visit = await self._ground.origin.visit(
-            entry, conditional=is_conditional(entry, self._ground.signature, full=full)
-        )
+        full, signature = self._ground.job.mode is CrawlMode.FULL, self._ground.signature
+        conditional = is_conditional(entry, signature, full=full)
+        visit = await self._ground.origin.visit(entry, conditional=conditional)
         read, raw_hash = await self._look(entry, visit)
         # A page that has been rendered and is still a shell is no longer Fetched, so this ends.
         while isinstance(visit, Fetched) and isinstance(read, Reading) and read.is_shell:
@@ -36,7 +35,13 @@ class Visits:
             read, raw_hash = await self._look(entry, visit)
         size = len(visit.body) if isinstance(visit, Fetched) else 0
         decision = decide(
-            entry, visit, read, raw_hash=raw_hash, signature=self._ground.signature, now=self._ground.now()
+            entry,
+            visit,
+            read,
+            raw_hash=raw_hash,
+            signature=signature,
+            now=self._ground.now(),
+            conditional=conditional,
         )
         return Visited(entry=entry, decision=decision, bytes=size)
 

@@ -164,7 +164,7 @@ class ReaderPool:
         if left:
             (_, answer), *others = left
             if not answer.done():
-                answer.set_result(Unreadable(reason=reason))
+                answer.set_result(Unreadable(reason=reason, broke=True))
             for page, waiting in others:
                 if not waiting.done():
                     await self._give(page, waiting)
@@ -226,9 +226,9 @@ def _read(read: Any, page: Page) -> Reading | Unreadable:
         answer: Reading | Unreadable = read(body, content_type=content_type, url=url, region=region)
         return answer
     except MemoryError:
-        return Unreadable(reason="reading it takes more memory than a page may take")
+        return Unreadable(reason="reading it takes more memory than a page may take", broke=True)
     except Exception as error:  # a page that no reader was made for must not end the crawl
-        return Unreadable(reason=f"its reader failed: {type(error).__name__}: {error}")
+        return Unreadable(reason=f"its reader failed: {type(error).__name__}: {error}", broke=True)
 
 
 def _write(sink: BinaryIO, answer: Reading | Unreadable) -> None:

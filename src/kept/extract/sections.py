@@ -69,6 +69,7 @@ class Unreadable:
     """These bytes cannot be made into words, and why."""
 
     reason: str
+    broke: bool = False  # the reader broke down over them, which says little about the page
 
 
 # ── The tree, and the hash over it ───────────────────────────────────────────────────────────────────────────────────

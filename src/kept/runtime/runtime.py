@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kept.errors import NoSuchThing
 from kept.model.source import Source, SourceKind, SourceSettings
 from kept.runtime import looking, origins
 from kept.runtime.meaning import EMBED_SECONDS, Meaning
@@ -116,7 +117,9 @@ class Runtime:
                 done = await work_on(self.db, job.id, make_walk, heartbeat=self.settings.work.heartbeat_seconds)
                 if done is None:
                     async with self.db.snapshot() as snapshot:
-                        done = await jobs.get(snapshot, job.id) or job
+                        done = await jobs.get(snapshot, job.id)
+                if done is None:
+                    raise NoSuchThing("The source was removed, and this job with it.")
                 on_progress(done)
                 if done.status not in (JobStatus.PENDING, JobStatus.PROCESSING):
                     return done

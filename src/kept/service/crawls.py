@@ -8,7 +8,7 @@ from kept.errors import NoSuchThing, WrongCall
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Pace
 from kept.model.source import label_of
 from kept.service.naming import is_id, source_of
-from kept.store import asked_once, browsing, events, jobs
+from kept.store import asked_once, browsing, jobs
 from kept.store.database import Connection, Database, moment, when
 from kept.store.jobs import JobRow, Place
 from kept.work import queue
@@ -77,11 +77,7 @@ async def list_jobs(
         raise WrongCall(f"There is no status '{status}'. A job is {', '.join(JobStatus)}.")
     async with db.snapshot() as snapshot:
         wanted = JobStatus(status) if status else None
-        rows = await (
-            events.jobs_before(snapshot, before, status=wanted, limit=limit)
-            if before
-            else jobs.recent(snapshot, status=wanted, limit=limit)
-        )
+        rows = await jobs.recent(snapshot, status=wanted, limit=limit, before=before)
         return [await _view(snapshot, row) for row in rows]
 
 

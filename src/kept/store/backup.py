@@ -1,6 +1,7 @@
 """A copy of a whole SQLite database, made while it is used, and put back. PostgreSQL has its own: decision 14."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,7 +41,7 @@ def restore(url: str, file: Path) -> Path | None:
         try:
             _copy(database, before)
         except apsw.Error:  # it is damaged: perhaps that is why
-            before.write_bytes(database.read_bytes())
+            shutil.copyfile(database, before)
     database.parent.mkdir(parents=True, exist_ok=True)
     with _translating():
         try:

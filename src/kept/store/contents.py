@@ -1,6 +1,6 @@
 """Contents and their sections: stored once, however many documents share them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kept.model.document import Content
 from kept.store import sections
@@ -42,12 +42,17 @@ async def text(db: Connection, id: int) -> str:
 
 
 async def unneeded(db: Connection, *, after: int, limit: int) -> list[int]:
-    """Contents that no version has, locked so that nobody starts to use them."""
+    """Contents that no version has, as it seems: all of them may have to be looked at, so nobody should wait for it."""
     return [row["id"] for row in await db.all("unneeded_contents", after=after, limit=limit)]
 
 
+async def lock(db: Connection, ids: Sequence[int]) -> list[int]:
+    """Those of them that nobody uses at the moment, locked so that nobody starts to."""
+    return [row["id"] for row in await db.all("lock_contents", ids=list(ids))]
+
+
 async def delete(db: Connection, id: int) -> bool:
-    """True if it is gone, with everything that was made of it; False if somebody needs it after all."""
+    """True if it is gone, with everything that was made of it; False if somebody needs it after all. It is locked."""
     if await db.one("unneeded_content", id=id) is None:
         return False
     await sections.delete_of_content(db, id)

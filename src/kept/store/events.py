@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from kept.model.job import JobStatus
 from kept.store.database import Connection, Row
 from kept.store.jobs import JobRow, job_row
 
@@ -15,10 +14,6 @@ async def watched(db: Connection, *, since: datetime) -> list[JobRow]:
 async def entries(db: Connection, job: str, *, batch: int, entry: int, limit: int) -> list[Row]:
     """What the batches of a job brought, from behind an entry of one of them on."""
     return await db.all("entries_since", job=job, batch=batch, entry=entry, limit=limit)
-
-
-async def jobs_before(db: Connection, before: str, *, status: JobStatus | None, limit: int) -> list[JobRow]:
-    return [job_row(row) for row in await db.all("jobs_before", before=before, status=status, limit=limit)]
 
 
 async def jobs_by_status(db: Connection) -> dict[str, int]:

@@ -174,6 +174,11 @@ async def reach(db: Connection, job: str, found: Iterable[Found]) -> int:
     return reached
 
 
+async def lacks_some(db: Connection, job: str, urls: Sequence[str]) -> bool:
+    """Whether one of these URLs is not in it."""
+    return await db.one("lacks_entries", job=job, urls=list(urls)) is not None
+
+
 async def insert_listed(db: Connection, job: str, entries: Sequence[ListedEntry], *, batch: int) -> int:
     return await db.run_many(
         "insert_listed_entry",

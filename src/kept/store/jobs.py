@@ -11,7 +11,7 @@ from kept.model.generation import Tally
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Progress
 from kept.store.database import Connection, Row, when, when_if
 
-_FIRST_ID = "00000000-0000-0000-0000-000000000000"
+_FIRST_ID, _LAST_ID = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +60,12 @@ async def get(db: Connection, id: str) -> CrawlJob | None:
     return _job(await db.one("job", id=id))
 
 
-async def recent(db: Connection, *, status: JobStatus | None = None, limit: int = 50) -> list[JobRow]:
-    """The latest first."""
-    return [job_row(row) for row in await db.all("jobs", status=status, limit=limit)]
+async def recent(
+    db: Connection, *, status: JobStatus | None = None, limit: int = 50, before: str | None = None
+) -> list[JobRow]:
+    """The latest first; from behind a job on, if it is named."""
+    rows = await db.all("jobs_before", before=before or _LAST_ID, status=status, limit=limit)
+    return [job_row(row) for row in rows]
 
 
 async def beginning(db: Connection, beginning: str) -> list[JobRow]:
@@ -177,9 +180,9 @@ async def status_at(db: Connection, place: Place) -> JobStatus | None:
     return JobStatus(row["status"]) if row and row["attempt"] == place.attempt else None
 
 
-async def reap(db: Connection, job: str) -> CrawlJob | None:
-    """The job, pending again or failed; None while somebody walks it."""
-    return _job(await db.one("reap_job", job=job))
+async def reap(db: Connection, job: str, error: str) -> CrawlJob | None:
+    """The job, pending again or failed with this error; None while somebody walks it."""
+    return _job(await db.one("reap_job", job=job, error=error))
 
 
 async def beat(db: Connection, place: Place) -> bool:
@@ -193,19 +196,18 @@ async def begin_generation(db: Connection, id: str, generation: int, *, discover
     await db.run("begin_generation", id=id, generation=generation, discovered=discovered, mode=mode)
 
 
-async def mark_listed(db: Connection, id: str, *, lists_everything: bool, unlisted: bool) -> None:
-    await db.run("mark_listed", id=id, lists_everything=lists_everything, unlisted=unlisted)
-
-
-async def mark_limited(db: Connection, id: str) -> None:
-    await db.run("mark_limited", id=id)
+async def mark_listed(db: Connection, id: str, *, lists_everything: bool, unlisted: bool) -> bool:
+    """True if nobody had listed it before."""
+    return await db.run("mark_listed", id=id, lists_everything=lists_everything, unlisted=unlisted) > 0
 
 
 async def number_batch(
-    db: Connection, id: str, *, discovered: int = 0, unmentioned: int = 0, bytes: int = 0
+    db: Connection, id: str, *, discovered: int = 0, unmentioned: int = 0, bytes: int = 0, limited: bool = False
 ) -> CrawlJob:
     """The job after one more batch; the counts are not. Raises LeaseLost if it was ended meanwhile."""
-    row = await db.one("number_batch", job=id, discovered=discovered, unmentioned=unmentioned, bytes=bytes)
+    row = await db.one(
+        "number_batch", job=id, discovered=discovered, unmentioned=unmentioned, bytes=bytes, limited=limited
+    )
     if row is None:
         raise LeaseLost("The job was ended meanwhile.")
     return _read(row)

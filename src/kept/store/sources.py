@@ -111,6 +111,11 @@ async def hidden(db: Connection, limit: int) -> list[str]:
     return [row["id"] for row in await db.all("hidden_sources", limit=limit)]
 
 
+async def lock_hidden(db: Connection, id: str) -> bool:
+    """True if its rows are this caller's to delete until the transaction ends; False: it is gone."""
+    return await db.one("lock_hidden_source", id=id) is not None
+
+
 async def delete(db: Connection, id: str) -> None:
     """The last rows of a source whose documents and versions are gone already."""
     await db.run("delete_jobs_of_source", source=id)

@@ -8,6 +8,7 @@ at once, whatever the busy timeout.
 import asyncio
 import json
 import os
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -30,6 +31,7 @@ T = TypeVar("T")
 
 BUSY_SECONDS = 120  # outlasts the longest activation
 WAL_BYTES = 64 * 1024 * 1024
+WAL_SECONDS = 10.0  # between two tries to restart the log: each takes a second while somebody reads for long
 READERS = 8
 
 
@@ -46,6 +48,7 @@ class SqliteDatabase:
         self._idle: list[_Thread] = []
         self._reading = asyncio.Semaphore(READERS)
         self._nearness: Nearness | None = None
+        self._restart_wal_at = 0.0
 
     @classmethod
     async def open(cls, path: str, *, create: bool = True) -> "SqliteDatabase":
@@ -79,7 +82,8 @@ class SqliteDatabase:
             except BaseException:
                 await asyncio.shield(thread.run(_roll_back))
                 raise
-            await thread.run(_restart_wal)
+            if time.monotonic() >= self._restart_wal_at and not await thread.run(_restart_wal):
+                self._restart_wal_at = time.monotonic() + WAL_SECONDS
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator["SqliteConnection"]:
@@ -275,14 +279,18 @@ def _roll_back(connection: apsw.Connection) -> None:
         _execute(connection, "ROLLBACK")
 
 
-def _restart_wal(connection: apsw.Connection) -> None:
-    """Under steady readers the log never restarts by itself: make it, once it has grown large."""
+def _restart_wal(connection: apsw.Connection) -> bool:
+    """Under steady readers the log never restarts by itself: make it, once it has grown large. False: not now."""
     try:
-        if os.stat(f"{connection.filename}-wal").st_size > WAL_BYTES:
-            connection.set_busy_timeout(1000)
-            _execute(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
-    except (apsw.BusyError, FileNotFoundError):
-        pass  # a reader is in the way: the next commit tries again
+        if os.stat(f"{connection.filename}-wal").st_size <= WAL_BYTES:
+            return True
+        connection.set_busy_timeout(1000)
+        [[is_busy, *_]] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return not is_busy
+    except apsw.BusyError:
+        return False
+    except FileNotFoundError:
+        return True
     finally:
         connection.set_busy_timeout(BUSY_SECONDS * 1000)
 

@@ -172,12 +172,14 @@ async def sections_of(
 
 
 async def unneeded(db: Connection, *, after: int, limit: int) -> list[int]:
-    """Vectors that no section has, or of a former model, locked so that nobody begins to use them."""
+    """Vectors that no section has, or of a former model, as it seems. Nobody should wait for the answer."""
     return [row["id"] for row in await db.all("unneeded_vectors", after=after, limit=limit)]
 
 
 async def delete(db: Connection, vectors: Sequence[int]) -> int:
-    return await db.run("delete_vectors", vectors=list(vectors))
+    """How many of them are gone: those that nobody looks at, nor needs after all."""
+    locked = [row["id"] for row in await db.all("lock_vectors", vectors=list(vectors))]
+    return await db.run("delete_vectors", vectors=locked)
 
 
 async def forget_former_models(db: Connection) -> None:

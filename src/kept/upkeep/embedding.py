@@ -203,8 +203,9 @@ async def collect_vectors(db: Database, *, at_once: int = 2_000) -> int:
     """How many vectors were taken away because no section needs them, or their model does not serve any more."""
     after, total = 0, 0
     while True:
+        async with db.snapshot() as snapshot:
+            unneeded = await vectors.unneeded(snapshot, after=after, limit=at_once)
         async with db.transaction() as tx:
-            unneeded = await vectors.unneeded(tx, after=after, limit=at_once)
             total += await vectors.delete(tx, unneeded) if unneeded else 0
             if not unneeded:
                 await vectors.forget_former_models(tx)

@@ -135,6 +135,8 @@ async def _delete_source(db: Database, source_id: str) -> int:
     left = True
     while left:
         async with db.transaction() as tx:
+            if not await sources.lock_hidden(tx, source_id):
+                return 0  # somebody else took away the last of it
             left = await documents.delete_of_source(tx, source_id, limit=AT_ONCE) > 0
             if not left:
                 await sources.delete(tx, source_id)
@@ -175,9 +177,10 @@ async def _collect_contents(db: Database) -> int:
     """With their sections and full text. Whatever else is made of a content goes in contents.delete."""
     after, total = 0, 0
     while True:
-        async with db.transaction() as tx:
-            unneeded = await contents.unneeded(tx, after=after, limit=AT_ONCE)
-            total += sum([await contents.delete(tx, id) for id in unneeded])
+        async with db.snapshot() as snapshot:
+            unneeded = await contents.unneeded(snapshot, after=after, limit=AT_ONCE)
         if not unneeded:
             return total
+        async with db.transaction() as tx:
+            total += sum([await contents.delete(tx, id) for id in await contents.lock(tx, unneeded)])
         after = unneeded[-1]

@@ -83,7 +83,10 @@ async def _watch_one(db: Database, source: Source, stop: asyncio.Event, settle: 
     try:
         async for _ in changes(source.root, stop, settle=settle):
             try:
-                await queue.request(db, source.id)
+                async with db.transaction(durable=True) as tx:
+                    now = await sources.get(tx, source.id)
+                    if now and not now.schedule_paused_at:  # after a rollback only a person goes on
+                        await queue.request_in(tx, source.id)
             except KeptError as error:  # it is paused: a person goes on
                 log.warning("not refreshed", source=source.label, reason=str(error))
     except (OSError, KeptError) as error:

@@ -37,10 +37,12 @@ async def request_in(
 ) -> CrawlJob:
     """The same, as a part of somebody's transaction."""
     await sources.unpause_schedule(tx, source_id)
-    job = await jobs.insert(
-        tx, id=new_id(), source=source_id, mode=mode, priority=priority, payload=payload, user=owner
-    )
-    return job or await _join(tx, source_id, mode, priority)
+    while True:  # a live job that ends before it can be joined is in nobody's way any more
+        job = await jobs.insert(
+            tx, id=new_id(), source=source_id, mode=mode, priority=priority, payload=payload, user=owner
+        )
+        if job := job or await _join(tx, source_id, mode, priority):
+            return job
 
 
 async def request_unless_running(tx: Connection, source_id: str, *, mode: CrawlMode) -> CrawlJob | None:
@@ -82,19 +84,21 @@ async def cancel(db: Database, job_id: str) -> CrawlJob:
         return await _job(tx, job_id)
 
 
-async def give_back(tx: Connection, job_id: str) -> CrawlJob | None:
+async def give_back(tx: Connection, job_id: str, error: str = "worker timed out") -> CrawlJob | None:
     """The job of a worker that failed, waiting again or given up; None if somebody walks it, or it has ended."""
     await jobs.lock(tx, job_id)  # nobody joins or leaves it meanwhile
     await jobs.count(tx, job_id)
-    job = await jobs.reap(tx, job_id)
+    job = await jobs.reap(tx, job_id, error)
     if job and job.status is JobStatus.FAILED:
-        await activate.give_up(tx, job, job.error or "worker timed out")
+        await activate.give_up(tx, job, error)
     return job
 
 
-async def _join(tx: Connection, source_id: str, mode: CrawlMode, priority: int) -> CrawlJob:
+async def _join(tx: Connection, source_id: str, mode: CrawlMode, priority: int) -> CrawlJob | None:
+    """The live job, which will do what is asked too; None if it has ended, which on PostgreSQL may take a while."""
     live = await jobs.live(tx, source_id)
-    assert live is not None, "only a live job keeps another from being inserted"
+    if live is None:
+        return None
     match live.status:
         case JobStatus.PENDING:
             joined = await jobs.join(tx, live.id, mode=_wider(live.mode, mode), priority=max(live.priority, priority))

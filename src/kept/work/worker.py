@@ -173,13 +173,13 @@ class Worker:
         except StoreError as error:
             log.warning("walk interrupted", job=place.job_id, reason=str(error))
             self._deserted.append(place)
-        except Exception:
+        except Exception as error:
             # A bug in one walk is no reason to leave the others. The job waits again, until its retries are spent.
             log.exception("walk failed", job=place.job_id)
             with suppress(StoreError):  # then the reaper does it
                 async with self._db.transaction() as tx:
                     await jobs.leave(tx, place.id)
-                    await queue.give_back(tx, place.job_id)
+                    await queue.give_back(tx, place.job_id, f"a bug in Kept: {type(error).__name__}: {error}")
         finally:
             self._walks.pop(place.id, None)
 
@@ -243,7 +243,8 @@ async def _walk(db: Database, taken: Taken, make_walk: MakeWalk, heartbeat: floa
         if place.joined:
             log.warning("cannot help", **facts, reason=str(error))
         else:
-            await activate.fail(db, place, f"{error} Nothing was changed.")
+            with suppress(LeaseLost):  # somebody ended it sooner
+                await activate.fail(db, place, f"{error} Nothing was changed.")
     except LeaseLost as lost:
         left = await _leave(db, place)
         if left and left.status in _LIVE:
@@ -326,9 +327,10 @@ async def _ask(db: Database, place: Place, *, beat: bool) -> JobStatus | None:
 
 @cache
 def this_host() -> str:
-    """This machine, since it was last started."""
+    """This machine, since it was last started; and the container, whose processes have numbers of their own."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        boot += f"/{os.readlink('/proc/self/ns/pid')}"
     except OSError:
         boot = "unknown"
     return f"{socket.gethostname()}/{boot}"

@@ -101,3 +101,9 @@ SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.etag, v.last_modifie
   FROM versions v
   JOIN documents d ON d.id = v.document_id
  WHERE v.id = ANY(:ids);
+
+-- name: lacks_entries
+-- A row if one of these URLs is not in the frontier.
+SELECT 1 AS lacks FROM unnest(CAST(:urls AS text[])) AS asked (url)
+ WHERE NOT EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = :job AND f.url = asked.url)
+ LIMIT 1;

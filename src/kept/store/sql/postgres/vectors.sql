@@ -89,12 +89,9 @@ SELECT DISTINCT v.id
   JOIN section_texts t ON t.section_id = s.id
   JOIN vectors v ON v.model_id = :model AND v.hash = t.hash;
 
--- name: unneeded_vectors
--- Vectors that no section has, or of a model that does not serve any more; those that somebody looks at are passed over.
-SELECT v.id FROM vectors v JOIN models m ON m.id = v.model_id
- WHERE v.id > :after AND (m.state = 'former' OR NOT EXISTS (SELECT 1 FROM section_texts t WHERE t.hash = v.hash))
- ORDER BY v.id LIMIT :limit
-   FOR UPDATE OF v SKIP LOCKED;
+-- name: lock_vectors
+-- Those that somebody looks at are passed over.
+SELECT id FROM vectors WHERE id = ANY(:vectors) ORDER BY id FOR UPDATE SKIP LOCKED;
 
 -- name: delete_vectors
 -- Looked at once more: somebody may have begun to need one.

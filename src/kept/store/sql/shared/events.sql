@@ -14,15 +14,6 @@ SELECT id, batch, url, outcome, reason, http_status, depth, document_id, redirec
  ORDER BY batch, id
  LIMIT :limit;
 
--- name: jobs_before
--- A page of all jobs, the latest first: ids sort by the time they were made.
-SELECT j.*, s.name AS source_name, s.version AS source_version,
-       (SELECT count(*) FROM job_workers w WHERE w.job_id = j.id) AS workers
-  FROM crawl_jobs j JOIN sources s ON s.id = j.source_id
- WHERE s.removed_at IS NULL AND j.status = COALESCE(CAST(:status AS TEXT), j.status) AND j.id < :before
- ORDER BY j.id DESC
- LIMIT :limit;
-
 -- name: jobs_by_status
 SELECT status, count(*) AS jobs FROM crawl_jobs GROUP BY status;
 

@@ -27,6 +27,12 @@ SELECT count(*) AS rows FROM versions WHERE source_id = :source AND born = :gene
 -- name: count_entries
 SELECT count(*) AS rows FROM frontier WHERE job_id = :job;
 
+-- name: unneeded_contents
+-- Contents that no version has, from an id on.
+SELECT c.id FROM contents c
+ WHERE c.id > :after AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.content_id = c.id)
+ ORDER BY c.id LIMIT :limit;
+
 -- name: unneeded_content
 -- Asked once more, now that it is locked: a crawl may have come to use it before that.
 SELECT id FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM versions WHERE content_id = :id);

@@ -8,13 +8,13 @@ RETURNING *;
 -- name: job
 SELECT * FROM crawl_jobs WHERE id = :id;
 
--- name: jobs
--- The latest, with how many walk each; only those in one :status, if it is named.
+-- name: jobs_before
+-- A page of all jobs, the latest first: ids sort by the time they were made. Only those in one :status, if it is named.
 SELECT j.*, s.name AS source_name, s.version AS source_version,
        (SELECT count(*) FROM job_workers w WHERE w.job_id = j.id) AS workers
   FROM crawl_jobs j JOIN sources s ON s.id = j.source_id
- WHERE s.removed_at IS NULL AND j.status = COALESCE(CAST(:status AS TEXT), j.status)
- ORDER BY j.created_at DESC, j.id DESC
+ WHERE s.removed_at IS NULL AND j.status = COALESCE(CAST(:status AS TEXT), j.status) AND j.id < :before
+ ORDER BY j.id DESC
  LIMIT :limit;
 
 -- name: jobs_beginning
@@ -47,7 +47,7 @@ DELETE FROM job_workers WHERE id = :id;
 
 -- name: hand_back
 -- A job that nobody walks any more waits for the next worker. Handing back does not count as a failure.
-UPDATE crawl_jobs SET status = 'pending', run_after = now()
+UPDATE crawl_jobs SET status = 'pending'
  WHERE id = :job AND status = 'processing' AND NOT EXISTS (SELECT 1 FROM job_workers WHERE job_id = :job);
 
 -- name: workers_of_job
@@ -83,7 +83,7 @@ SELECT j.status, w.attempt FROM crawl_jobs j LEFT JOIN job_workers w ON w.job_id
 -- Back to pending, or failed when its retries are spent. Touches no row while somebody walks it.
 UPDATE crawl_jobs
    SET status = CASE WHEN retry_count < max_retries THEN 'pending' ELSE 'failed' END,
-       error_message = CASE WHEN retry_count < max_retries THEN error_message ELSE 'worker timed out' END,
+       error_message = CASE WHEN retry_count < max_retries THEN error_message ELSE CAST(:error AS TEXT) END,
        completed_at = CASE WHEN retry_count < max_retries THEN NULL ELSE now() END,
        retry_count = CASE WHEN retry_count < max_retries THEN retry_count + 1 ELSE retry_count END
  WHERE id = :job AND status = 'processing' AND NOT EXISTS (SELECT 1 FROM job_workers WHERE job_id = :job)
@@ -101,18 +101,16 @@ UPDATE crawl_jobs SET generation = :generation, discovered = :discovered, mode =
  WHERE id = :id AND generation IS NULL;
 
 -- name: mark_listed
-UPDATE crawl_jobs SET listed = TRUE, lists_everything = :lists_everything, unlisted = :unlisted WHERE id = :id;
-
--- name: mark_limited
-UPDATE crawl_jobs SET limited = TRUE WHERE id = :id AND NOT limited;
+UPDATE crawl_jobs SET listed = TRUE, lists_everything = :lists_everything, unlisted = :unlisted
+ WHERE id = :id AND NOT listed;
 
 -- name: number_batch
 -- At the end of a batch: nobody else numbers one before it is committed. No row: the job was ended meanwhile, and nothing
 -- of the batch is true. Paused, or even resumed by now: what was done by then counts. :unmentioned: unchanged, and in no
--- entry.
+-- entry. :limited: it met a limit, which stays true.
 UPDATE crawl_jobs
    SET batch = batch + 1, retry_count = 0, last_heartbeat = now(), discovered = discovered + :discovered,
-       n_unchanged = n_unchanged + :unmentioned, bytes = bytes + :bytes
+       n_unchanged = n_unchanged + :unmentioned, bytes = bytes + :bytes, limited = limited OR :limited
  WHERE id = :job AND status IN ('pending', 'processing', 'paused')
 RETURNING *;
 
@@ -162,7 +160,7 @@ UPDATE crawl_jobs SET status = 'cancelled', completed_at = now()
 UPDATE crawl_jobs SET status = 'paused' WHERE id = :id AND status IN ('pending', 'processing');
 
 -- name: resume_job
-UPDATE crawl_jobs SET status = 'pending', run_after = now() WHERE id = :id AND status = 'paused';
+UPDATE crawl_jobs SET status = 'pending' WHERE id = :id AND status = 'paused';
 
 -- name: ledger_job
 -- The last crawl that visited everything, whose frontier is the ledger.

@@ -40,3 +40,9 @@ SELECT id FROM models WHERE state = 'former';
 
 -- name: delete_refusals
 DELETE FROM texts_taken WHERE model_id = :model;
+
+-- name: unneeded_vectors
+-- Vectors that no section has, or of a model that does not serve any more.
+SELECT v.id FROM vectors v JOIN models m ON m.id = v.model_id
+ WHERE v.id > :after AND (m.state = 'former' OR NOT EXISTS (SELECT 1 FROM section_texts t WHERE t.hash = v.hash))
+ ORDER BY v.id LIMIT :limit;

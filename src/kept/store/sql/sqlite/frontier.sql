@@ -63,3 +63,9 @@ UPDATE frontier
        signature = r.value ->> 'signature', links = unhex(r.value ->> 'links'), canonical = r.value ->> 'canonical'
   FROM json_each(:rows) AS r
  WHERE job_id = r.value ->> 'job' AND url = r.value ->> 'url';
+
+-- name: lacks_entries
+-- A row if one of these URLs is not in the frontier.
+SELECT 1 AS lacks FROM json_each(:urls) AS asked
+ WHERE NOT EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = :job AND f.url = asked.value)
+ LIMIT 1;

@@ -8,7 +8,7 @@ UPDATE crawl_jobs
        started_at = COALESCE(started_at, now()), last_heartbeat = now(), claimed_at = now(),
        done_before = n_new + n_changed + n_unchanged + n_moved + n_gone + n_failed + n_skipped
  WHERE id = (SELECT id FROM crawl_jobs
-              WHERE status = 'pending' AND run_after <= now() AND id = COALESCE(:job, id)
+              WHERE status = 'pending' AND id = COALESCE(:job, id)
               ORDER BY priority DESC, created_at LIMIT 1)
 RETURNING *;
 

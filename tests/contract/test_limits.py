@@ -1,0 +1,71 @@
+"""What limits keep out, and what they do not."""
+
+import pytest
+
+from kept.crawl import settle
+from kept.crawl.engine import Walk
+from kept.crawl.settle import Visited
+from kept.crawl.sweep import Rules
+from kept.errors import StoreUnreachable
+from kept.model.job import CrawlJob, JobStatus
+from kept.model.source import Limits, Source, SourceSettings
+from kept.service import generations
+from kept.store.database import Database
+from kept.store.jobs import Place
+from kept.work import queue
+from kept.work.worker import work_on
+from tests.contract.stories import story
+from tests.given import ROOT, Page, Site, a_source, crawl, read_scripted, shown
+
+A, B = f"{ROOT}a", f"{ROOT}b"
+
+
+@pytest.mark.parametrize(("beyond", "kills", "partial"), [(ROOT, 1, None), (B, 2, "limit")], ids=["back", "on"])
+@story
+async def test_a_crawl_killed_after_any_batch_knows_whether_a_limit_of_depth_kept_something_out(
+    db: Database, monkeypatch: pytest.MonkeyPatch, beyond: str, kills: int, partial: str | None
+) -> None:
+    site = Site({ROOT: Page("root", (A,)), A: Page("a", (beyond,)), B: Page("b")})
+    source = await a_source(db, settings=SourceSettings(limits=Limits(max_depth=1)))
+    settled = settle.settle
+
+    async def killed(*given: object, **named: object) -> CrawlJob:
+        job = await settled(*given, **named)  # type: ignore[arg-type]
+        if any(isinstance(one, Visited) for part in given if isinstance(part, list) for one in part):
+            raise StoreUnreachable("killed")
+        return job
+
+    def make_walk(place: Place, source: Source) -> Walk:
+        return Walk(db, place, source, site, read=read_scripted, signature="1", rules=Rules())
+
+    job = await queue.request(db, source.id)
+    monkeypatch.setattr(settle, "settle", killed)
+    for _ in range(kills):
+        with pytest.raises(StoreUnreachable):
+            await work_on(db, job.id, make_walk)
+    monkeypatch.setattr(settle, "settle", settled)
+    done = await work_on(db, job.id, make_walk)
+    assert done
+    assert done.status is JobStatus.COMPLETED
+    assert site.visits == [ROOT, A]
+    _, [generation] = await generations.list_generations(db, "docs")
+    assert generation.partial == partial
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+@story
+async def test_a_limit_keeps_no_document_out_that_moves_while_other_pages_name_its_new_url(db: Database) -> None:
+    old, new = ([f"{ROOT}{name}{number}" for number in range(10)] for name in ("old", "new"))
+    settings = SourceSettings(limits=Limits(max_pages=12))
+    source = await a_source(db, settings=settings)
+    texts = {url: Page(f"This is page {number} of ten, which moves.") for number, url in enumerate(old)}
+    site = Site({ROOT: Page("root", (A, *old)), A: Page("a"), **texts}, concurrency=20)
+    await crawl(db, source, site)
+    before = await shown(db, source)
+    moved = dict(zip(new, texts.values(), strict=True))
+    gone = {url: Page(redirect=to) for url, to in zip(old, new, strict=True)}
+    await crawl(
+        db, source, Site({ROOT: Page("root", (A, *old)), A: Page("a", tuple(new)), **gone, **moved}, concurrency=20)
+    )
+    after = await shown(db, source)
+    assert [after[url][0] for url in new] == [before[url][0] for url in old]
