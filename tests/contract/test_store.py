@@ -148,6 +148,7 @@ def columns_of(sql: str) -> set[tuple[str, str]]:
     for table, body in re.findall(r"^CREATE TABLE (\w+) \((.*?)^\)", sql, re.M | re.S):
         made |= {(table, column) for column in re.findall(r"^    ([a-z]\w*) ", body, re.M)}
     made |= set(re.findall(r"^ALTER TABLE (\w+) ADD COLUMN (\w+)", sql, re.M))
+    made -= set(re.findall(r"^ALTER TABLE (\w+) DROP COLUMN (\w+)", sql, re.M))
     return made - {("sections", "words")}
 
 
@@ -409,8 +410,8 @@ GENERATION = (
     "SELECT id, {number}, {base}, '{state}', settings, now() FROM sources"
 )
 JOB = (
-    "INSERT INTO crawl_jobs (id, source_id, mode, status, created_at, run_after) "
-    "SELECT '{id}', id, 'refresh', '{status}', now(), now() FROM sources"
+    "INSERT INTO crawl_jobs (id, source_id, mode, status, created_at) "
+    "SELECT '{id}', id, 'refresh', '{status}', now() FROM sources"
 )
 
 

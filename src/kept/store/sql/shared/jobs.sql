@@ -1,7 +1,7 @@
 -- name: insert_job
 -- The new job. No row: the source has a live one already.
-INSERT INTO crawl_jobs (id, source_id, payload, mode, priority, created_at, run_after, user_id)
-VALUES (:id, :source, :payload, :mode, :priority, now(), now(), :user)
+INSERT INTO crawl_jobs (id, source_id, payload, mode, priority, created_at, user_id)
+VALUES (:id, :source, :payload, :mode, :priority, now(), :user)
 ON CONFLICT DO NOTHING
 RETURNING *;
 
