@@ -219,6 +219,11 @@ def test_the_charset_is_the_one_the_page_declares(charset: str) -> None:
     assert read_page(page.encode(charset)).markdown == "Привет"
 
 
+def test_a_page_that_says_utf_16_in_single_bytes_is_wrong_about_it() -> None:
+    page = "<html><head><meta charset=utf-16></head><body>Привет, terns</body></html>"
+    assert read_page(page.encode()).markdown == "Привет, terns"
+
+
 # ── What a page says about itself ────────────────────────────────────────────────────────────────────────────────────
 
 HERE = "https://example.org/docs/guide.html"

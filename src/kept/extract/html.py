@@ -92,8 +92,10 @@ _CHARSET = re.compile(
 
 
 def _declared_charset(body: bytes) -> str | None:
+    """What the page itself says. Whoever could read that in single bytes does not read UTF-16."""
     found = _CHARSET.search(body, 0, 4096)
-    return (found[1] or found[2]).decode("ascii") if found else None
+    label = (found[1] or found[2]).decode("ascii") if found else None
+    return None if label and label.lower().startswith(("utf-16", "utf-32")) else label
 
 
 _XHTML = "http://www.w3.org/1999/xhtml"
