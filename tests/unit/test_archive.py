@@ -54,6 +54,13 @@ def test_nothing_in_an_archive_leads_out_of_its_folder(tmp_path: Path, make) -> 
     assert sorted(os.listdir(tmp_path)) == ["a.bin", "into"]
 
 
+def test_what_has_no_name_is_no_file(tmp_path: Path) -> None:
+    packed = a_zip(tmp_path / "a.zip", ["a.md", "b.md"])
+    packed.write_bytes(packed.read_bytes().replace(b"a.md", b"\0.md"))
+    (tmp_path / "into").mkdir()
+    assert list(unpack(packed, tmp_path / "into", lambda path: True)) == ["b.md"]
+
+
 @pytest.mark.parametrize("make", [a_tarball, a_zip])
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, make, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(archive, "MOST_BYTES", 100_000)

@@ -53,7 +53,8 @@ def test_a_member_whose_name_is_damaged_cannot_be_unpacked(tmp_path: Path) -> No
     origin = a_zip(path, zipfile.ZIP_STORED)
     with zipfile.ZipFile(path, "a") as more:
         more.writestr("é.md", TEXT)
-    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff", 1))
+        more.writestr("x.md", TEXT)
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff", 1).replace(b"x.md", b"\0.md"))
     whole, broken = asyncio.run(visited(origin))
     assert isinstance(whole, Fetched)
     assert isinstance(broken, Unreachable)

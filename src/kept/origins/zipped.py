@@ -99,13 +99,13 @@ class ZipOrigin(FolderOrigin):
 
 
 def _members(infos: Iterable[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    """By their paths. Of several of one name the last counts, as everywhere."""
+    """By their paths, which no folder has: its name ends in a slash. Of several of one name the last counts."""
     found = {}
     for info in infos:
         parts = info.filename.replace("\\", "/").split("/")
         is_link = stat.S_ISLNK(info.external_attr >> 16)
         leads_out = any(part in ("", ".", "..") or "\0" in part or part.startswith(".") for part in parts)
-        if not info.is_dir() and not is_link and not leads_out:
+        if not is_link and not leads_out:
             found["/".join(parts)] = info
     return found
 

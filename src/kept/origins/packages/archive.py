@@ -133,7 +133,7 @@ def _of_zip(opened: zipfile.ZipFile, budget: _Budget) -> Iterator[tuple[str, Bod
     for info in opened.infolist():
         budget.entry()
         kind = (info.external_attr >> 16) & 0o170000
-        if not info.is_dir() and kind in (0, 0o100000):
+        if info.filename[-1:] not in ("", "/") and kind in (0, 0o100000):
             yield info.filename, partial(opened.open, info)
 
 
