@@ -162,6 +162,12 @@ CASES = {
         "<pre class='src src-lisp'>a</pre><div class=info>b</div><div class=tabs>c</div>",
         "```\na\n```\n\nb\n\nc",
     ),
+    "a link around all words of a heading": (
+        "<h2 id=a><a class=header-anchor href='#a'><span>A* <code>b</code></span></a></h2>c",
+        "## A\\* `b`\n\nc",
+    ),
+    "a link that leads away is no mark": ("<p>a <a class=permalink href='b.html'>b</a></p>", "a [b](b.html)"),
+    "what is called copy is no button": ("<div class=copy>a</div><button class=copy>b</button>", "a"),
     "a word that may break is one word": ("<p>a<wbr>b c\u200bd</p>", "ab cd"),
 }
 
@@ -175,6 +181,7 @@ ANCHORS = {
     "its own": ("<h2 id=a>A</h2>", "a"),
     "its section's": ("<section id=a><h2>A</h2></section>", "a"),
     "the mark behind it": ("<section id=b><h2>A<a class=headerlink href='#a'>¶</a></h2></section>", "a"),
+    "its own, not the route to it": ("<h2 id=a><a class=anchor href='#/b?id=a'><span>A</span></a></h2>", "a"),
     "a name in it": ("<h2><a name=a></a>A</h2>", "a"),
     "a name before it": ("<p>b</p><a name=a></a><h2>A</h2>", "a"),
     "a name before other words is another's": ("<a name=b></a><p>b</p><h2>A</h2>", None),

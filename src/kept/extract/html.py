@@ -13,16 +13,13 @@ from itertools import accumulate
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from kept.errors import WrongCall
-from kept.extract.html_rules import ITS_OWN, RAW, REGIONS
+from kept.extract.html_rules import ITS_OWN, RAW, REGIONS, ROUTES
 from kept.extract.html_writer import Part, Writer
 from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable, tree_of
 from kept.extract.shell import SHORT, is_shell
 from kept.extract.text import decode
 from kept.model.source import AS_READ, Region
 from kept.model.wishes import wishes_of
-
-ROUTES = ("#/", "#!/")
-"""How links begin that lead to another page of a site whose scripts make all pages out of one."""
 
 DEEPEST = 10_000
 """Elements within elements. Parsing takes time in proportion to the square of it: at 200,000, minutes."""

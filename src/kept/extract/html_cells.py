@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kept.extract.html_page import BREAK, DEEPEST, Closer, Frame, List, Page, leave_out
+from kept.extract.html_page import DEEPEST, Closer, Frame, List, Page, leave_out, one_line
 from kept.extract.html_rules import Role
 from kept.extract.html_tables import Table
 
@@ -69,7 +69,7 @@ def _member_list(page: Page) -> List:
 
 def _about(page: Page) -> None:
     """What Doxygen says about the member in the row before."""
-    text = " ".join("".join(page.words).replace(BREAK, " ").split())
+    text = one_line(page.words)
     page.words.clear()
     page.spans.clear()
     if text and page.out:
@@ -115,7 +115,7 @@ def caption(page: Page, name: str, attributes: str) -> Closer:
         return page.line()
 
     def close() -> None:
-        table.caption = " ".join("".join(page.words).replace(BREAK, " ").split())
+        table.caption = one_line(page.words)
         page.words.clear()
         page.spans.clear()
 
