@@ -162,6 +162,10 @@ CASES = {
         "<pre class='src src-lisp'>a</pre><div class=info>b</div><div class=tabs>c</div>",
         "```\na\n```\n\nb\n\nc",
     ),
+    "a heading in a caption ends the table and repeats nothing": (
+        "<p>a</p><table><caption><h3>T</h3></caption><tr><td>b<td>c</table>",
+        "a\n\n### T\n\nb\n\nc",
+    ),
     "a link around all words of a heading": (
         "<h2 id=a><a class=header-anchor href='#a'><span>A* <code>b</code></span></a></h2>c",
         "## A\\* `b`\n\nc",

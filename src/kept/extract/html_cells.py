@@ -151,7 +151,8 @@ def dissolve(page: Page) -> None:
     page.out, page.frames = tables[0].out, tables[0].frames
     for table, unfinished in zip(tables, outs, strict=True):
         table.arranges = True
-        for cell in [*(cell for row in table.rows for cell in row), "".join(unfinished)]:
+        open_cell = "".join(unfinished) if unfinished is not table.out else ""  # else in a caption, or between cells
+        for cell in [*(cell for row in table.rows for cell in row), open_cell]:
             if cell.strip():
                 page.put(cell.strip("\n"))
 
