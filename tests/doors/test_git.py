@@ -28,6 +28,7 @@ from kept.model.source import Access, Header, Limits, SourceSettings
 from kept.origins.git import GitOrigin, git_origin
 from kept.origins.git.copy import folder_of
 from kept.origins.git.way import Way
+from kept.origins.programs import ProgramFailed
 from tests.doors.test_access import command_lines, files_with
 from tests.doors.test_cli import Kept
 from tests.sites.repositories import PLAIN, GitServer, Repository, git_daemon, git_server
@@ -191,6 +192,24 @@ def test_what_a_server_says_of_a_token_is_not_repeated(server: GitServer, tmp_pa
         asyncio.run(opened(origin_of(f"{server.url}/docs.git", tmp_path / "cache", settings)))
     assert "*** is not known here" in str(refused.value)
     assert token not in str(refused.value)
+
+
+def test_whatever_git_asks_for_passes_the_gate(server: GitServer, tmp_path: Path) -> None:
+    server.repository("docs.git").commit({"a.md": TERN})
+    (tmp_path / "other").mkdir()
+
+    async def story(other: GitServer) -> None:
+        way = Way(settings=allowing(server), environment=PLAIN, look_up=str)
+        async with way.to(f"{server.url}/docs.git") as git:
+            assert b"refs/heads/main" in await git("ls-remote", f"{server.url}/docs.git", folder=tmp_path / "none")
+            with pytest.raises(ProgramFailed) as refused:
+                await git("ls-remote", f"{other.url}/docs.git", folder=tmp_path / "none")
+            assert "403" in refused.value.said
+
+    with git_server(tmp_path / "other") as other:
+        other.repository("docs.git").commit({"a.md": TERN})
+        asyncio.run(story(other))
+        assert not other.asked
 
 
 def test_git_that_hangs_is_ended_with_all_it_started(server: GitServer, tmp_path: Path) -> None:

@@ -61,9 +61,10 @@ class Way:
     def _over_http(self, remote: str, proxy: GateProxy) -> list[tuple[str, str]]:
         """Through the gate, and with the headers of the source for this site only."""
         access, to = self.settings.access, urlsplit(remote)
-        login = f"{proxy.username}:{proxy.password}@"
+        gate = proxy.server.replace("://", f"://{proxy.username}:{proxy.password}@")
         told = [
-            ("remote.origin.proxy", proxy.server.replace("://", f"://{login}")),
+            ("remote.origin.proxy", gate),
+            ("http.proxy", gate),  # for what a server names besides, where the user lets it
             ("http.userAgent", access.user_agent or f"git/2 {user_agent()}"),
         ]
         site = f"http.{to.scheme}://{to.netloc}/.extraHeader"
