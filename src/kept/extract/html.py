@@ -118,7 +118,8 @@ def _hrefs(page: LexborHTMLParser) -> list[str]:
     for link in page.css("a[href], area[href], frame[src]"):
         attributes = link.attributes
         href = attributes.get("href") or attributes.get("src")
-        if href and (href[0] != "#" or href.startswith(ROUTES)) and "nofollow" not in (attributes.get("rel") or ""):
+        relation = attributes.get("rel")
+        if href and (href[0] != "#" or href.startswith(ROUTES)) and not (relation and "nofollow" in relation.lower()):
             found[href] = None
     return list(found)
 
