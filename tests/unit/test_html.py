@@ -218,7 +218,7 @@ def test_several_forms_of_a_signature_share_what_is_said_about_them() -> None:
 
 
 def test_links_are_those_of_the_whole_page_and_start_at_its_base() -> None:
-    page = b"<base href='/docs/'><nav><a href=a>A</a></nav><main><a href='#x'>X</a><a rel='UGC NoFollow' href=c>C</a></main>"
+    page = b"<base href='/docs/'><nav><a href=a>A</a></nav><main><a href='#x'>X</a><a rel=NoFollow href=c>C</a></main>"
     reading = read(page, content_type="text/html", url="https://example.org/x/y.html")
     assert isinstance(reading, Reading)
     assert reading.links == ("https://example.org/docs/a",)
