@@ -157,6 +157,7 @@ _SECTIONS: dict[str, type] = {
     "serve": ServeSettings,
 }
 
+_SECRETS = {f"{name}.{one.name}" for name, kind in _SECTIONS.items() for one in fields(kind) if not one.repr}
 _CHOICES = {"embed.provider": ("auto", "static", "openai", "none"), "search.mode": ("lexical", "meaning", "fused")}
 
 
@@ -256,8 +257,12 @@ def _checked(name: str, value: Any, default: Any, where: str) -> Any:
     allowed = (str,) if kind is str else (str, int, float)  # the environment has only texts
     try:
         made = kind(value) if isinstance(value, allowed) and not isinstance(value, bool) else None
-    except ValueError:
+    except (ValueError, OverflowError):
         made = None
+    if isinstance(value, float) and made != value:  # not the same any more: a part of a whole number
+        made = None
+    if name in _SECRETS and made is None:
+        raise WrongCall(f"{where}: {name} should be a text.")
     if made is None or (kind is not str and not (math.isfinite(made) and made >= 0)):
         wanted = {int: "a whole number", float: "a number"}.get(kind, "a text")
         raise WrongCall(f"{where}: {name} should be {wanted} and not negative; it is {value!r}.")

@@ -21,6 +21,7 @@ from kept.model.source import Access, Header, Limits, SourceKind, SourceSettings
 from kept.model.wishes import Wishes
 from kept.origins.web import WebOrigin, web_origin
 from kept.origins.web.pacing import Pacing
+from kept.origins.web.visits import sniff
 from kept.runtime import Runtime, open_runtime
 from kept.service import crawls, sources
 from kept.settings import load
@@ -76,6 +77,15 @@ def visited(path: str, held: Validators | None = None, **settings: object) -> Vi
 
 
 # ── What an answer means ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_headers_that_are_no_text_are_not_kept_and_lead_where_they_say() -> None:
+    found = visited("/latin-1")
+    assert isinstance(found, Fetched)
+    assert (found.content_type, found.validators) == ("text/html; charset=?", Validators())
+    moved = visited("/301-latin-1")
+    assert isinstance(moved, Redirected)
+    assert moved.to.endswith("/caf%E9")
 
 
 def test_a_page_comes_as_its_server_sent_it() -> None:
@@ -143,6 +153,10 @@ def _wishes(path: str, access: Access = PATIENT) -> Wishes | None:
 def test_a_type_that_is_not_told_is_looked_for_in_the_bytes() -> None:
     assert visited("/no-type") == Fetched(body=PAGE, content_type="text/html", status=200)
     assert visited("/octets") == Fetched(body=b"%PDF-1.7 and so on", content_type="application/pdf", status=200)
+    began = time.process_time()
+    assert sniff(b"<!---->" * 25 + b"<p>A page") == "text/html"
+    assert sniff(b"<!---->" * 25 + b"or no page") == "text/plain"
+    assert time.process_time() - began < 1, "seconds"
 
 
 @pytest.mark.parametrize("path", ["/large", "/claims-large"])

@@ -13,6 +13,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,10 +24,11 @@ from kept.extract.reader import content_type_of
 from kept.model.frontier import Entry, Fetched, Refused, Visit
 from kept.model.repository import repository_of
 from kept.model.root import parse_root
-from kept.model.source import Access, Limits, SourceSettings
+from kept.model.source import Access, Header, Limits, SourceSettings
 from kept.origins.git import GitOrigin, git_origin
 from kept.origins.git.copy import folder_of
 from kept.origins.git.way import Way
+from kept.origins.programs import ProgramFailed
 from tests.doors.test_access import command_lines, files_with
 from tests.doors.test_cli import Kept
 from tests.sites.repositories import PLAIN, GitServer, Repository, git_daemon, git_server
@@ -158,6 +160,7 @@ def test_a_tag_is_a_version_and_patterns_choose(kept: Kept, server: GitServer) -
         ("{url}/docs.git#" + "0" * 40, "has no such commit"),
         ("http://127.0.0.1:1/docs.git", "cannot be asked: 127.0.0.1 is not a public address"),
         ("git://127.0.0.1/docs.git", "cannot be asked: 127.0.0.1 is not a public address"),
+        ("git://" + "x" * 64 + ".test/docs.git", ".test/docs.git cannot be reached: its host name cannot be resolved."),
         ("ssh://git@127.0.0.1/docs.git", "cannot be asked: 127.0.0.1 is not a public address"),
         ("{folder}/missing.git", "is no git repository"),
     ],
@@ -177,6 +180,36 @@ def test_each_refusal_says_what_to_do(server: GitServer, tmp_path: Path, root: s
             opened(origin_of(root.format(url=server.url, folder=tmp_path), tmp_path / "cache", allowing(server)))
         )
     assert sentence.format(url=server.url) in str(refused.value)
+
+
+def test_what_a_server_says_of_a_token_is_not_repeated(server: GitServer, tmp_path: Path) -> None:
+    token = f"tok-{uuid4().hex}"
+    line = f"ERR {token} is not known here"
+    server.pages["/docs.git/info/refs"] = (200, f"001e# service=git-upload-pack\n0000{len(line) + 4:04x}{line}")
+    header = Header(name="Authorization", value=f"Bearer {token}")
+    settings = SourceSettings(access=replace(allowing(server).access, headers=(header,)))
+    with pytest.raises(SourceUnavailable) as refused:
+        asyncio.run(opened(origin_of(f"{server.url}/docs.git", tmp_path / "cache", settings)))
+    assert "*** is not known here" in str(refused.value)
+    assert token not in str(refused.value)
+
+
+def test_whatever_git_asks_for_passes_the_gate(server: GitServer, tmp_path: Path) -> None:
+    server.repository("docs.git").commit({"a.md": TERN})
+    (tmp_path / "other").mkdir()
+
+    async def story(other: GitServer) -> None:
+        way = Way(settings=allowing(server), environment=PLAIN, look_up=str)
+        async with way.to(f"{server.url}/docs.git") as git:
+            assert b"refs/heads/main" in await git("ls-remote", f"{server.url}/docs.git", folder=tmp_path / "none")
+            with pytest.raises(ProgramFailed) as refused:
+                await git("ls-remote", f"{other.url}/docs.git", folder=tmp_path / "none")
+            assert "403" in refused.value.said
+
+    with git_server(tmp_path / "other") as other:
+        other.repository("docs.git").commit({"a.md": TERN})
+        asyncio.run(story(other))
+        assert not other.asked
 
 
 def test_git_that_hangs_is_ended_with_all_it_started(server: GitServer, tmp_path: Path) -> None:

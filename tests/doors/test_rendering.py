@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -66,7 +66,8 @@ def a_site() -> Iterator[Site]:
             self.send_header("Content-Length", str(len(body)))
             self.send_header("ETag", '"always-the-same"')
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(ConnectionError):  # whoever asked has heard enough
+                self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None: ...
 
@@ -211,6 +212,9 @@ HOSTILE = {
     "lying": "Object.defineProperty(Element.prototype, 'outerHTML', {get() { return {length: 'x'} }})",
     "vanishing": "document.documentElement.remove()",
     "sent": "location.replace('/landed')",
+    "telling": SHOW + "fetch('/echo').then(r => r.text()).then(said => fetch('/large').catch(e => show("
+    "`<h1>Told</h1><p>One tern says ${said} to all who listen, and ${e} to nobody.</p>`)))",
+    "sending": "fetch('/echo').then(r => r.text()).then(said => location.replace('/landed?by=' + said))",
 }
 
 
@@ -218,6 +222,8 @@ def test_hostile_scripts_fail_alone_and_leave_by_no_other_way_than_the_gate(site
     site.pages["/"] = (HTML, "<h1>Terns</h1>" + "".join(f"<a href={name}>{name}</a> " for name in ("attack", *HOSTILE)))
     site.pages["/other"] = (TEXT, "its own site")
     site.pages["/landed"] = (HTML, "<h1>Landed</h1><p>On a rock.</p>")
+    site.pages["/echo"] = (TEXT, "quite-secret-token")
+    site.pages["/large"] = (TEXT, "x" * 9_000_000)
     for name, script in HOSTILE.items():
         site.shell(f"/{name}", script)
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
@@ -238,6 +244,8 @@ def test_hostile_scripts_fail_alone_and_leave_by_no_other_way_than_the_gate(site
         assert found[f"/{name}"][:2] == ("failed", "an empty page: its scripts brought nothing")
     assert found["/sent"][:2] == ("skipped", f"redirects to {site.root}landed")
     assert found["/landed"][0] == "new"
+    assert r"One tern says \*\*\* to all who listen, and TypeError" in found["/telling"][2]
+    assert found["/sending"][:2] == ("skipped", f"its scripts lead to {site.root}landed?by=***")
 
 
 def test_a_script_without_end_fails_when_its_time_is_over(site: Site, database: str) -> None:

@@ -130,6 +130,18 @@ answers("/noindex-for-others", "200 OK", "X-Robots-Tag: otherbot: noindex")
 answers("/large", "200 OK", body=bytes(3_000_000))
 
 
+@at("/latin-1")
+async def _(reply: Reply) -> None:
+    head = f'HTTP/1.1 200 OK\r\nContent-Length: {len(PAGE)}\r\nETag: "é"\r\nContent-Type: text/html; charset=é\r\n\r\n'
+    await reply.send(head.encode("latin-1") + PAGE)
+
+
+@at("/301-latin-1")
+async def _(reply: Reply) -> None:
+    head = "HTTP/1.1 301 Moved\r\nContent-Length: 0\r\nLocation: /café\r\n\r\n"
+    await reply.send(head.encode("latin-1"))
+
+
 @at("/claims-large")
 async def _(reply: Reply) -> None:
     await reply.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 99999999999\r\n\r\n" + PAGE)

@@ -96,7 +96,8 @@ def git_server(folder: Path) -> Iterator[GitServer]:
             elif path in site.pages:
                 status, text = site.pages[path]
                 where = {"Location": text} if 300 <= status < 400 else {}
-                self._answer(status, {"Content-Type": "text/html"} | where, text.encode("latin-1"))
+                kind = "application/x-git-upload-pack-advertisement" if text.startswith("00") else "text/html"
+                self._answer(status, {"Content-Type": kind} | where, text.encode("latin-1"))
             else:
                 self._answer(*_backend(site.folder, self.command, path, query, self.headers, body))
 

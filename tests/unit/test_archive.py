@@ -1,8 +1,10 @@
 """Archives that nobody should trust, and what of a tree is documentation."""
 
+import gzip
 import io
 import os
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -52,6 +54,13 @@ def test_nothing_in_an_archive_leads_out_of_its_folder(tmp_path: Path, make) -> 
     assert sorted(os.listdir(tmp_path)) == ["a.bin", "into"]
 
 
+def test_what_has_no_name_is_no_file(tmp_path: Path) -> None:
+    packed = a_zip(tmp_path / "a.zip", ["a.md", "b.md"])
+    packed.write_bytes(packed.read_bytes().replace(b"a.md", b"\0.md"))
+    (tmp_path / "into").mkdir()
+    assert list(unpack(packed, tmp_path / "into", lambda path: True)) == ["b.md"]
+
+
 @pytest.mark.parametrize("make", [a_tarball, a_zip])
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, make, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(archive, "MOST_BYTES", 100_000)
@@ -64,12 +73,27 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, make, mo
         unpack(make(tmp_path / "b.bin", list("abcd")), tmp_path / "into", lambda path: False)
 
 
+def test_what_an_archive_says_about_its_files_is_not_believed_for_ever(tmp_path: Path) -> None:
+    (tmp_path / "into").mkdir()
+    for kind, size in ((tarfile.XHDTYPE, 16 << 20), (tarfile.GNUTYPE_LONGNAME, 16 << 20), (tarfile.XHDTYPE, -512)):
+        member = tarfile.TarInfo("package/long")
+        member.type, member.size = kind, size
+        with gzip.open(tmp_path / "a.tgz", "wb", 1) as made:
+            made.write(member.tobuf(tarfile.GNU_FORMAT) + bytes(max(size, 512)))
+        tracemalloc.start()
+        with pytest.raises(TooMuch):
+            unpack(tmp_path / "a.tgz", tmp_path / "into", lambda path: True)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+        tracemalloc.stop()
+
+
 def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:
     text = " ".join(f"word{number * number}" for number in range(400)).encode()
     damaged = bytearray(a_zip(tmp_path / "x.zip", ["a.md"], text).read_bytes())
     damaged[50:120] = b"\xff" * 70
     cut = a_tarball(tmp_path / "x.tgz", ["a.md"] * 50).read_bytes()[:200]
-    for number, body in enumerate([b"", b"nonsense", cut, damaged]):
+    misnamed = a_zip(tmp_path / "y.zip", ["é.md"]).read_bytes().replace("é".encode(), b"\xff\xff", 1)
+    for number, body in enumerate([b"", b"nonsense", cut, damaged, misnamed]):
         (tmp_path / f"{number}.tgz").write_bytes(body)
         into = tmp_path / str(number)
         into.mkdir()

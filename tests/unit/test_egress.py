@@ -186,6 +186,10 @@ def test_a_secret_is_taken_out_of_whatever_is_shown() -> None:
     secrets = Secrets(target_of("https://docs.test/"), (("Authorization", "Bearer abcdefgh"), ("X", "ab")))
     assert secrets.redact("tried abcdefgh and Bearer abcdefgh, ab") == "tried *** and ***, ab"
     assert "abcdefgh" not in repr(secrets)
+    login = f"Basic {base64.b64encode(b'tern:fish and chips').decode()}"
+    assert Secrets(None, (("Authorization", login),)).redact("tern has fish and chips") == "tern has ***"
+    assert Secrets(None, (("Authorization", "Basic é"),)).redact("Basic é, or so") == "***, or so"
+    assert Secrets(target_of("https://docs.test/"), (("X", ""), ("Y", " "))).redact("as it is") == "as it is"
 
 
 def test_settings_say_how_to_ask() -> None:
@@ -319,15 +323,32 @@ def test_a_name_that_nobody_knows() -> None:
     asyncio.run(story())
 
 
-def test_tls_is_by_name_though_the_address_is_pinned(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of docs.test, in one file with its key."""
     if not shutil.which("openssl"):
         pytest.skip("there is no openssl to make a certificate with")
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    subprocess.run(
+    file = tmp_path_factory.mktemp("tls") / "certificate.pem"
+    made = subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-         "-subj", "/CN=docs.test", "-addext", "subjectAltName=DNS:docs.test", "-keyout", key, "-out", certificate],
+         "-subj", "/CN=docs.test", "-addext", "subjectAltName=DNS:docs.test", "-keyout", "-", "-out", "-"],
         check=True, capture_output=True,
     )  # fmt: skip
+    file.write_bytes(made.stdout)
+    return file
+
+
+def serving(certificate: Path) -> ssl.SSLContext:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate)
+    return tls
+
+
+async def here(host: str, port: int) -> Sequence[str]:
+    return ["127.0.0.1"]
+
+
+def test_tls_is_by_name_though_the_address_is_pinned(certificate: Path) -> None:
     names: list[str | None] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -336,22 +357,18 @@ def test_tls_is_by_name_though_the_address_is_pinned(tmp_path: Path) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
         writer.close()
 
-    async def resolve(host: str, port: int) -> Sequence[str]:
-        return ["127.0.0.1"]
-
     async def story() -> None:
-        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        tls.load_cert_chain(certificate, key)
+        tls = serving(certificate)
         tls.sni_callback = lambda _, name, __: names.append(name)
         server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
         port = server.sockets[0].getsockname()[1]
         allowed = frozenset({("docs.test", port), ("other.test", port)})
-        trusting = Egress(allowed=allowed, resolve=resolve, ca_file=str(certificate))
+        trusting = Egress(allowed=allowed, resolve=here, ca_file=str(certificate))
         answer = await trusting.ask(f"https://docs.test:{port}/", most=10)
         assert isinstance(answer, Answer)
         assert answer.body == b"hello"
         assert names == ["docs.test", f"Host: docs.test:{port}"]
-        for egress, host in ((trusting, "other.test"), (Egress(allowed=allowed, resolve=resolve), "docs.test")):
+        for egress, host in ((trusting, "other.test"), (Egress(allowed=allowed, resolve=here), "docs.test")):
             refused = await egress.ask(f"https://{host}:{port}/", most=10)
             assert isinstance(refused, NoAnswer)
             assert refused.trouble is Trouble.NEVER
@@ -451,6 +468,28 @@ def test_one_gate_behind_another() -> None:
                 async with GateProxy(inner) as proxy:
                     assert PAGE in await said(proxy, f"GET {site.url('/good')} HTTP/1.1")
                 await inner.close()
+            await outer.close()
+
+    asyncio.run(story())
+
+
+def test_programs_go_through_a_proxy_that_speaks_tls(certificate: Path) -> None:
+    async def story() -> None:
+        async with hostile() as site:
+            outer = egress_to(site)
+            async with GateProxy(outer) as upstream:
+                secured = await asyncio.start_server(upstream._serve, "127.0.0.1", 0, ssl=serving(certificate))
+                port = secured.sockets[0].getsockname()[1]
+                where = f"https://{upstream.username}:{upstream.password}@docs.test:{port}"
+                for trusted, status in ((str(certificate), b"200"), (None, b"502")):
+                    inner = Egress(
+                        allowed=frozenset({("127.0.0.1", site.port)}), proxy=where, ca_file=trusted, resolve=here
+                    )
+                    async with GateProxy(inner) as proxy:
+                        answer = await said(proxy, f"GET {site.url('/good')} HTTP/1.1")
+                        assert answer.split(b" ")[1] == status
+                    await inner.close()
+                secured.close()
             await outer.close()
 
     asyncio.run(story())

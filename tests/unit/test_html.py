@@ -162,6 +162,16 @@ CASES = {
         "<pre class='src src-lisp'>a</pre><div class=info>b</div><div class=tabs>c</div>",
         "```\na\n```\n\nb\n\nc",
     ),
+    "a heading in a caption ends the table and repeats nothing": (
+        "<p>a</p><table><caption><h3>T</h3></caption><tr><td>b<td>c</table>",
+        "a\n\n### T\n\nb\n\nc",
+    ),
+    "a link around all words of a heading": (
+        "<h2 id=a><a class=header-anchor href='#a'><span>A* <code>b</code></span></a></h2>c",
+        "## A\\* `b`\n\nc",
+    ),
+    "a link that leads away is no mark": ("<p>a <a class=permalink href='b.html'>b</a></p>", "a [b](b.html)"),
+    "what is called copy is no button": ("<div class=copy>a</div><button class=copy>b</button>", "a"),
     "a word that may break is one word": ("<p>a<wbr>b c\u200bd</p>", "ab cd"),
 }
 
@@ -175,6 +185,7 @@ ANCHORS = {
     "its own": ("<h2 id=a>A</h2>", "a"),
     "its section's": ("<section id=a><h2>A</h2></section>", "a"),
     "the mark behind it": ("<section id=b><h2>A<a class=headerlink href='#a'>¶</a></h2></section>", "a"),
+    "its own, not the route to it": ("<h2 id=a><a class=anchor href='#/b?id=a'><span>A</span></a></h2>", "a"),
     "a name in it": ("<h2><a name=a></a>A</h2>", "a"),
     "a name before it": ("<p>b</p><a name=a></a><h2>A</h2>", "a"),
     "a name before other words is another's": ("<a name=b></a><p>b</p><h2>A</h2>", None),
@@ -207,7 +218,7 @@ def test_several_forms_of_a_signature_share_what_is_said_about_them() -> None:
 
 
 def test_links_are_those_of_the_whole_page_and_start_at_its_base() -> None:
-    page = b"<base href='/docs/'><nav><a href=a>A</a></nav><main><a href='#x'>X</a><a rel=nofollow href=c>C</a></main>"
+    page = b"<base href='/docs/'><nav><a href=a>A</a></nav><main><a href='#x'>X</a><a rel=NoFollow href=c>C</a></main>"
     reading = read(page, content_type="text/html", url="https://example.org/x/y.html")
     assert isinstance(reading, Reading)
     assert reading.links == ("https://example.org/docs/a",)
@@ -217,6 +228,11 @@ def test_links_are_those_of_the_whole_page_and_start_at_its_base() -> None:
 def test_the_charset_is_the_one_the_page_declares(charset: str) -> None:
     page = f"<html><head><meta charset='{charset}'></head><body>Привет</body></html>"
     assert read_page(page.encode(charset)).markdown == "Привет"
+
+
+def test_a_page_that_says_utf_16_in_single_bytes_is_wrong_about_it() -> None:
+    page = "<html><head><meta charset=utf-16></head><body>Привет, terns</body></html>"
+    assert read_page(page.encode()).markdown == "Привет, terns"
 
 
 # ── What a page says about itself ────────────────────────────────────────────────────────────────────────────────────

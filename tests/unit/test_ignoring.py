@@ -1,7 +1,10 @@
 """Ignore files, compared with git itself."""
 
+import asyncio
+import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from kept.extract.reader import content_type_of
 from kept.model.source import Limits, Scope
 from kept.model.url import file_path, file_url
 from kept.origins.folder import FolderOrigin
+from kept.origins.ignoring import parse
 
 PATHS = [
     "a.md",
@@ -83,6 +87,33 @@ def test_what_git_ignores_is_left_out_and_nothing_else(tmp_path: Path, top: str,
     origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=content_type_of)
     for path in PATHS:
         assert (origin.why_not(file_url(str(root / path))) is None) == (path in listed(root))
+
+
+def test_no_pattern_takes_for_ever() -> None:
+    (stars,) = parse("*a" * 6 + "b")
+    (folders,) = parse("a/**/" * 6 + "b")
+    began = time.process_time()
+    assert not stars.pattern.fullmatch("a" * 120)
+    assert not folders.pattern.fullmatch("a/" * 120 + "a")
+    assert time.process_time() - began < 1, "seconds"
+    assert stars.pattern.fullmatch("x/y" + "aab" * 6)
+    assert folders.pattern.fullmatch("a/" * 6 + "b")
+    assert folders.pattern.fullmatch("a/x/y/" * 6 + "b")
+
+
+def test_nothing_is_waited_for_and_nothing_outside_is_read(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    for name in ("linked", "piped", "folder/.gitignore"):
+        (root / name).mkdir(parents=True)
+    (tmp_path / "patterns").write_text("*.md\n")
+    (root / "linked" / ".gitignore").symlink_to(tmp_path / "patterns")
+    os.mkfifo(root / "piped" / ".gitignore")
+    os.mkfifo(root / ".kept-root")
+    for folder in ("linked", "piped", "folder"):
+        (root / folder / "a.md").write_text("text")
+    assert listed(root) == {"linked/a.md", "piped/a.md", "folder/a.md"}
+    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=content_type_of)
+    assert (asyncio.run(origin.open()) or "").startswith("folder ")
 
 
 def test_a_keptignore_speaks_after_the_gitignore_and_every_pattern_of_the_source_counts_too(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ def test_each_page_is_a_section_that_browsers_can_open() -> None:
     assert [section.anchor for section in found.tree.children] == ["page=1", "page=3"]
 
 
-@pytest.mark.parametrize("body", [b"", b"%PDF-1.4\n", b"<html>", a_pdf("")])
+@pytest.mark.parametrize(
+    "body", [b"", b"%PDF-1.4\n", b"<html>", a_pdf(""), a_pdf("One.", "Two.").replace(b"6 0 obj", b"9 0 obj")]
+)
 def test_what_has_no_words_is_not_read(body: bytes) -> None:
     assert isinstance(extract(body, None), Unreadable)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kept.origins.web.pretence import MADE_UP, Absence, is_log_in_form, leads_to_log_in, names_log_in
+from kept.origins.web.pretence import LARGEST, MADE_UP, Absence, is_log_in_form, leads_to_log_in, names_log_in
 
 SITE = "https://docs.test"
 NAV = "".join(f'<li><a href="/p{number}">Chapter about things</a></li>' for number in range(80))
@@ -107,6 +107,16 @@ def test_a_shell_that_scripts_fill_says_nothing_about_what_is_there() -> None:
     shell = b"<title>Docs</title><div id=app></div><script src=app.js></script><noscript>Please run scripts</noscript>"
     assert Absence.of_page(shell, f"{SITE}/{MADE_UP}") is None
     assert Absence.of_page(b"", f"{SITE}/{MADE_UP}") is None
+
+
+def test_what_is_large_is_a_page_whatever_it_looks_like() -> None:
+    large = page("Log in", FORM + "<!--" + "x" * LARGEST + "-->")
+    assert not is_log_in_form(large)
+    assert Absence.of_page(large, f"{SITE}/{MADE_UP}") is None
+    lost = Absence.of_page(page("Lost", PROSE), f"{SITE}/{MADE_UP}")
+    assert lost is not None
+    assert lost.is_like(page("Lost", PROSE), f"{SITE}/a")
+    assert not lost.is_like(page("Lost", PROSE + "<!--" + "x" * LARGEST + "-->"), f"{SITE}/a")
 
 
 def test_a_redirect_of_everything_says_something_only_if_it_forgets_what_was_asked() -> None:

@@ -67,6 +67,14 @@ def test_no_answer_forbids_everything_for_now(answer: bytes) -> None:
     assert found.reason.startswith("robots.txt unreachable")
 
 
+def test_rules_that_would_take_long_for_every_page_forbid_everything_for_now() -> None:
+    endless = "".join(f"Disallow: /*{number}*z$\n" for number in range(4_000))
+    found = visited(robots(f"User-agent: *\n{endless}"))
+    assert isinstance(found, Unreachable)
+    assert found.reason == "robots.txt unreachable (more than 10,000 wildcards)"
+    assert isinstance(visited(robots(f"User-agent: *\n{endless[: len(endless) // 2]}")), Fetched)
+
+
 def test_redirects_are_followed_five_times() -> None:
     def to(path: str) -> bytes:
         return robots(status="302 Found", headers=f"Location: {path}\r\n")

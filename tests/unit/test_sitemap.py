@@ -5,6 +5,7 @@ import gzip
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from kept.model.frontier import Listed, Unlisted
 from kept.model.source import Access, SourceSettings
-from kept.origins.web import web_origin
+from kept.origins.web import sitemap, web_origin
 from kept.origins.web.llms import links
 from kept.origins.web.pacing import Pacing
 from kept.origins.web.sitemap import MOST_URLS, Child, NotASitemap, Page, _moment, read
@@ -121,7 +122,23 @@ def test_what_stands_before_the_damage_is_taken() -> None:
 
 def test_there_is_an_end_to_it() -> None:
     many = urlset(*[f"https://docs.test/{number}" for number in range(MOST_URLS + 10)])
-    assert len(list(read(many))) == MOST_URLS
+    found = read(many)
+    assert len(list(islice(found, MOST_URLS))) == MOST_URLS
+    with pytest.raises(NotASitemap, match="names more than 50,000 URLs"):
+        next(found)
+
+
+def test_what_takes_long_and_names_nothing_is_no_sitemap() -> None:
+    began = time.process_time()
+    for body in (
+        b"<urlset><url>" + b"<x/>" * 2_000_000,
+        b"<urlset><!--" + b"x" * (20 << 20),
+        gzip.compress(b"x" * 40_000, 0) * 500,
+        b"https://docs.test/a" + b"\n " * (2 << 20),
+    ):
+        with suppress(NotASitemap):
+            assert len(list(read(body))) == 1
+    assert time.process_time() - began < 2.5, "seconds"
 
 
 @given(st.binary(max_size=200))
@@ -189,6 +206,20 @@ def test_an_index_of_gzipped_sitemaps() -> None:
         "/3.xml": urlset("SITE/c"),
     }
     assert listed(files) == (["/a", "/b", "/c"], ["/lost.xml"]), "an index says that it is there"
+
+
+def test_what_is_left_out_of_a_list_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sitemap, "MOST_FILES", 3)
+    monkeypatch.setattr(sitemap, "MOST_URLS", 4)
+    assert listed({"/sitemap.xml": urlset(*(f"SITE/{name}" for name in "abcde"))}) == (
+        ["/a", "/b", "/c", "/d"],
+        ["/sitemap.xml"],
+    )
+    assert listed({"/sitemap.xml": urlset("SITE/a")[:-4]}) == (["/a"], ["/sitemap.xml"])
+    files: dict[str, bytes | str] = {f"/{number}.xml": index(f"SITE/{number + 1}.xml") for number in range(1, 5)}
+    assert listed(files, known=("/1.xml",))[1] == ["/3.xml"]
+    files = {"/sitemap.xml": index("SITE/1.xml", "SITE/2.xml", "SITE/3.xml"), "/1.xml": urlset(), "/2.xml": urlset()}
+    assert listed(files)[1] == ["/3.xml"]
 
 
 def test_a_guess_that_finds_nothing_is_no_failure_but_what_should_be_there_is() -> None:

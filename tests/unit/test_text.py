@@ -58,6 +58,31 @@ def test_a_declared_charset_that_does_not_fit_is_forgotten() -> None:
     assert decode("Grüße ☃".encode(), "shift_jis") == "Grüße ☃"
 
 
+@pytest.mark.parametrize(
+    ("charset", "codec", "words"),
+    [
+        ("gb2312", "gbk", "朱镕基"),
+        ("Shift_JIS", "cp932", "①から⑳まで"),
+        ("euc-kr", "cp949", "똠방각하"),
+        ("big5", "big5hkscs", "深水埗"),
+        ("iso-8859-9", "cp1254", "İstanbul’da €5"),
+        ("TIS-620", "cp874", "นกนางนวล"),
+        ("ISO-8859-8-I", "iso8859-8", "שחפית"),
+        ("x-sjis", "cp932", "アジサシ"),
+        ("windows-949", "cp949", "제비갈매기"),
+    ],
+)
+def test_a_charset_is_read_as_what_is_written_under_its_name(charset: str, codec: str, words: str) -> None:
+    assert decode(words.encode(codec), charset) == words
+
+
+@pytest.mark.parametrize(("charset", "codec"), [(None, "utf-8"), ("utf-8", "utf-8"), ("windows-1251", "cp1251")])
+def test_a_damaged_byte_costs_itself_and_not_all_other_words(charset: str | None, codec: str) -> None:
+    words = "Крачка летит от полюса к полюсу. "
+    damaged = words.encode(codec) + b"\x98" + words.encode(codec)
+    assert decode(damaged, charset) == f"{words}\ufffd{words}".rstrip()
+
+
 def test_wide_characters_that_are_none_are_unreadable() -> None:
     answer = decode(b"\x00\xd8\x00\x00\x01", "utf-16-le")
     assert isinstance(answer, Unreadable)

@@ -48,6 +48,18 @@ def test_a_damaged_member_cannot_be_unpacked_however_it_was_packed(tmp_path: Pat
     assert broken.reason.startswith("cannot be unpacked")
 
 
+def test_a_member_whose_name_is_damaged_cannot_be_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "docs.zip"
+    origin = a_zip(path, zipfile.ZIP_STORED)
+    with zipfile.ZipFile(path, "a") as more:
+        more.writestr("é.md", TEXT)
+        more.writestr("x.md", TEXT)
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff", 1).replace(b"x.md", b"\0.md"))
+    whole, broken = asyncio.run(visited(origin))
+    assert isinstance(whole, Fetched)
+    assert isinstance(broken, Unreachable)
+
+
 def test_the_members_are_looked_through_once_not_once_for_each(tmp_path: Path) -> None:
     origin = a_zip(tmp_path / "docs.zip", zipfile.ZIP_STORED, members=20)
     with patch.object(zipfile.ZipFile, "infolist", autospec=True, side_effect=zipfile.ZipFile.infolist) as looked:

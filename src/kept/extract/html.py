@@ -13,16 +13,13 @@ from itertools import accumulate
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from kept.errors import WrongCall
-from kept.extract.html_rules import ITS_OWN, RAW, REGIONS
+from kept.extract.html_rules import ITS_OWN, RAW, REGIONS, ROUTES
 from kept.extract.html_writer import Part, Writer
 from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable, tree_of
 from kept.extract.shell import SHORT, is_shell
 from kept.extract.text import decode
 from kept.model.source import AS_READ, Region
 from kept.model.wishes import wishes_of
-
-ROUTES = ("#/", "#!/")
-"""How links begin that lead to another page of a site whose scripts make all pages out of one."""
 
 DEEPEST = 10_000
 """Elements within elements. Parsing takes time in proportion to the square of it: at 200,000, minutes."""
@@ -105,8 +102,10 @@ _CHARSET = re.compile(
 
 
 def _declared_charset(body: bytes) -> str | None:
+    """What the page itself says. Whoever could read that in single bytes does not read UTF-16."""
     found = _CHARSET.search(body, 0, 4096)
-    return (found[1] or found[2]).decode("ascii") if found else None
+    label = (found[1] or found[2]).decode("ascii") if found else None
+    return None if label and label.lower().startswith(("utf-16", "utf-32")) else label
 
 
 _XHTML = "http://www.w3.org/1999/xhtml"
@@ -132,7 +131,8 @@ def _hrefs(page: LexborHTMLParser) -> list[str]:
     for link in page.css("a[href], area[href], frame[src]"):
         attributes = link.attributes
         href = attributes.get("href") or attributes.get("src")
-        if href and (href[0] != "#" or href.startswith(ROUTES)) and "nofollow" not in (attributes.get("rel") or ""):
+        relation = attributes.get("rel")
+        if href and (href[0] != "#" or href.startswith(ROUTES)) and not (relation and "nofollow" in relation.lower()):
             found[href] = None
     return list(found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kept.extract.html_page import BREAK, DEEPEST, Closer, Frame, List, Page, leave_out
+from kept.extract.html_page import DEEPEST, Closer, Frame, List, Page, leave_out, one_line
 from kept.extract.html_rules import Role
 from kept.extract.html_tables import Table
 
@@ -69,7 +69,7 @@ def _member_list(page: Page) -> List:
 
 def _about(page: Page) -> None:
     """What Doxygen says about the member in the row before."""
-    text = " ".join("".join(page.words).replace(BREAK, " ").split())
+    text = one_line(page.words)
     page.words.clear()
     page.spans.clear()
     if text and page.out:
@@ -115,7 +115,7 @@ def caption(page: Page, name: str, attributes: str) -> Closer:
         return page.line()
 
     def close() -> None:
-        table.caption = " ".join("".join(page.words).replace(BREAK, " ").split())
+        table.caption = one_line(page.words)
         page.words.clear()
         page.spans.clear()
 
@@ -151,7 +151,8 @@ def dissolve(page: Page) -> None:
     page.out, page.frames = tables[0].out, tables[0].frames
     for table, unfinished in zip(tables, outs, strict=True):
         table.arranges = True
-        for cell in [*(cell for row in table.rows for cell in row), "".join(unfinished)]:
+        open_cell = "".join(unfinished) if unfinished is not table.out else ""  # else in a caption, or between cells
+        for cell in [*(cell for row in table.rows for cell in row), open_cell]:
             if cell.strip():
                 page.put(cell.strip("\n"))
 

@@ -6,7 +6,7 @@ A heading ends whatever lists and tables are open around it: they were there to 
 from __future__ import annotations
 
 from kept.extract.html_cells import dissolve
-from kept.extract.html_page import BREAK, Closer, Heading, Page, Part, attribute, leave_out
+from kept.extract.html_page import Closer, Heading, Page, Part, attribute, leave_out, one_line
 from kept.extract.html_rules import Role
 from kept.extract.html_words import code_span
 from kept.extract.sections import LONGEST_HEADING
@@ -40,10 +40,11 @@ def h(page: Page, name: str, attributes: str) -> Closer:
 
 
 def _write(page: Page, heading: Heading) -> None:
-    words = " ".join("".join(heading.words).split())
-    text = " ".join("".join(page.words).replace(BREAK, " ").split())
+    words, text = one_line(heading.words), one_line(page.words)
     page.words.clear()
     page.spans.clear()
+    if not words:
+        words, text = heading.linked
     if not words:
         return
     text = code_span(words) if heading.code else text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from kept.extract.html_page import BREAK, VOID, Closer, Page, attribute, done, leave_out
-from kept.extract.html_rules import Role, role_of
+from kept.extract.html_page import BREAK, VOID, Closer, Page, attribute, done, leave_out, one_line
+from kept.extract.html_rules import ROUTES, Role, role_of
 from kept.extract.html_words import code_span, link_target, unescaped, written
 
 _MARKS = frozenset({"", "¶", "#", "§", "🔗", "link", "Link", "Anchor", "anchor", "permalink", "Permalink"})
@@ -106,7 +106,7 @@ def whole_a(page: Page, attributes: str, text: str) -> None:
         return
     core = text.strip()
     if not isinstance(target, str) or not core or page.heading is not None or page.spans or "&" in core:
-        close = _open(page, "a", target) if isinstance(target, str) else None
+        close = _open(page, "a", target) if isinstance(target, str) else target
         if text:
             page.say(text)
         if close is not None:
@@ -121,10 +121,8 @@ def _target(page: Page, attributes: str) -> str | Closer:
     """Where a link leads; or what is to be done at its end, where it is none that is written."""
     href = attribute(attributes, "href")
     role = page.role(attributes)
-    if role is Role.PERMALINK and href:
-        if page.heading is not None and href.startswith("#"):
-            page.heading.permalink = href[1:]
-        return leave_out
+    if role is Role.PERMALINK and href and "#" in href:
+        return _permalink(page, href)
     if role is Role.DROP or 'class="src' in attributes:  # rustdoc's links to its source
         return leave_out
     if ' name="' in attributes:
@@ -132,6 +130,24 @@ def _target(page: Page, attributes: str) -> str | Closer:
     if not href or page.code or href.startswith(("javascript:", "data:")):
         return None
     return href
+
+
+def _permalink(page: Page, href: str) -> Closer:
+    """A mark that says nothing; but VuePress and docsify put all words of a heading into the link to it."""
+    heading = page.heading
+    if heading is None:
+        return leave_out
+    if href.startswith("#") and not href.startswith(ROUTES):
+        heading.permalink = href[1:]
+    before, said = len(page.words), len(heading.words)
+
+    def close() -> None:
+        words, text = one_line(heading.words[said:]), one_line(page.words[before:])
+        if words not in _MARKS:
+            heading.linked = words, text
+        del page.words[before:], heading.words[said:]
+
+    return close
 
 
 def whole_span(page: Page, attributes: str, text: str) -> None:

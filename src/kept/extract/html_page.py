@@ -89,6 +89,7 @@ class Heading:
     permalink: str | None = None
     code: bool = False
     words: list[str] = field(default_factory=list)
+    linked: tuple[str, str] = ("", "")  # the words of its permalink, as words and as Markdown: they may be all it has
 
 
 def leave_out() -> None:
@@ -97,6 +98,10 @@ def leave_out() -> None:
 
 def done() -> None:
     """Likewise for: all of it was taken already, up to its end."""
+
+
+def one_line(words: list[str]) -> str:
+    return " ".join("".join(words).replace(BREAK, " ").split())
 
 
 def attribute(attributes: str, name: str) -> str | None:

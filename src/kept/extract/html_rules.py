@@ -32,6 +32,9 @@ REGIONS = (
     ("content", "#content"),
 )
 
+# How links begin that lead to another page of a site whose scripts make all pages out of one.
+ROUTES = ("#/", "#!/")
+
 # What only one generator calls so, and others call their content: the word that tells it, and what to drop.
 ITS_OWN = (
     ("Doxygen", "div.header > div.summary, address.footer, .ttc"),
@@ -76,7 +79,7 @@ for _role, _names in {
         tocCollapsible theme-doc-toc-mobile theme-doc-version-badge theme-doc-version-banner sphinxsidebar
         sidebar-nav related navheader navfooter sub-nav flex-header top-nav topNav bottomNav subNav navList
         skipNav legalCopy pagination-nav prev-next-area prev-next-bottom theme-doc-footer theme-edit-this-page
-        edit-this-page md-source-file md-content__button md-feedback md-typeset__scrollwrap-none copybtn copy
+        edit-this-page md-source-file md-content__button md-feedback md-typeset__scrollwrap-none copybtn
         copy-button clipboard linenos lineno lineNo line-numbers line-numbers-wrapper linenodiv visually-hidden
         sr-only screen-reader-text VPDocFooter skip-nav skip-link logo tagline mainmenu submenu searchmenu
         fancy_toc fancy-toc tsd-breadcrumb tsd-navigation tsd-sources out-of-band katex-html viewcode-link

@@ -21,6 +21,8 @@ def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:
         return Unreadable(reason=f"a PDF that does not open: {error}")
     try:
         return _read(document)
+    except pypdfium2.PdfiumError as error:
+        return Unreadable(reason=f"a PDF with a page that does not open: {error}")
     finally:
         document.close()
 

@@ -27,8 +27,9 @@ def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:
 def decode(body: bytes, charset: str | None) -> str | Unreadable:
     """The words in the bytes: newlines are \\n, no byte order mark, nothing blank at the end, and never a NUL.
 
-    A byte order mark is believed first, then the declared charset, then UTF-8; what is none of these is windows-1252,
-    as in every browser. Latin-1 is declared for much that is UTF-8, so UTF-8 that holds together is believed before it.
+    A byte order mark is believed first, then the declared charset, then UTF-8, also where a few bytes are damaged; what
+    is none of these is windows-1252, as in every browser. Latin-1 is declared for much that is UTF-8, so UTF-8 that
+    holds together is believed before it.
     """
     mark, codec = _byte_order_mark(body)
     if not codec:
@@ -81,6 +82,17 @@ _CODECS = frozenset({
     "iso8859-14", "iso8859-15", "iso8859-16", "koi8-r", "koi8-u", "mac-roman", "mac-cyrillic", "gbk", "gb2312",
     "gb18030", "big5", "big5hkscs", "euc_jp", "iso2022_jp", "shift_jis", "euc_kr",
 })  # fmt: skip
+# Names that browsers know, and Python does not.
+_CALLED = {
+    "windows-874": "cp874", "tis-620": "cp874", "iso-8859-11": "cp874", "iso-8859-6-i": "iso8859-6",
+    "iso-8859-8-i": "iso8859-8", "windows-31j": "cp932", "windows-949": "cp949", "csgb2312": "gb2312",
+    "koi8-ru": "koi8-u",
+}  # fmt: skip
+# What is called by these names is written in larger ones, as browsers know: one such character, and nothing would fit.
+_MEANT = {
+    "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs",
+    "iso8859-9": "cp1254",
+}  # fmt: skip
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:.-]{1,39}")
 
 
@@ -88,19 +100,26 @@ def _known_codec(label: str) -> str | None:
     """Python's name for a declared charset. None for unknown ones, and for Latin-1, which UTF-8 goes before."""
     if not _LABEL.fullmatch(label):
         return None
+    label = label.lower().removeprefix("x-")
     try:
-        name = codecs.lookup(label).name
+        name = codecs.lookup(_CALLED.get(label, label)).name
     except LookupError:
         return None
-    return name if name in _CODECS else None
+    return _MEANT.get(name, name) if name in _CODECS else None
 
 
 def _first_that_decodes(body: bytes, codec: str) -> str:
-    for candidate in dict.fromkeys((codec, "utf-8", "cp1252")):
+    candidates = dict.fromkeys((codec, "utf-8"))
+    for candidate in candidates:
         text = _decoded(body, candidate)
         if text is not None:
             return text
-    return body.decode("latin-1")  # cp1252 leaves five bytes undefined
+    for candidate in candidates:
+        text = body.decode(candidate, "replace")
+        damaged = text.count("\ufffd")
+        if damaged * 10 <= len(text) - damaged - len(text.encode("ascii", "ignore")):
+            return text
+    return _decoded(body, "cp1252") or body.decode("latin-1")  # the former leaves five bytes undefined
 
 
 def _decoded(body: bytes, codec: str) -> str | None:

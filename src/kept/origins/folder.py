@@ -181,7 +181,7 @@ class FolderOrigin:
 
     def _identity(self, status: os.stat_result) -> str:
         try:
-            with open(os.path.join(self._root, MARKER), "rb") as marker:
+            with open(os.path.join(self._root, MARKER), "rb", opener=ignoring.carefully) as marker:
                 return f"marker {hashlib.sha256(marker.read(4096)).hexdigest()[:16]}"
         except OSError:
             return f"folder {status.st_dev:x}-{status.st_ino:x}"

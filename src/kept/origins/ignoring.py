@@ -4,8 +4,10 @@ Each file speaks about what lies below it. The deepest that says something decid
 matches; ``.keptignore`` comes after ``.gitignore``. What lies in a folder that is left out cannot be taken in again.
 """
 
+import errno
 import os
 import re
+import stat
 from dataclasses import dataclass
 
 FILES = (".gitignore", ".keptignore")
@@ -44,11 +46,21 @@ def read(folder: str, names: "set[str]") -> tuple[Line, ...]:
     for name in FILES:
         if name in names:
             try:
-                with open(os.path.join(folder, name), encoding="utf-8", errors="surrogateescape") as file:
+                path = os.path.join(folder, name)
+                with open(path, encoding="utf-8", errors="surrogateescape", opener=carefully) as file:
                     lines += parse(file.read(LARGEST))
             except OSError:
                 continue  # what cannot be read leaves nothing out
     return tuple(lines)
+
+
+def carefully(path: str, flags: int) -> int:
+    """How open() opens what should be a file of the folder: no link is followed, and no pipe is waited for."""
+    file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return file
 
 
 def parse(text: str) -> list[Line]:
@@ -68,7 +80,7 @@ def _line(text: str) -> Line | None:
         return None
     anchored = "/" in text
     try:
-        pattern = re.compile(("" if anchored else "(?:.*/)?") + _pattern(text.removeprefix("/")), re.DOTALL)
+        pattern = re.compile(_pattern(text.removeprefix("/"), anywhere=not anchored), re.DOTALL)
     except re.error:
         return None
     return Line(pattern, takes_in, only_folders)
@@ -81,19 +93,43 @@ _TOKEN = re.compile(
 )
 
 
-def _pattern(glob: str) -> str:
-    """A glob as a regular expression for the whole path."""
-    return "".join(_translated(found) for found in _TOKEN.finditer(glob))
+def _pattern(glob: str, *, anywhere: bool) -> str:
+    """A glob as a regular expression for the whole path.
+
+    What stands between two wildcards is taken where it first fits: if the rest does not fit behind that, it fits
+    nowhere. Trying all places of all of them, as expressions do by themselves, could take for ever.
+    """
+    stretches, pieces = [""], [""]  # what is between '**', and of its last name what is between '*'
+    for found in _TOKEN.finditer(glob):
+        kind = found.lastgroup
+        if kind == "start":
+            anywhere = True
+        elif kind == "stars":
+            pieces.append("")
+        elif kind == "middle" or found[0] in ("/", "\\/"):
+            stretches[-1] += _name(pieces) + "/"
+            stretches += [""] if kind == "middle" else []
+            pieces = [""]
+        else:
+            pieces[-1] += _translated(found)
+    *before, last = [*stretches[:-1], stretches[-1] + _name(pieces)]
+    passed = "".join(f"(?>{'(?:.*?/)??' if anywhere or number else ''}{one})" for number, one in enumerate(before))
+    return passed + ("(?:.*/)?" if anywhere or before else "") + last
+
+
+def _name(pieces: list[str]) -> str:
+    first, *others = pieces
+    *between, last = others or [""]
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in between) + (f"[^/]*{last}" if others else "")
 
 
 def _translated(found: re.Match[str]) -> str:
     if found["set"] is not None:
         inside = re.sub(r"\[:(\w+):\]|\\?([^-\w\s])|\\(.)", _in_set, found["set"])
         return f"(?!/)[{'^' if found['not'] else ''}{inside}]"
-    kind = found.lastgroup
-    return {"start": "(?:.*/)?", "middle": "/(?:.*/)?", "end": "/.+", "stars": "[^/]*", "one": "[^/]"}.get(
-        kind or "", re.escape(found["escaped"] or found["plain"] or "")
-    )
+    if found.lastgroup in ("end", "one"):
+        return "/.+" if found.lastgroup == "end" else "[^/]"
+    return re.escape(found["escaped"] or found["plain"])
 
 
 def _in_set(one: re.Match[str]) -> str:

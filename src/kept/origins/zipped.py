@@ -8,6 +8,7 @@ import asyncio
 import lzma
 import os
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -22,7 +23,10 @@ MOST_MEMBERS = 200_000
 HIGHEST_RATIO = 200  # of what it becomes to what it was
 ALWAYS_FINE = 1024 * 1024  # bytes, whatever the ratio
 CHUNK = 64 * 1024
-_DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError)
+_DAMAGED = (
+    *(OSError, EOFError, ValueError, RuntimeError, NotImplementedError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+)
 
 
 def is_zip(root: str) -> bool:
@@ -41,7 +45,7 @@ class ZipOrigin(FolderOrigin):
             self._archive = await asyncio.to_thread(zipfile.ZipFile, self._root)
         except FileNotFoundError:
             raise SourceMissing(f"There is no file {self._root}.") from None
-        except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+        except _DAMAGED as error:
             raise SourceUnavailable(f"{self._root} cannot be read as a zip file: {error}.") from None
         found = self._archive.infolist()
         if len(found) > MOST_MEMBERS:
@@ -88,28 +92,20 @@ class ZipOrigin(FolderOrigin):
                         return Refused(reason=f"larger than {limit:,} bytes", by_settings=True)
                     if len(body) > max(ALWAYS_FINE, HIGHEST_RATIO * member.compress_size):
                         return Refused(reason=f"unpacks to more than {HIGHEST_RATIO} times its size")
-        except (
-            OSError,
-            EOFError,
-            zipfile.BadZipFile,
-            zlib.error,
-            lzma.LZMAError,
-            NotImplementedError,
-            RuntimeError,
-        ) as error:
+        except _DAMAGED as error:
             return Unreachable(reason=f"cannot be unpacked: {error}", retry=False)
         kind = self._type_of(path) or "text/plain"
         return Fetched(body=bytes(body), content_type=kind, validators=Validators(etag=_etag(member)))
 
 
 def _members(infos: Iterable[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    """By their paths. Of several of one name the last counts, as everywhere."""
+    """By their paths, which no folder has: its name ends in a slash. Of several of one name the last counts."""
     found = {}
     for info in infos:
         parts = info.filename.replace("\\", "/").split("/")
         is_link = stat.S_ISLNK(info.external_attr >> 16)
         leads_out = any(part in ("", ".", "..") or "\0" in part or part.startswith(".") for part in parts)
-        if not info.is_dir() and not is_link and not leads_out:
+        if not is_link and not leads_out:
             found["/".join(parts)] = info
     return found
 

@@ -5,12 +5,12 @@ command line: other users of the machine could read it there.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-from kept.origins.programs import run
+from kept.origins.programs import ProgramFailed, run
 
 QUICK = 120.0  # seconds, for what asks little
 LONG = 3600.0  # for what fetches
@@ -42,6 +42,7 @@ _ALWAYS = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Git:
     environment: Mapping[str, str] = field(repr=False)
+    redact: Callable[[str], str] = field(default=str, repr=False)  # a server may say what it was asked with
 
     async def __call__(
         self, *arguments: str, folder: Path, seconds: float = QUICK, told: bytes = b"", index: Path | None = None
@@ -49,7 +50,10 @@ class Git:
         """What git answers in a repository, or where there is none. Raises ProgramFailed. ``index``: to use as one."""
         environment = self.within(folder) | ({"GIT_INDEX_FILE": str(index)} if index else {})
         folder = folder if folder.is_dir() else folder.parent
-        return await run("git", *arguments, environment=environment, folder=folder, seconds=seconds, told=told)
+        try:
+            return await run("git", *arguments, environment=environment, folder=folder, seconds=seconds, told=told)
+        except ProgramFailed as failed:
+            raise ProgramFailed(self.redact(failed.said), failed.code) from None
 
     def within(self, folder: Path) -> dict[str, str]:
         """What git is started with in this repository. It looks for no other: a folder above may be one."""

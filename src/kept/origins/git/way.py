@@ -5,7 +5,7 @@ Secrets go into git's environment and nowhere else.
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -41,8 +41,10 @@ class Way:
             addresses = await _addresses(egress, remote)
             if scheme in ("http", "https"):
                 async with GateProxy(egress) as proxy:
-                    yield self._git([*told, *self._over_http(remote, proxy)], scheme)
-            elif scheme == "git" and addresses:
+                    yield replace(self._git([*told, *self._over_http(remote, proxy)], scheme), redact=egress.redact)
+            elif scheme == "git":
+                if not addresses:  # git would look it up again, and nobody would check what it finds then
+                    raise SourceUnavailable(f"{remote} cannot be reached: its host name cannot be resolved.")
                 host, port = pair_of(address_of(remote))
                 address = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
                 beginning = remote[: remote.index("/", len("git://")) + 1]
@@ -59,9 +61,10 @@ class Way:
     def _over_http(self, remote: str, proxy: GateProxy) -> list[tuple[str, str]]:
         """Through the gate, and with the headers of the source for this site only."""
         access, to = self.settings.access, urlsplit(remote)
-        login = f"{proxy.username}:{proxy.password}@"
+        gate = proxy.server.replace("://", f"://{proxy.username}:{proxy.password}@")
         told = [
-            ("remote.origin.proxy", proxy.server.replace("://", f"://{login}")),
+            ("remote.origin.proxy", gate),
+            ("http.proxy", gate),  # for what a server names besides, where the user lets it
             ("http.userAgent", access.user_agent or f"git/2 {user_agent()}"),
         ]
         site = f"http.{to.scheme}://{to.netloc}/.extraHeader"

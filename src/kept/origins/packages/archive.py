@@ -4,7 +4,9 @@ Files are written under numbers, so no name in an archive can lead anywhere. Lin
 left where they are; what is too much is refused as a whole.
 """
 
+import gzip
 import lzma
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -12,13 +14,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from kept.errors import SourceUnavailable
 
 MOST_ENTRIES = 100_000
 MOST_BYTES = 256 * 1024 * 1024  # of what is unpacked
 MOST_RATIO = 200  # of a whole archive, unpacked to packed
+MOST_ADDED = 1024 * 1024  # to one entry of a tarball
+_ADDITIONS = (
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+)
 _PIECE = 64 * 1024
 
 
@@ -27,8 +34,10 @@ _DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
+    struct.error,
     EOFError,
     OSError,
+    ValueError,
     RuntimeError,
     NotImplementedError,
 )
@@ -58,18 +67,23 @@ class _Budget:
     def __init__(self, packed: int) -> None:
         self._entries = MOST_ENTRIES
         self._bytes = MOST_BYTES
-        self._read = max(MOST_BYTES // 16, packed * MOST_RATIO)
+        self._stream = max(MOST_BYTES // 16, packed * MOST_RATIO)
 
-    def entry(self, size: int) -> None:
-        """One more entry; in a stream its bytes are unpacked whether or not anybody wants them."""
+    def entry(self) -> None:
         self._entries -= 1
-        self._read -= size
-        if self._entries < 0 or self._read < 0:
-            raise TooMuch("The package's archive unpacks to more than documentation can be. It is not kept.")
+        self._check(self._entries)
+
+    def unpacked(self, size: int) -> None:
+        """Bytes of a stream, which are unpacked whether or not anybody wants them."""
+        self._stream -= size
+        self._check(self._stream)
 
     def written(self, size: int) -> None:
         self._bytes -= size
-        if self._bytes < 0:
+        self._check(self._bytes)
+
+    def _check(self, left: int) -> None:
+        if left < 0:
             raise TooMuch("The package's archive unpacks to more than documentation can be. It is not kept.")
 
 
@@ -83,21 +97,49 @@ def _entries(archive: Path, budget: _Budget) -> Iterator[Iterator[tuple[str, Bod
         with zipfile.ZipFile(archive) as opened:
             yield _of_zip(opened, budget)
     else:
-        with tarfile.open(archive, "r|*") as streamed:
+        with gzip.open(archive) as unpacked, _opened(_Counted(unpacked, budget)) as streamed:
             yield _of_tar(streamed, budget)
+
+
+class _Counted:
+    """A stream, as far as its budget goes."""
+
+    def __init__(self, stream: gzip.GzipFile, budget: _Budget) -> None:
+        self._stream = stream
+        self._budget = budget
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._budget.unpacked(len(data))
+        return data
+
+
+class _Member(tarfile.TarInfo):
+    """An entry whose long names and other additions, which are read as a whole, are no longer than such things are."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Member":
+        member = super().frombuf(buf, encoding, errors)
+        if member.type in _ADDITIONS and not 0 <= member.size <= MOST_ADDED:
+            raise TooMuch("The package's archive says more about its files than there is to say. It is not kept.")
+        return member
+
+
+def _opened(stream: _Counted) -> tarfile.TarFile:
+    return tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|", tarinfo=_Member)
 
 
 def _of_zip(opened: zipfile.ZipFile, budget: _Budget) -> Iterator[tuple[str, Body]]:
     for info in opened.infolist():
-        budget.entry(0)
+        budget.entry()
         kind = (info.external_attr >> 16) & 0o170000
-        if not info.is_dir() and kind in (0, 0o100000):
+        if info.filename[-1:] not in ("", "/") and kind in (0, 0o100000):
             yield info.filename, partial(opened.open, info)
 
 
 def _of_tar(streamed: tarfile.TarFile, budget: _Budget) -> Iterator[tuple[str, Body]]:
     for member in streamed:
-        budget.entry(member.size)
+        budget.entry()
         if member.isreg():
             yield member.name.removeprefix("./").partition("/")[2], partial(_extracted, streamed, member)
 

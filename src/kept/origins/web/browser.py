@@ -32,6 +32,7 @@ QUIET = 0.5  # seconds without a request
 STILL = 0.25  # seconds without a change
 MOST_REQUESTS = 300  # of one page
 MOST_BYTES = 64 * 1024 * 1024  # of one page's scripts and data
+LARGEST = 8 * 1024 * 1024  # of one of them: several are under way at once
 REMEMBERED = 32 * 1024 * 1024  # bytes of scripts, which the pages of a site share
 
 _ANSWERED = ("Script", "XHR", "Fetch")
@@ -296,7 +297,7 @@ class _Tab:
             await self._refuse(number, "BlockedByClient")
             return
         headers = {name: value for name, value in request["headers"].items() if name.lower() in _PASSED_ON}
-        answer = await self._supply.ask(url, headers, most=left, script=kind == "Script")
+        answer = await self._supply.ask(url, headers, most=min(left, LARGEST), script=kind == "Script")
         if isinstance(answer, Trouble):
             await self._refuse(number, "AccessDenied" if answer is Trouble.CLOSED else "Failed")
             return

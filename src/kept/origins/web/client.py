@@ -219,7 +219,14 @@ class WebOrigin:
     async def _run(self, entry: Entry, fetched: Fetched) -> Visit:
         """The page as its scripts make it, at the address that it came from."""
         page = fetched.came_from or entry.url.partition("#")[0]
-        return await self._browser.render(with_route(page, entry.url), fetched)
+        visit = await self._browser.render(with_route(page, entry.url), fetched)
+        if isinstance(visit, Redirected) and self._tells(visit.to):
+            return Refused(reason=f"its scripts lead to {self._egress.redact(visit.to)}", status=visit.status)
+        return replace(visit, body=self._egress.redact_page(visit.body)) if isinstance(visit, Fetched) else visit
+
+    def _tells(self, url: str) -> bool:
+        """Whether a URL has a secret of this source in it."""
+        return self._egress.redact_page(url.encode()) != url.encode()
 
     async def _seen_through(self, entry: Entry, found: Fetched) -> Visit:
         """The page, unless it only says that it is one."""
@@ -260,7 +267,7 @@ class WebOrigin:
             outside = self._scope.refusal(to) is not None
             if leads_to_log_in(to, outside=outside) and not names_log_in(entry.url):
                 return Unreachable(reason=LOG_IN, status=status, retry=False)
-            if outside or self._egress.redact_page(to.encode()) != to.encode():
+            if outside or self._tells(to):
                 return Refused(reason=f"redirects out of the source to {shown}", status=status)
             if entry.url != self._root and len(seen) == 1:
                 absence = await self._absence(origin_of(entry.url))

@@ -86,7 +86,8 @@ class Decoder:
 def unpack_gzip(data: bytes) -> Iterator[bytes]:
     """The pieces of a gzip file, as bounded as a Decoder's. The caller counts them."""
     unpacker = _Zlib(31)
-    yield from unpacker.feed(data)
+    for start in range(0, len(data), PIECE):  # what is left over is copied again and again
+        yield from unpacker.feed(data[start : start + PIECE])
     if not unpacker.complete:
         raise Undecodable("ends too early")
 

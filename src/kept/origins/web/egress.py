@@ -161,7 +161,7 @@ class Egress:
         if self._proxy is None:
             return await self._dial(self.gate, host, port)
         await self._clear(Target("", host, port))
-        reader, writer = await self._dial(self._dialled, *self._proxy.pair)
+        reader, writer = await self._dial(self._dialled, *self._proxy.pair, tls=self._proxy.url.scheme == "https")
         try:
             await self._proxy.tunnel(reader, writer, host, port)
         except BaseException:  # also who lost patience
@@ -169,7 +169,9 @@ class Egress:
             raise
         return reader, writer
 
-    async def _dial(self, gate: Gate, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _dial(
+        self, gate: Gate, host: str, port: int, *, tls: bool = False
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         loop = asyncio.get_running_loop()
         failed: OSError | None = None
         for address in await gate.addresses(host, port):
@@ -178,7 +180,8 @@ class Egress:
             try:
                 made.setblocking(False)
                 await loop.sock_connect(made, (address, port))
-                return await asyncio.open_connection(sock=made)
+                how, name = (self._tls, host) if tls else (None, None)
+                return await asyncio.open_connection(sock=made, ssl=how, server_hostname=name)
             except OSError as error:
                 made.close()
                 failed = error

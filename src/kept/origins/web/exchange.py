@@ -1,7 +1,9 @@
 """One request and what came of it, as values: how long it may take, what only its site may see, the answer."""
 
 import re
-from collections.abc import Callable, Mapping
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
@@ -13,6 +15,7 @@ Headers: TypeAlias = Mapping[str, str]
 Wanted: TypeAlias = Callable[[int, Headers], bool]  # whether the body of an answer with this status is
 
 _COOKIE = re.compile(r"=([^;\s]+)")
+_NO_TEXT = re.compile("[\udc80-\udcff]")  # a byte of a header that is no UTF-8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +44,21 @@ class Secrets:
         return [part.encode() for part in self._parts(16)]
 
     def _parts(self, shortest: int) -> list[str]:
-        """The values, and what they are made of: the last word of "Bearer …", the values of cookies."""
-        parts = [part for _, value in self.headers for part in (value, value.split()[-1], *_COOKIE.findall(value))]
+        parts = [part for _, value in self.headers for part in _parts_of(value)]
         return [part for part in dict.fromkeys(parts) if len(part) >= shortest]
 
     def __repr__(self) -> str:
         return f"Secrets({', '.join(name for name, _ in self.headers)})"
+
+
+def _parts_of(value: str) -> Iterator[str]:
+    """The value, and what it is made of: the last word of "Bearer …", the values of cookies, a login's password."""
+    yield value
+    yield from value.split()[-1:]
+    yield from _COOKIE.findall(value)
+    if value[:6].lower() == "basic ":
+        with suppress(ValueError):
+            yield b64decode(value[6:]).decode().partition(":")[2]
 
 
 class Answer(NamedTuple):  # one a page: frozen dataclasses take three times as long to make
@@ -61,7 +73,8 @@ class Answer(NamedTuple):  # one a page: frozen dataclasses take three times as 
     @property
     def location(self) -> str | None:
         """Where it redirects to, in canonical form; None: nowhere that can be followed."""
-        return resolve(self.headers.get("Location", ""), self.url)
+        location = _NO_TEXT.sub(lambda byte: f"%{ord(byte[0]) & 0xFF:02X}", self.headers.get("Location", ""))
+        return resolve(location, self.url)
 
 
 class Trouble(Enum):

@@ -59,7 +59,10 @@ def _authority(text: str) -> Target | None:
 
 
 async def resolve_by_system(host: str, port: int) -> Sequence[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError:  # "a..b", or longer than names can be
+        raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 

@@ -17,6 +17,7 @@ MADE_UP = "kept-asks-for-a-page-that-is-not-there"
 LOG_IN = "looks like a log-in page"
 NOT_THERE = "answers like a page that does not exist"
 
+LARGEST = 512 * 1024  # bytes: whatever is larger has something to say, and would take long to look at
 _FEW_WORDS = 60
 _SOME_WORDS = 200
 _SHELL_WORDS = 30
@@ -57,7 +58,7 @@ def is_log_in_form(body: bytes) -> bool:
     """Whether a page asks for a password and says little else. Pages with a box to log in are pages."""
     if b"password" not in body and b"PASSWORD" not in body and b"Password" not in body:
         return False
-    if not _PASSWORD.search(body):
+    if len(body) > LARGEST or not _PASSWORD.search(body):
         return False
     text = _decoded(body)
     count = len(_words(text, ""))
@@ -76,7 +77,7 @@ class Absence:
     @classmethod
     def of_page(cls, body: bytes, url: str) -> "Absence | None":
         """None: a page that scripts fill says nothing before they have run, whatever it is."""
-        words = _words(_decoded(body), url)
+        words = _words(_decoded(body), url) if len(body) <= LARGEST else ()
         if not words or (len(words) < _SHELL_WORDS and b"<script" in body):
             return None
         return cls(title=_title(body), words=words)
@@ -87,7 +88,7 @@ class Absence:
         return None if to is None or MADE_UP in to else cls(sends_to=to)
 
     def is_like(self, body: bytes, url: str) -> bool:
-        if not self.words or _title(body) != self.title:
+        if not self.words or len(body) > LARGEST or _title(body) != self.title:
             return False
         return _words(_decoded(body), url) == self.words
 

@@ -1,6 +1,6 @@
 """What a site asks of crawlers: robots.txt, as RFC 9309 has it.
 
-    2xx                       its rules (the first 500 KiB of it)
+    2xx                       its rules (the first 500 KiB of it), unless a look at them for each page would take long
     4xx, too many redirects   no rules: everything is allowed
     429, 5xx, no answer       unknown: nothing is visited until it can be read; pages fail, they are not skipped
 
@@ -21,6 +21,7 @@ from kept.origins.web.egress import Egress
 from kept.origins.web.exchange import Answer, NoAnswer, Trouble
 
 LARGEST = 500 * 1024
+MOST_WILDCARDS = 10_000  # of all rules together: each is looked for in every URL, some milliseconds in all
 FRESH = timedelta(hours=24)
 REDIRECTS = 5
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds, before an unreadable robots.txt is asked for again
@@ -64,7 +65,10 @@ def judge(answer: Answer | NoAnswer, agent: str) -> Rules | str:
             return Rules("", agent)  # a maze of redirects: unavailable
         return answer.reason
     if 200 <= answer.status < 300:
-        return Rules(decode(answer.body), agent)
+        text = decode(answer.body)
+        if text.count("*") + text.count("$") > MOST_WILDCARDS:
+            return f"more than {MOST_WILDCARDS:,} wildcards"
+        return Rules(text, agent)
     if 400 <= answer.status < 500 and answer.status != 429:
         return Rules("", agent)
     return f"status {answer.status}"

@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from time import monotonic
 from xml.parsers import expat
 
 from kept.model.frontier import Listed, Unlisted
@@ -22,7 +23,8 @@ MOST_URLS = 50_000  # of one file; also the standard's
 MOST_FILES = 1_000
 DEEPEST = 3  # an index of indexes of sitemaps
 _LONGEST_VALUE = 8_192
-_BREATH = 500  # URLs, after which others may go on: reading is a processor's work
+_LARGEST_ENTRY = 1024 * 1024  # bytes; one with a thousand pictures takes a fifth of that
+_BREATH = 0.02  # seconds, after which others may go on: reading is a processor's work
 
 
 class NotASitemap(Exception):
@@ -46,14 +48,11 @@ class Child:
 
 
 def read(body: bytes) -> Iterator[Page | Child]:
-    """What a sitemap names, at most MOST_URLS. NotASitemap, possibly after some of them, where it makes no sense."""
-    yield from _first(_read_xml(_unpacked(body)) if _looks_like_xml(body) else _read_lines(body))
-
-
-def _first(found: Iterable[Page | Child]) -> Iterator[Page | Child]:
+    """What a sitemap names. NotASitemap, possibly after some of them, where it makes no sense or there are too many."""
+    found: Iterator[Page | Child] = _read_xml(_unpacked(body)) if _looks_like_xml(body) else _read_lines(body)
     for count, one in enumerate(found):
         if count == MOST_URLS:
-            return
+            raise NotASitemap(f"names more than {MOST_URLS:,} URLs")
         yield one
 
 
@@ -79,10 +78,15 @@ def _unpacked(body: bytes) -> Iterator[bytes]:
 
 def _read_xml(pieces: Iterable[bytes]) -> Iterator[Page | Child]:
     reading = _Reading()
+    for_nothing = 0
     try:
         for piece in pieces:
             reading.feed(piece)
-            yield from reading.taken()
+            taken = reading.taken()
+            yield from taken
+            for_nothing = 0 if taken else for_nothing + len(piece)
+            if for_nothing > _LARGEST_ENTRY:
+                raise NotASitemap(f"has an entry of more than {_LARGEST_ENTRY:,} bytes")
         reading.feed(b"", last=True)
     except NotASitemap:
         yield from reading.taken()  # what stands before the damage
@@ -147,11 +151,12 @@ class _Reading:
                 self._found.append(Page(url, _moment(self._values.get("lastmod", ""))))
 
 
+_LINE = re.compile(rb"[^\s][^\r\n]*")
+
+
 def _read_lines(body: bytes) -> Iterator[Page]:
-    for line in body.decode("utf-8-sig", "replace").splitlines():
-        if not line.strip():
-            continue
-        url = canonical(line.strip())
+    for line in _LINE.finditer(body):
+        url = canonical(line[0].decode("utf-8-sig", "replace"))
         if url is None or not url.startswith("http"):
             raise NotASitemap("is neither XML nor a list of URLs")
         yield Page(url)
@@ -193,19 +198,24 @@ async def listed(
             if url in expected or is_trouble(answer):
                 yield Unlisted(url=url, reason=f"sitemap: {why_unread(answer)}")
             continue
+        breathed, is_one = monotonic(), url in expected
         try:
-            for count, found in enumerate(read(answer.body)):
-                if count % _BREATH == 0:
+            for found in read(answer.body):
+                is_one = True
+                if monotonic() - breathed > _BREATH:
                     await asyncio.sleep(0)
+                    breathed = monotonic()
                 if isinstance(found, Page):
                     if admits(found.url):
                         yield Listed(url=found.url, modified_at=found.modified_at)
-                elif depth < DEEPEST and found.url not in seen:
+                elif found.url not in seen and len(open) <= MOST_FILES:  # the one too many tells that there are more
+                    if depth == DEEPEST:
+                        raise NotASitemap("is an index below too many others")
                     seen.add(found.url)
                     expected[found.url] = None  # an index says that it is there
                     open.append((found.url, depth + 1))
         except NotASitemap as error:
-            if url in expected:
+            if is_one:  # a page served with 200 for whatever one asks for is none
                 yield Unlisted(url=url, reason=f"sitemap {error}")
 
 

@@ -39,7 +39,7 @@ _NOT_PAGES = re.compile(
 _RULES_WITH_VALUES = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
 _UNTOLD = ("", "application/octet-stream", "binary/octet-stream", "unknown/unknown")
 _HTML = re.compile(
-    rb"(?i)\s*(?:<!--.{0,512}?-->\s*)*<(?:!doctype html|html|head|body|title|meta|script|h1|div|p)\b", re.S
+    rb"(?i)\s*+(?:<!--.{0,512}?-->\s*+)*+<(?:!doctype html|html|head|body|title|meta|script|h1|div|p)\b", re.S
 )
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
@@ -83,10 +83,11 @@ def describe(status: int) -> str:
 
 
 def validators_of(headers: Headers) -> Validators:
-    """What to ask with next time, as it came. Nonsense that no server could have meant is left out."""
+    """What to ask with next time, as it came. Nonsense, and what could not be said as it came, is left out."""
     etag, modified = headers.get("ETag", ""), headers.get("Last-Modified", "")
     return Validators(
-        etag=etag if 0 < len(etag) <= 512 else None, last_modified=modified if "GMT" in modified else None
+        etag=etag if 0 < len(etag) <= 512 and etag.isprintable() else None,
+        last_modified=modified if "GMT" in modified and modified.isprintable() else None,
     )
 
 
@@ -125,7 +126,7 @@ def _meant_for(agent: str, value: str) -> str:
 
 def _page(answer: Answer, obey: str | None) -> Visit:
     status, headers, body = answer.status, answer.headers, answer.body
-    content_type = headers.get("Content-Type", "").strip()[:_LONGEST_TYPE]
+    content_type = headers.get("Content-Type", "").strip()[:_LONGEST_TYPE].encode("ascii", "replace").decode()
     media_type = _media_type(content_type)
     if not _may_be_page(content_type):
         return Refused(reason=f"not a page but {media_type[:80]}", status=status)
