@@ -191,3 +191,6 @@ def test_hunks_are_those_of_a_unified_diff() -> None:
     assert (second.head, second.lines[3]) == ("@@ -988,7 +988,6 @@", "-line 991")
     assert [hunk.head for hunk in hunks([], ["one"])] == ["@@ -0,0 +1,1 @@"]
     assert list(hunks(old, old)) == []
+    many = [f"old {number % 100}" for number in range(30_000)]
+    (whole,) = hunks(["head", *many, "tail"], ["head", "new", "tail"])
+    assert (whole.head, len(whole.lines)) == ("@@ -2,30000 +2,1 @@", 30_001), "so much is not compared line by line"
