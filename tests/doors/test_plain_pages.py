@@ -1,5 +1,6 @@
 """The pages as a browser without scripts has them: forms that are sent, links that are followed."""
 
+import os
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +16,11 @@ from tests.doors.test_cli import POOL, write
 API = "/api/v1"
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    with serving(f"sqlite:///{tmp_path}/kept.db", tmp_path) as running:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("pages")
+    said = {"serve__uploads": os.path.relpath(folder / "uploads")}
+    with serving(f"sqlite:///{folder}/kept.db", folder, **said) as running:
         yield running
 
 
@@ -34,7 +37,12 @@ def test_what_would_be_included_is_seen_without_a_script_and_what_was_typed_stay
         assert ">drafts/*</textarea>" in seen.text
         part = browser.post("/add/preview", data=typed, headers={"HX-Request": "true"})
         assert "<h1>" not in part.text
-        assert browser.get("/sources").text.count('class="card"') == 0, "nothing is kept"
+        assert "birds" not in browser.get("/sources").text, "nothing is kept"
+        for version in ("1", "2"):
+            added = browser.post("/add", data=typed | {"version": version})
+            wait_for(browser, added.headers["location"].rpartition("/")[2])
+        found = browser.get("/", params={"q": "connection pool"}).text
+        assert found.count("<li data-item>") == found.count("also in birds@1") > 0, "each version is named"
 
 
 def test_a_page_that_only_a_held_generation_has_can_be_looked_at_before_anybody_decides(
@@ -59,19 +67,18 @@ def test_a_page_that_only_a_held_generation_has_can_be_looked_at_before_anybody_
             assert browser.get("/sources/docs/changes", params={"a": 1, "b": number}).status_code == 400
 
 
-def test_what_was_uploaded_goes_with_its_source_at_every_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    database = f"sqlite:///{tmp_path}/kept.db"
-    with serving(database, tmp_path, serve__uploads="uploads") as running, running.client() as browser:
+def test_what_was_uploaded_goes_with_its_source_at_every_door(server: Server) -> None:
+    home = server.runtime.settings.uploads_folder / "guide"
+    with server.client() as browser:
         for door in ("page", "api"):
             sent = browser.post(f"{API}/uploads", files={"file": ("Guide.md", POOL.encode())})
             wait_for(browser, sent.json()["job"])
-            assert (tmp_path / "uploads" / "guide" / "Guide.md").exists()
+            assert (home / "Guide.md").exists()
             if door == "page":
                 assert browser.post("/sources/guide/remove").status_code == 303
             else:
                 assert browser.delete(f"{API}/sources/guide").status_code == 200
-            assert not (tmp_path / "uploads" / "guide").exists(), door
+            assert not home.exists(), door
 
 
 def test_whoever_is_refused_by_the_gate_or_a_quota_is_told_on_a_page(tmp_path: Path) -> None:

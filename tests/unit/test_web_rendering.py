@@ -74,6 +74,7 @@ def test_a_text_too_long_to_be_parsed_is_shown_as_it_is() -> None:
 
 def test_a_snippet_is_marked_and_nothing_else_in_it_is_markup() -> None:
     assert marked(r"\<commit> and \_x") == "&lt;commit&gt; and _x"
+    assert marked("so: ```python **pool**(size=12) ``` it opens") == "so: <mark>pool</mark>(size=12) it opens"
     assert marked("a [**pool**](x.html) of `<b>` | **tern**") == "a <mark>pool</mark> of &lt;b&gt; <mark>tern</mark>"
 
 
