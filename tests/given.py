@@ -49,6 +49,7 @@ async def a_source(
     db: Database,
     name: str = "docs",
     *,
+    version: str = "",
     root: str = ROOT,
     kind: SourceKind = SourceKind.WEB,
     settings: SourceSettings | None = None,
@@ -56,7 +57,7 @@ async def a_source(
     async with db.transaction() as tx:
         id = new_id()
         assert await sources.insert(
-            tx, id=id, name=name, version="", kind=kind, root=root, settings=settings or SourceSettings()
+            tx, id=id, name=name, version=version, kind=kind, root=root, settings=settings or SourceSettings()
         )
         source = await sources.get(tx, id)
     assert source is not None

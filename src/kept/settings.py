@@ -104,7 +104,7 @@ class ServeSettings:
     requests_per_minute: int = 600  # of one key, or of one address without a key
     at_once: int = 64  # requests
     streams: int = 200  # connections that stay open to be told what happens
-    seconds: float = 60.0  # until an answer begins, and between any two parts of a request
+    seconds: float = 60.0  # until an answer begins; longer only for a request that is long
     upload_mb: int = 100
     uploads: str = ""  # the folder for them; empty: in the user's data folder
     live_jobs: int = 20  # of one key
@@ -132,7 +132,8 @@ class Settings:
 
     @property
     def uploads_folder(self) -> Path:
-        return Path(self.serve.uploads) if self.serve.uploads else self.secrets_file.with_name("uploads")
+        said = self.serve.uploads
+        return Path(said).expanduser().resolve() if said else self.secrets_file.with_name("uploads")
 
     def effective(self) -> dict[str, Any]:
         """Every setting by its name."""

@@ -232,7 +232,9 @@ async def test_an_earlier_generation_is_searched_as_it_was(db: Database) -> None
 
 
 @story
-async def test_what_stands_around_a_hit_is_given_as_far_as_it_fits(db: Database) -> None:
+async def test_what_stands_around_a_hit_is_given_as_far_as_it_fits(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await keep(db, "manual", "", MANUAL)
 
     async def context(wanted: str, budget: int | None = None) -> str:
@@ -254,6 +256,8 @@ async def test_what_stands_around_a_hit_is_given_as_far_as_it_fits(db: Database)
     assert len(cut.text) <= 20
     with pytest.raises(WrongCall, match="no context 'all'"):
         await context("all")
+    monkeypatch.setattr(finding, "AROUND", 60)
+    assert "nervous zebra" not in await context("document"), "whoever names no budget does not get everything either"
 
 
 @story

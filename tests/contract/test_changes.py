@@ -110,6 +110,10 @@ async def test_another_reader_is_no_news_and_what_is_forgotten_is_not_told_wrong
         notices = await raw(snapshot, "SELECT payload FROM notices")
     assert {one.generation for one in (await feed.changes(db)).changes} == {1, 2}
     assert len(notices) == 2, "nobody is told of it either"
+    assert [(await past.diff(db, "docs", *pair)).changed for pair in ((2, 3), (3, 2))] == [[], []]
+    assert (await past.diff(db, "docs", 1, 3)).changed == [f"{ROOT}a"], "somebody has changed it meanwhile"
+    _, (latest, *_) = await past.timeline(db, "docs")
+    assert (latest.generation.number, latest.differs) == (3, False)
 
     await crawl(db, source, site({"a": "a two", "b": "b", "c": "c"}), signature="2")
     await collect(db, Retention(generations=2, younger_than=timedelta()))
@@ -187,3 +191,6 @@ def test_hunks_are_those_of_a_unified_diff() -> None:
     assert (second.head, second.lines[3]) == ("@@ -988,7 +988,6 @@", "-line 991")
     assert [hunk.head for hunk in hunks([], ["one"])] == ["@@ -0,0 +1,1 @@"]
     assert list(hunks(old, old)) == []
+    many = [f"old {number % 100}" for number in range(30_000)]
+    (whole,) = hunks(["head", *many, "tail"], ["head", "new", "tail"])
+    assert (whole.head, len(whole.lines)) == ("@@ -2,30000 +2,1 @@", 30_001), "so much is not compared line by line"

@@ -307,6 +307,13 @@ async def test_the_modes_of_a_search_agree_on_what_is_shown(db: Database) -> Non
     assert without
     assert not any("12" in hit.text for hit in without)
 
+    await crawl(db, await a_source(db, "docs", version="2"), Site(a_manual(30)))
+    for by in (None, By("fused", embedder_of), By("meaning", embedder_of)):
+        found = await finding.search(db, "page 12 quince", limit=5, by=by)
+        assert found[0].version == "2"
+        assert [other["version"] for other in found[0].also] == [""], "what is in several versions is shown once"
+        assert len({hit.url for hit in found}) == 5
+
 
 @story
 async def test_garbage_collection_takes_the_vectors_that_no_section_needs_and_no_others(db: Database) -> None:

@@ -7,6 +7,8 @@ Without --all, only those that the manual shows.
 
 import argparse
 import re
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -28,6 +30,8 @@ SHOWN = {
     ("live", "desk", "light"),
     ("live", "phone", "dark"),
     ("first-run", "desk", "light"),
+    ("login", "desk", "light"),
+    ("login", "phone", "dark"),
 }
 
 
@@ -48,6 +52,11 @@ def main() -> None:
         _shoot(browser, asked, _grow(browser, server, root, site))
         with SlowSite(pages=4000, seconds=0.1) as slow:
             _shoot(browser, asked, {"live": _begin(browser, server, slow.root)}, quiet=False)
+    with tempfile.TemporaryDirectory() as home, a_browser() as browser:
+        database = f"sqlite:///{home}/kept.db"
+        with Server(database, settings={"XDG_DATA_HOME": home, "KEPT_SERVE__HOSTS": "docs.test"}) as server:
+            _shoot(browser, asked, {"login": f"{server.url}/login"})
+            _shoot(browser, asked, {"logged-in": f"{server.url}/sources"}, key=_key(database))
 
 
 def _grow(browser: Browser, server: Server, root: str, site: dict[str, tuple[str, bytes]]) -> dict[str, str]:
@@ -102,6 +111,11 @@ def _begin(browser: Browser, server: Server, root: str) -> str:
     return job
 
 
+def _key(database: str) -> str:
+    command = [sys.executable, "-m", "kept", "--database", database, "keys", "add", "laptop", "--scope", "write"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
 def _refresh(page: Page, server: Server, label: str) -> None:
     page.goto(f"{server.url}/sources/{label}")
     page.get_by_role("button", name="Refresh").click()
@@ -112,11 +126,17 @@ def _until_done(page: Page) -> None:
     expect(page.locator("h1 .badge")).to_have_text(re.compile("completed|held"), timeout=30_000)
 
 
-def _shoot(browser: Browser, asked: argparse.Namespace, addresses: dict[str, str], *, quiet: bool = True) -> None:
+def _shoot(
+    browser: Browser, asked: argparse.Namespace, addresses: dict[str, str], *, quiet: bool = True, key: str = ""
+) -> None:
     for size, viewport in SIZES.items():
         for scheme in ("light", "dark"):
             page = browser.new_page(viewport=viewport, color_scheme=scheme)
             for name, address in addresses.items():
+                if key:
+                    page.goto(address)
+                    page.fill("#key", key)
+                    page.get_by_role("button", name="Log in").click()
                 if asked.all or (name, size, scheme) in SHOWN:
                     page.goto(address)
                     if name == "add":

@@ -6,10 +6,14 @@ import io
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from kept.errors import WrongCall
+from kept.model.source import SourceKind
+from kept.service.events import Cursor, Position
 from tests.doors.server import Event, Server, events, listening, serving, told, wait_for
 from tests.doors.test_cli import COUNTS, HIT, INSTALL, NOTES, POOL, write
 
@@ -150,6 +154,12 @@ def test_the_same_request_again_is_one_job(database_url: str, tmp_path: Path, do
         other = api.post(f"{API}/sources/docs/crawls", json={"mode": "full"}, headers=crawl)
         assert other.status_code == 400
         assert len(api.get(f"{API}/jobs").json()["jobs"]) == 2
+        another = api.post(f"{API}/sources", json={"root": str(docs / "pool.md"), "name": "pool"}, headers=crawl)
+        assert another.status_code == 400
+        assert [one["source"] for one in api.get(f"{API}/sources").json()["sources"]] == ["docs"], "none was made"
+        changed = api.patch(f"{API}/sources/docs", json={"tag": ["ours"]}).json()
+        assert api.post(f"{API}/sources", json={"root": str(docs)}, headers=once).json()["job"] == first
+        assert api.get(f"{API}/sources/docs").json()["tags"] == changed["tags"] == ["ours"]
 
 
 def until_completed(found: Iterator[Event]) -> tuple[list[Event], str]:
@@ -193,6 +203,10 @@ def test_a_stream_goes_on_where_it_was_cut_without_gap_or_repeat(database_url: s
             0,
         )  # unchanged files may go unmentioned
         assert all(event.data["deleted"] == (event.data["outcome"] == "gone") for event in missed)
+        for id in ("x", "%", "\0"):
+            made_up = Cursor(since=datetime.now(UTC), jobs={id: Position(state="completed"), f"{id} ": Position()})
+            with pytest.raises(WrongCall):
+                Cursor.parse(made_up.spell())
         assert api.get(f"{API}/events", headers={"Last-Event-ID": "nonsense"}).status_code == 400
 
 
@@ -278,6 +292,8 @@ def test_errors_are_problems(server: Server) -> None:
 
 def test_the_server_tells_how_it_is(server: Server, docs: Path) -> None:
     with server.client() as api:
+        described = api.get(f"{API}/openapi.json").json()["components"]["schemas"]
+        assert described["SourceKind"]["enum"] == list(SourceKind)
         wait_for(api, api.post(f"{API}/sources", json={"root": str(docs)}).json()["job"])
         assert api.get("/healthz").json() == {"status": "ok"}
         assert api.get("/readyz").json() == {"status": "ready"}

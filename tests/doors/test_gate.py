@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -144,6 +145,8 @@ def test_a_quota_is_refused_with_a_time_to_come_back(public: Server) -> None:
         first = api.post(f"{API}/sources", json={"root": "https://a.test/"}).json()
         assert boss.get(f"{API}/sources/{first['source']}").json()["settings"]["limits"]["max_pages"] == 50
         assert api.post(f"{API}/sources", json={"root": str(folder)}).status_code == 201
+        once = {"Idempotency-Key": "monday"}
+        assert api.post(f"{API}/sources", json={"root": str(folder)}, headers=once).status_code == 429
         refused = api.post(f"{API}/sources", json={"root": "https://c.test/"})
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
         assert refused.headers["content-type"] == "application/problem+json"
@@ -151,7 +154,14 @@ def test_a_quota_is_refused_with_a_time_to_come_back(public: Server) -> None:
         assert boss.post(f"{API}/sources", json={"root": "https://c.test/"}).status_code == 201
         for job in boss.get(f"{API}/jobs", params={"status": "pending"}).json()["jobs"]:
             boss.post(f"{API}/jobs/{job['id']}/cancel")
-        assert api.post(f"{API}/sources", json={"root": "https://d.test/"}).status_code == 201
+        body = {"root": "https://d.test/"}
+        made = api.post(f"{API}/sources", json=body, headers=once)
+        assert made.status_code == 201
+        assert api.post(f"{API}/sources/{first['source']}/crawls").status_code == 202, (
+            "and now it has as many as it may"
+        )
+        again = api.post(f"{API}/sources", json=body, headers=once)
+        assert (again.status_code, again.json()["job"]) == (200, made.json()["job"]), "the same again is not another"
         for job in boss.get(f"{API}/jobs", params={"status": "pending"}).json()["jobs"]:
             boss.post(f"{API}/jobs/{job['id']}/cancel")
         assert "3 sources" in api.post(f"{API}/sources", json={"root": "https://e.test/"}).json()["detail"]
@@ -193,6 +203,15 @@ def test_what_is_too_large_too_slow_or_too_much_is_refused_and_the_rest_answered
             assert connection.recv(1000).startswith(b"HTTP/1.1 503")
             connection.close()
         assert api.get(f"{API}/jobs").status_code == 200
+        with socket.create_connection((at.hostname, at.port)) as drip:
+            drip.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+            drip.settimeout(0.2)
+            until, answered = time.monotonic() + 10, b""
+            while not answered and time.monotonic() < until:
+                drip.sendall(b" ")  # nobody is waited for byte by byte
+                with suppress(TimeoutError):
+                    answered = drip.recv(1000)
+            assert answered.startswith(b"HTTP/1.1 503")
         with running.client() as one, one.stream("GET", f"{API}/events") as open_stream:
             assert open_stream.status_code == 200
             assert api.get(f"{API}/events").status_code == 503
@@ -246,13 +265,13 @@ def test_a_server_that_is_restarted_during_a_crawl_goes_on_and_so_do_those_who_w
 class Restarted(Server):
     """``kept serve`` as a process that can be started again at the same address."""
 
-    def __init__(self, kept: Kept) -> None:
-        self.kept = kept
+    def __init__(self, kept: Kept, *options: str) -> None:
+        self.kept, self.options = kept, options
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
 
     def __enter__(self) -> "Restarted":
-        self.process = self.kept.start("serve", "--port", str(self.port))
+        self.process = self.kept.start("serve", "--port", str(self.port), *self.options)
         assert self.process.stderr is not None
         for line in self.process.stderr:
             if found := re.search(r"Kept serves at (\S+)/ ", line):

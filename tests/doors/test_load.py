@@ -45,10 +45,11 @@ def test_while_a_crawl_goes_on_all_are_answered_and_what_is_too_much_is_refused(
 
 
 def test_a_worker_does_not_outlive_its_server(tmp_path: Path) -> None:
-    server = Restarted(Kept(tmp_path, f"sqlite:///{tmp_path}/kept.db"))
+    server = Restarted(Kept(tmp_path, f"sqlite:///{tmp_path}/kept.db"), "--verbose")
     server.__enter__()
     until(lambda: _workers_of(server.process.pid) != [])
     worker = _worker_of(server.process.pid)
+    assert "--verbose" in Path(f"/proc/{worker}/cmdline").read_text(), "it tells as much as its server"
     server.process.kill()
     server.process.communicate()
     until(lambda: not Path(f"/proc/{worker}").exists())

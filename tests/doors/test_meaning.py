@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.doors.server import serving
 from tests.doors.test_cli import INSTALL, NOTES, POOL, Kept, write
 
 
@@ -121,6 +122,14 @@ def test_a_reranker_orders_the_first_hits_and_one_that_fails_is_done_without(
         found = kept.json("search", "tea", "--limit", "3")
         assert [hit["title"] for hit in found["hits"]] == plain
         assert why in found["not_reranked"]
+    said = {"rerank__url": kept.environment["KEPT_RERANK__URL"], "rerank__seconds": "20"}
+    with serving(kept.environment["KEPT_DATABASE"], tmp_path, workers=0, **said) as running, running.client() as api:
+        without = api.get("/api/v1/search", params={"q": "tea"})
+        assert "not_reranked" in without.json()
+        reranker.body = None
+        known = {"If-None-Match": without.headers["etag"]}
+        assert api.get("/api/v1/search", params={"q": "tea"}, headers=known).json()["hits"][0]["title"] == "Kettle"
+
     kept.environment["KEPT_RERANK__URL"] = "http://127.0.0.1:1"
     away = kept("search", "tea", "--limit", "3")
     assert away.code == 0

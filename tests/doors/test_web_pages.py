@@ -327,6 +327,10 @@ def test_every_page_is_accessible_in_light_and_dark(page: Page, server: Server) 
     page.locator(".hit").first.click()
     page.get_by_text("2 versions").click()
     faults += look(page)
+    assert page.locator(".copy").count() > 0
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    page.reload()  # as it comes over plain HTTP from another machine
+    assert page.locator(".copy").count() == 0, "no button that does nothing"
     page.goto(page.url.partition("#")[0] + "/diff")
     faults += look(page)
     page.keyboard.press("?")

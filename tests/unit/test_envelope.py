@@ -4,6 +4,7 @@ import sys
 import unicodedata
 
 from kept.errors import NoSuchThing, WrongCall
+from kept.serve.mcp.answers import changes
 from kept.serve.mcp.door import sentence
 from kept.serve.mcp.envelope import clean, cleaned, enclosed, shortened
 
@@ -46,3 +47,10 @@ def test_an_error_names_tools_and_arguments_instead_of_commands_and_options() ->
     )
     assert "'kept rollback docs 3' at the command line" in sentence(WrongCall("Say 'kept rollback docs 3'."))
     assert len(sentence(NoSuchThing("x " * 5000))) <= 1500
+
+
+def test_an_agent_is_told_how_many_changes_it_is_not_shown() -> None:
+    shown = {"added": ["a", "b"], "removed": [], "changed": ["c"], "moved": [{"from": "d", "to": "e", "document": "1"}]}
+    counts = {"added": 102, "removed": 0, "changed": 1, "moved": 1}
+    told = changes({"source": "docs", "from": 1, "to": 2, "counts": counts, **shown}).splitlines()
+    assert told[1:] == ["+ a", "+ b", "+ … and 100 more added; a later 'since' has fewer", "~ c", "> d -> e"]

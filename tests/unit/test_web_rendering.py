@@ -1,5 +1,6 @@
 """Documents as people read them: their own anchors, harmless links, no pictures; two versions side by side."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -73,6 +74,7 @@ def test_a_text_too_long_to_be_parsed_is_shown_as_it_is() -> None:
 
 def test_a_snippet_is_marked_and_nothing_else_in_it_is_markup() -> None:
     assert marked(r"\<commit> and \_x") == "&lt;commit&gt; and _x"
+    assert marked("so: ```python **pool**(size=12) ``` it opens") == "so: <mark>pool</mark>(size=12) it opens"
     assert marked("a [**pool**](x.html) of `<b>` | **tern**") == "a <mark>pool</mark> of &lt;b&gt; <mark>tern</mark>"
 
 
@@ -109,3 +111,12 @@ def test_figures_and_lines_are_drawn_for_any_crawl() -> None:
     assert path([(0.0, 0)]) == "0.0,120.0 0.0,120.0 0.0,120.0"
     assert path([(1.0, 5), (2.0, 10)]).endswith("600.0,0.0")
     assert [size(number) for number in (0, 999, 1500, 12_345_678)] == ["0 B", "999 B", "1.5 kB", "12 MB"]
+
+
+def test_no_page_takes_long_to_compare_or_to_show() -> None:
+    began = time.process_time()
+    compare("\n".join(["x"] * 4000), "\n".join([*["x"] * 19, "y"] * 200))
+    compare("\n".join(["x " * 900] * 100), "\n".join([("x " * 19 + "y ") * 45] * 100))
+    unknown = [Heading(level=2, text=f"other {number}", anchor=f"o{number}") for number in range(3000)]
+    rendered("".join(f"# h{number}\n\n" for number in range(3000)), unknown)
+    assert time.process_time() - began < 5

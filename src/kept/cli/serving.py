@@ -34,7 +34,7 @@ async def serve(
     async with call.open(create=True) as runtime:
         if runtime.needs_keys(host) and not await list_keys(runtime.db):
             call.err.line("Whoever asks here needs a key, and there is none yet: kept keys add NAME --scope write")
-        await runtime.serve(stop, host=host, port=port, workers=workers, ready=ready, apart=True)
+        await runtime.serve(stop, host=host, port=port, workers=workers, ready=ready, apart=True, verbose=call.verbose)
 
 
 async def mcp(context: typer.Context, read_only: options.ReadOnly = False, workers: options.Workers = 1) -> None:

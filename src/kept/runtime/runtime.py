@@ -158,22 +158,24 @@ class Runtime:
         workers: int,
         ready: Callable[[str], None],
         apart: bool = False,
+        verbose: bool = False,
     ) -> None:
         """Opens the doors, with workers behind them, until ``stop`` is set. ``ready`` is told where, once they are.
 
-        Workers ``apart`` have a process of their own.
+        Workers ``apart`` have a process of their own; ``verbose``: it tells everything.
         """
         from kept.serve.app import make_app
         from kept.serve.listening import listen
 
-        beside = [asyncio.create_task(one) for one in (self._behind(stop, workers, apart), self.watch(stop))]
+        behind = self._behind(stop, workers, apart=apart, verbose=verbose)
+        beside = [asyncio.create_task(one) for one in (behind, self.watch(stop))]
         try:
             await listen(make_app(self, self.settings, host=host), host, port, stop, ready)
         finally:
             stop.set()
             await asyncio.gather(*beside)
 
-    async def _behind(self, stop: asyncio.Event, workers: int, apart: bool) -> None:
+    async def _behind(self, stop: asyncio.Event, workers: int, *, apart: bool, verbose: bool) -> None:
         """Crawls and housekeeping, for a server."""
         from kept.upkeep import clocks
         from kept.work.apart import keep_running
@@ -184,6 +186,7 @@ class Runtime:
             await self.work(stop, concurrency=workers)
         else:
             command = [sys.executable, "-m", "kept", "worker", "--behind", "--concurrency", str(workers)]
+            command += ["--verbose"] if verbose else []
             environment = dict(self.settings.environment) | {"KEPT_DATABASE": self.settings.database}
             await keep_running(command, environment, stop)
 

@@ -16,7 +16,7 @@ class Context(StrEnum):
     DOCUMENT = "document"  # all of the page
 
 
-def around(sections: Sequence[Row], id: int, wanted: Context, *, room: int | None = None) -> str:
+def around(sections: Sequence[Row], id: int, wanted: Context, *, room: int) -> str:
     """The Markdown around a section, itself included, in the order of the page; the nearest parts, if not all fit."""
     places = {section["id"]: at for at, section in enumerate(sections)}
     here = places[id]
@@ -34,8 +34,8 @@ def around(sections: Sequence[Row], id: int, wanted: Context, *, room: int | Non
             chosen = list(range(len(sections)))
     kept = []
     for at in sorted(chosen, key=lambda at: (abs(at - here), at)):
-        room = None if room is None else room - len(sections[at]["text"]) - 2
-        if room is not None and room < 0:
+        room -= len(sections[at]["text"]) + 2
+        if room < 0:
             break
         kept.append(at)
     return "\n\n".join(sections[at]["text"].strip("\n") for at in sorted(kept))

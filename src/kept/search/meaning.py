@@ -9,7 +9,7 @@ from kept.log import Log
 from kept.model.words import Term
 from kept.search import search as words
 from kept.search.fuse import fuse
-from kept.search.grouping import Group
+from kept.search.grouping import grouped
 from kept.search.query import Query
 from kept.search.search import Hit, Place
 from kept.store import sections, vectors
@@ -86,17 +86,21 @@ async def search(db: Connection, query: Query, place: Place, *, limit: int, by: 
         return await words.search(db, query, place, limit=limit)
     scores = dict(near)
     rows = await sections.in_generations(db, list(scores), place.generations)
-    meant = {
-        (hit.section, hit.document): hit
+    ranked = [
+        (scores[row["id"]], row)
         for row in sorted(rows, key=lambda row: (-scores[row["id"]], row["id"], row["source_name"], row["url"]))
         if place.admits(row["url"]) and not any(_spelled([term]) in row["text"].lower() for term in query.without)
-        for hit in [words.hit_of(Group(scores[row["id"]], row), query, place)]
-    }
+    ]
+    meant = _by_place(words.hit_of(group, query, place) for group in grouped(ranked))
     if by.mode == "meaning":
         return list(meant.values())[:limit]
-    said = {(hit.section, hit.document): hit for hit in await words.search(db, query, place, limit=depth)}
+    said = _by_place(await words.search(db, query, place, limit=depth))
     hits = meant | said
     return [replace(hits[key], score=score) for key, score in fuse(list(said), list(meant))[:limit]]
+
+
+def _by_place(hits: Iterable[Hit]) -> dict[tuple[int, str], Hit]:
+    return {(hit.section, hit.document): hit for hit in hits}
 
 
 def _spelled(terms: Iterable[Term]) -> str:

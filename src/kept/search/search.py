@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -43,7 +44,7 @@ class Place:
         return f"%/{escaped.replace('*', '%').replace('?', '_')}%"
 
     def admits(self, url: str) -> bool:
-        return not self.path or _path_pattern(self.path).search(url.partition("://")[2]) is not None
+        return not self.path or _path_pattern(self.path).match(url.partition("://")[2]) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,11 +162,21 @@ def _address(row: Row) -> str:
     return with_anchor(row["url"], row["anchor"]) if row["anchor"] else str(row["url"])
 
 
+@lru_cache(maxsize=64)
 def _path_pattern(path: str) -> re.Pattern[str]:
-    """Whole parts of a path: ``ref/models``, ``guide/*.html``, ``**/api``."""
-    glob = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = re.split(r"(\*\*|\*|\?)", path.strip("/"))
-    return re.compile("/" + "".join(glob.get(part) or re.escape(part) for part in parts) + r"(?:/|$)")
+    """Whole parts of a path: ``ref/models``, ``guide/*.html``, ``**/api``.
+
+    What stands between two stars is taken where it comes first, for good: no later place could do better, and to try
+    them all would take a server for ever where somebody types many stars.
+    """
+    pieces = re.split(r"\*{2,}", f"/{path.strip('/')}\0")
+    return re.compile("".join(f"(?>.*?{_piece(piece)})" for piece in pieces))
+
+
+def _piece(glob: str) -> str:
+    """A glob without ``**`` as a regular expression; NUL is where a part of a path ends."""
+    parts = [re.escape(part).replace(r"\?", "[^/]").replace("\0", "(?:/|$)") for part in glob.split("*")]
+    return "".join([parts[0], *(f"(?>[^/]*?{part})" for part in parts[1:])])
 
 
 def name_of(url: str) -> str:

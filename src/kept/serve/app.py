@@ -16,6 +16,7 @@ from kept.serve.measures import Measured, Measures
 from kept.serve.problems import speak_problems
 from kept.serve.pulse import Awake
 from kept.serve.ticker import Ticker
+from kept.serve.web.refusals import Refusals
 from kept.service.house import House
 from kept.settings import Settings
 
@@ -40,6 +41,7 @@ def make_app(house: House, settings: Settings, *, host: str = "127.0.0.1") -> Fa
     app.add_middleware(Keyed, house=house, settings=settings, need_keys=names.need_keys)
     app.add_middleware(Awake, house=house)
     app.add_middleware(Bounded, settings=settings.serve)
+    app.add_middleware(Refusals)
     app.add_middleware(Guarded, names=names)
     app.add_middleware(Measured, measures=app.state.measures)
     return app

@@ -17,6 +17,7 @@ UPLOADS = "/api/v1/uploads"
 ROOM_FOR_FIELDS = 1024 * 1024
 DRAINED = 8 * 1024 * 1024  # bytes, of a body that is too large
 DRAIN_SECONDS = 2.0
+SLOWEST = 8 * 1024  # bytes a second, of a body that is waited for
 
 
 class _Full(Exception):
@@ -73,6 +74,7 @@ class _Request:
         self._bounds = bounds
         self._scope, self._receive, self._send = scope, receive, send
         self._left = bounds.largest(scope["path"])
+        self._began, self._received = asyncio.get_running_loop().time(), 0
         self._started = False
         self._deadline: asyncio.Timeout | None = None
         self.leave = bounds.end_request
@@ -98,7 +100,8 @@ class _Request:
     async def receive(self) -> Message:
         message = await self._receive()
         if message["type"] == "http.request":
-            self._left -= len(message.get("body", b""))
+            length = len(message.get("body", b""))
+            self._left, self._received = self._left - length, self._received + length
             if self._left < 0:
                 raise HTTPException(*_TOO_LARGE)
             self._put_off()
@@ -114,10 +117,11 @@ class _Request:
         await self._send(message)
 
     def _put_off(self) -> None:
-        """Somebody who goes on sending is waited for."""
+        """Somebody who goes on sending is waited for, but not byte by byte: others want in."""
         seconds = self._bounds.seconds
         if seconds and self._deadline and not self._started and not self._deadline.expired():
-            self._deadline.reschedule(asyncio.get_running_loop().time() + seconds)
+            in_time = self._began + self._received / SLOWEST
+            self._deadline.reschedule(min(asyncio.get_running_loop().time(), in_time) + seconds)
 
     async def _drain(self) -> None:
         """Most who send listen only when they are done, so a little more is taken, and thrown away."""

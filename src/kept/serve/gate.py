@@ -6,6 +6,7 @@
 Plain ASGI, so that everything behind it is behind it: pages, API, MCP, streams.
 """
 
+import asyncio
 import base64
 import binascii
 import ipaddress
@@ -135,6 +136,7 @@ class Keyed:
         self._rates = Rates(settings.serve.requests_per_minute)
         self._caller = Caller(files=bool(settings.network.allow_files), private=bool(settings.network.allow_private))
         serve = settings.serve
+        self._turns: dict[str, asyncio.Lock] = {}
         self._quota = Quota(live_jobs=serve.live_jobs, sources=serve.sources, pages=serve.pages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -168,9 +170,9 @@ class Keyed:
     def _of(self, key: Key) -> Asker | Response:
         if key.scope is KeyScope.ADMIN:
             return Asker(name=key.name, scope=key.scope, caller=self._caller)
-        return self._in_time(
-            f"key {key.name}", Asker(name=key.name, scope=key.scope, caller=self._caller, quota=self._quota)
-        )
+        turn = self._turns.setdefault(key.name, asyncio.Lock())
+        asker = Asker(name=key.name, scope=key.scope, caller=self._caller, quota=self._quota, turn=turn)
+        return self._in_time(f"key {key.name}", asker)
 
     def _in_time(self, who: str, asker: Asker) -> Asker | Response:
         if wait := self._rates.wait(who):
@@ -193,11 +195,15 @@ def _said(authorization: str | None) -> str | None:
 
 def _unknown(scope: Scope, detail: str) -> Response:
     """A person is led to a form; programs know what a bearer is."""
-    is_page = not scope["path"].startswith(("/api", "/mcp")) and "text/html" in Headers(scope=scope).get("accept", "")
-    if is_page and scope["method"] == "GET":
+    if wants_page(scope) and scope["method"] == "GET":
         query = scope["query_string"].decode("latin-1")
         return RedirectResponse(f"/login?to={quote(scope['path'] + (query and f'?{query}'))}", 303)
     return problem(401, detail, {"WWW-Authenticate": 'Bearer realm="Kept"', "HX-Redirect": "/login"})
+
+
+def wants_page(scope: Scope) -> bool:
+    """Whether it is a person who asks, by a browser."""
+    return not scope["path"].startswith(("/api", "/mcp")) and "text/html" in Headers(scope=scope).get("accept", "")
 
 
 def _only_reads(method: str, path: str) -> bool:

@@ -52,28 +52,34 @@ def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, 
 
 def translated(error: KeptError) -> Response:
     """The answer to a call that ended with this error."""
-    detail = worded(str(error), _INSTEAD)
+    status, said, headers = answer_to(error)
+    return problem(status, worded(said, _INSTEAD), headers)
+
+
+def answer_to(error: KeptError) -> tuple[int, str, Mapping[str, str]]:
+    """Status, sentence and headers. What only concerns whoever runs the server is not told."""
+    said, nothing = str(error), dict[str, str]()
     match error:
         case WrongCall():
-            return problem(400, detail)
+            return 400, said, nothing
         case NotAllowed():
-            return problem(401, detail)
+            return 401, said, nothing
         case NoSuchThing():
-            return problem(404, detail)
+            return 404, said, nothing
         case NeedsDecision():
-            return problem(409, detail)
+            return 409, said, nothing
         case LimitReached():
-            return problem(429, detail, {"Retry-After": str(QUOTA_SECONDS)})
+            return 429, said, {"Retry-After": str(QUOTA_SECONDS)}
         case SecretUnavailable():
-            return problem(409, "A value that the site has to be told cannot be had on the server.")
+            return 409, "A value that the site has to be told cannot be had on the server.", nothing
         case SourceUnavailable():
-            return problem(422, detail)  # not 502: it is the caller who named this site, not the server that is ill
+            return 422, said, nothing  # not 502: it is the caller who named this site, not the server that is ill
         case StoreFull():
-            return problem(507, detail)
+            return 507, said, nothing
         case StoreError():
-            return problem(503, "The database does not answer.", {"Retry-After": str(STORE_SECONDS)})
+            return 503, "The database does not answer.", {"Retry-After": str(STORE_SECONDS)}
         case _:
-            return problem(409, detail)
+            return 409, said, nothing
 
 
 def speak_problems(app: FastAPI) -> None:

@@ -1,5 +1,6 @@
 """One document in two generations: what it said, and what it says."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -17,6 +18,7 @@ from kept.store.database import Connection, Database, Row
 from kept.store.packing import unpack
 
 CONTEXT = 3  # lines around a difference
+MOST_LINES = 10_000  # that are compared one by one: it costs the square of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +86,8 @@ async def document_diff(
     if before is None and after is None:
         raise NoSuchThing(f"Neither generation {a} nor {b} of {source.label} shows {document}.")
     old, new = ((side.markdown if side else "").splitlines() for side in (before, after))
-    return DocumentDifference(
-        source=source.label, document=id, a=a, b=b, before=before, after=after, hunks=list(hunks(old, new))
-    )
+    differing = await asyncio.to_thread(lambda: list(hunks(old, new)))  # pages are long, and others want to be served
+    return DocumentDifference(source=source.label, document=id, a=a, b=b, before=before, after=after, hunks=differing)
 
 
 async def _side(db: Connection, source: Source, document: str, number: int, rules: Rules) -> Side | None:
@@ -104,13 +105,19 @@ async def _side(db: Connection, source: Source, document: str, number: int, rule
 
 
 def hunks(old: Sequence[str], new: Sequence[str], context: int = CONTEXT) -> Iterator[Hunk]:
-    """Where two texts differ. What they begin and end with alike is not compared line by line: pages are long."""
+    """Where two texts differ. What they begin and end with alike is not compared line by line: pages are long.
+
+    Where too much is in between, all of that differs.
+    """
     head = _alike(old, new)
     tail = _alike(old[head:][::-1], new[head:][::-1])
+    is_much = max(len(old), len(new)) - head - tail > MOST_LINES
+    context = 0 if is_much else context
     first = max(0, head - context)
     last = max(0, tail - context)
     old, new = old[first : len(old) - last], new[first : len(new) - last]
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(context):
+    everything = [[("replace", 0, len(old), 0, len(new))]]
+    for group in everything if is_much else SequenceMatcher(None, old, new).get_grouped_opcodes(context):
         lines = []
         for kind, i, i_end, j, j_end in group:
             if kind == "equal":

@@ -53,20 +53,25 @@ async def request_crawl(
         return job
 
 
-async def was_asked(db: Database, owner: str | None, once: Once) -> bool:
-    """Whether this request came before."""
+async def asked_before(db: Database, owner: str | None, once: Once) -> CrawlJob | None:
+    """The job that the same request came to before; None if it comes for the first time."""
     async with db.snapshot() as snapshot:
-        return await asked_once.get(snapshot, owner=owner or "", key=once.key) is not None
+        return await _answered(snapshot, owner or "", once)
 
 
 async def _asked(tx: Connection, owner: str, once: Once) -> CrawlJob | None:
-    """The job that the same request came to before; None if it comes for the first time."""
-    if await asked_once.ask(tx, owner=owner, key=once.key, request=once.request):
+    """As ``asked_before``; from now on it was asked."""
+    is_first = await asked_once.ask(tx, owner=owner, key=once.key, request=once.request)
+    return None if is_first else await _answered(tx, owner, once)
+
+
+async def _answered(db: Connection, owner: str, once: Once) -> CrawlJob | None:
+    before = await asked_once.get(db, owner=owner, key=once.key)
+    if before is None:
         return None
-    before = await asked_once.get(tx, owner=owner, key=once.key)
-    if before is None or before["request"] != once.request:
+    if before["request"] != once.request:
         raise WrongCall("This Idempotency-Key belongs to another request. Make a new one for each.")
-    return await jobs.get(tx, before["job_id"]) if before["job_id"] else None
+    return await jobs.get(db, before["job_id"]) if before["job_id"] else None
 
 
 async def list_jobs(

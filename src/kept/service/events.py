@@ -17,6 +17,7 @@ from kept.model.job import JobStatus
 from kept.model.source import label_of
 from kept.service import crawls, shapes
 from kept.service.crawls import JobView
+from kept.service.naming import is_id
 from kept.store import events, jobs
 from kept.store.database import Connection, Database, Row, moment, when
 from kept.store.jobs import JobRow
@@ -58,6 +59,8 @@ class Cursor:
             since, only, told = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
             at = {str(id): Position(int(batch), int(entry), str(state)) for id, (batch, entry, state) in told.items()}
             if any(not (0 <= one.batch < _LAST and 0 <= one.entry <= _LAST) for one in at.values()):
+                raise ValueError
+            if not all(map(is_id, at)):
                 raise ValueError
             return cls(since=datetime.fromtimestamp(since, UTC), only=bool(only), jobs=at)
         except (ValueError, TypeError, AttributeError, OverflowError, OSError, RecursionError):

@@ -19,6 +19,7 @@ from kept.store.database import Connection, Database
 
 Kind = Literal["text", "code"]
 Around = Literal["parent", "siblings", "document"]
+AROUND = 100_000  # tokens of texts and contexts together, where no budget says otherwise: a thousand pages are too much
 SECTION_BITS = 20  # of a section's id: its position; the rest is its content
 
 if TYPE_CHECKING:  # a search by words does without
@@ -108,7 +109,7 @@ async def search(
         if second:
             hits = (await second.order(text, hits))[:limit]
         if wanted or budget:
-            hits = await _fitted(snapshot, hits, wanted, budget)
+            hits = await _fitted(snapshot, hits, wanted, budget or AROUND)
         return hits
 
 
@@ -196,19 +197,19 @@ def _context(wanted: str | None) -> Context | None:
         raise WrongCall(f"There is no context '{wanted}': {', '.join(Context)}.") from None
 
 
-async def _fitted(db: Connection, hits: Sequence[Hit], wanted: Context | None, budget: int | None) -> list[Hit]:
+async def _fitted(db: Connection, hits: Sequence[Hit], wanted: Context | None, budget: int) -> list[Hit]:
     """The hits with their contexts, as far as they fit. The first is cut rather than left out."""
-    left = None if budget is None else budget * CHARACTERS_PER_TOKEN
+    left = budget * CHARACTERS_PER_TOKEN
     fitted: list[Hit] = []
     for hit in hits:
-        if left is not None and len(hit.text) > left:
+        if len(hit.text) > left:
             if fitted:
                 break
             hit = replace(hit, text=cut(hit.text, left))
-        left = None if left is None else left - len(hit.text)
+        left -= len(hit.text)
         if wanted:
             page = await sections.of_content(db, hit.section >> SECTION_BITS)
             hit = replace(hit, context=around(page, hit.section, wanted, room=left))
-            left = None if left is None else left - len(hit.context or "")
+            left -= len(hit.context or "")
         fitted.append(hit)
     return fitted

@@ -69,7 +69,8 @@ async def list_generations(db: Database, label: str) -> tuple[Source, list[Gener
 
 
 async def diff(db: Database, label: str, a: int, b: int, rules: Rules | None = None) -> Difference:
-    """What was added, removed, changed and moved from generation ``a`` to ``b``.
+    """What was added, removed, changed and moved from generation ``a`` to ``b``. What another reader made of the same
+    bytes is no change.
 
     From its base to a held generation: what activating it would do.
     """
@@ -91,12 +92,16 @@ async def diff(db: Database, label: str, a: int, b: int, rules: Rules | None = N
         b=b,
         added=sorted(after[id]["url"] for id in after.keys() - both),
         removed=sorted(before[id]["url"] for id in before.keys() - both),
-        changed=sorted(after[id]["url"] for id in both if before[id]["content_hash"] != after[id]["content_hash"]),
+        changed=sorted(after[id]["url"] for id in both if _is_changed(before[id], after[id])),
         moved=sorted(
             ({"from": before[id]["url"], "to": after[id]["url"], "document": id} for id in moved),
             key=lambda move: move["to"],
         ),
     )
+
+
+def _is_changed(before: Row, after: Row) -> bool:
+    return bool(after["news"]) and before["content_hash"] != after["content_hash"]
 
 
 async def _review(db: Connection, source: Source, held: Generation, rules: Rules | None) -> Difference:
@@ -116,7 +121,9 @@ async def _review(db: Connection, source: Source, held: Generation, rules: Rules
         b=held.number,
         added=sorted(row["url"] for row in born if not row["pending"] and row["url"] not in at_home),
         removed=sorted(row["url"] for row in ended.values() if row),
-        changed=sorted(row["url"] for row in born if row["pending"] and row["document_id"] not in ended),
+        changed=sorted(
+            row["url"] for row in born if row["pending"] and not row["read_again"] and row["document_id"] not in ended
+        ),
         moved=sorted(moved, key=lambda move: move["to"]),
     )
 

@@ -54,8 +54,8 @@ class Given:
             max_depth=said["max_depth"],
             max_seconds=parse_duration(said["max_time"]) if said["max_time"] else None,
         )
-        if said["max_time"] == "":
-            self._limits["max_seconds"] = None
+        cleared = {"max_pages": "max_pages", "max_depth": "max_depth", "max_time": "max_seconds"}
+        self._limits |= {limit: None for name, limit in cleared.items() if said[name] == ""}
         self._scope = _said(
             include=_listed(said["include"]), exclude=_listed(said["exclude"]), within=_listed(said["scope"])
         )

@@ -24,24 +24,31 @@ LARGEST = 1024**3  # of everything in a zip, unpacked
 LONGEST_NAME = 200
 
 
-def upload(
-    folder: Path, file: BinaryIO, filename: str, *, name: str | None, version: str, given: Given
-) -> tuple[str, Wish]:
-    """A file that is now in the server's folder, as a wish to keep it, and its name. Blocks while it copies."""
-    plain = PurePosixPath(filename.replace("\\", "/")).name
-    name = name or derive_name(file_url("/" + (plain.removesuffix(".zip") or "upload")))
+def understand(folder: Path, filename: str, *, name: str | None, version: str) -> tuple[str, Wish]:
+    """What is to be uploaded as a wish to keep it, and its name."""
+    name = name or derive_name(file_url("/" + (_plain(filename).removesuffix(".zip") or "upload")))
     check_label(name, version)
-    home = folder / label_of(name, version)
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as fresh:
+    root = file_url(str(folder / label_of(name, version)))
+    return name, Wish(kind=SourceKind.FOLDER, root=root, begin=SourceSettings(), given=Given())
+
+
+def put(file: BinaryIO, filename: str, wish: Wish) -> None:
+    """The file, or what is in a zip, is now where the wish has its root. Blocks while it copies."""
+    plain, home = _plain(filename), Path(file_path(wish.root))
+    home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent, prefix=".new-") as fresh:
         if zipfile.is_zipfile(file) and plain.lower().endswith(".zip"):
             _unpack(file, Path(fresh))
         else:
             file.seek(0)
-            with open(Path(fresh) / _checked(plain or name), "wb") as copy:
+            with open(Path(fresh) / _checked(plain or "upload"), "wb") as copy:
                 shutil.copyfileobj(file, copy)
+        home.mkdir(mode=0o700, exist_ok=True)
         _replace(Path(fresh), home)
-    return name, Wish(kind=SourceKind.FOLDER, root=file_url(str(home)), begin=SourceSettings(), given=given)
+
+
+def _plain(filename: str) -> str:
+    return PurePosixPath(filename.replace("\\", "/")).name
 
 
 def discard(folder: Path, source: Source) -> None:

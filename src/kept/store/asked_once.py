@@ -16,5 +16,5 @@ async def answer(db: Connection, *, owner: str, key: str, job: str) -> None:
 
 
 async def get(db: Connection, *, owner: str, key: str) -> Row | None:
-    """What was asked under this key (``request``), and what it came to (``job_id``)."""
-    return await db.one("asked_once", owner=owner, key=key)
+    """What was asked under this key (``request``), and what it came to (``job_id``), if that is still remembered."""
+    return await db.one("asked_once", owner=owner, key=key, seconds=REMEMBERED_SECONDS)

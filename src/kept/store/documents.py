@@ -137,7 +137,7 @@ async def version_born_in(db: Connection, document: str, generation: int) -> Row
 
 async def differing(db: Connection, source: str, a: int, b: int) -> list[Row]:
     """The versions that exactly one of two generations shows."""
-    return await db.all("differing_versions", source=source, a=a, b=b)
+    return await db.all("differing_versions", source=source, a=a, b=b, first=min(a, b), last=max(a, b))
 
 
 async def born_in(db: Connection, source: str, generation: int) -> list[Row]:

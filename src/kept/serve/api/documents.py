@@ -55,9 +55,10 @@ async def search(
 async def _standing(house: House, labels: list[str] | None) -> bytes | None:
     """What a search by words stands on: it need not be done again to see that it would find the same.
 
-    None for a search by meaning, which finds more whenever a section has got its vector.
+    None for a search by meaning, which finds more whenever a section has got its vector, and for one whose hits are
+    ordered by somebody who may be away.
     """
-    if house.searches_by():
+    if house.searches_by() or house.second_look():
         return None
     return f"{__version__} {await listing.standing(house.db, labels)}".encode()
 
@@ -72,7 +73,8 @@ async def read_url(
 ) -> Response:
     """A document by its URL."""
     return answer(
-        shapes.page(await reading.read(house.db, url, section=section, generation=generation)), request=request
+        shapes.page(await reading.read(house.db, url, section=section, generation=generation, rules=house.rules)),
+        request=request,
     )
 
 
@@ -82,7 +84,8 @@ async def read(
 ) -> Response:
     """A document, or a section of it, as Markdown."""
     return answer(
-        shapes.page(await reading.read(house.db, id, section=section, generation=generation)), request=request
+        shapes.page(await reading.read(house.db, id, section=section, generation=generation, rules=house.rules)),
+        request=request,
     )
 
 
@@ -101,7 +104,8 @@ async def diff(
     to: Number,
 ) -> Response:
     """What differs between a document in two generations: both texts, and the lines that differ."""
-    return answer(shapes.document_diff(await comparing.document_diff(house.db, id, a, to)), request=request)
+    found = await comparing.document_diff(house.db, id, a, to, rules=house.rules)
+    return answer(shapes.document_diff(found), request=request)
 
 
 @router.get("/why", responses=told(models.Why))

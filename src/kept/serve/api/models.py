@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from kept.model.source import SourceKind
 from kept.service.given import Given
 
 NO_CONTROLS = r"^[^\x00-\x1f\x7f]*$"
@@ -163,7 +164,7 @@ class Source(Told):
     source: str
     name: str
     version: str
-    kind: Literal["web", "folder", "git"]
+    kind: SourceKind
     root: str
     state: str
     generation: int | None

@@ -1,6 +1,5 @@
 """What comes from outside by itself: hooks of other programs, and files."""
 
-import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, File, Form, Header, Request, Response, UploadFile
@@ -8,8 +7,7 @@ from fastapi import APIRouter, File, Form, Header, Request, Response, UploadFile
 from kept.serve.answers import TheAsker, TheHouse, added, answer
 from kept.serve.api import models
 from kept.serve.api.models import Label, Words, told
-from kept.service import asking, hooks, uploads
-from kept.service.given import Given
+from kept.service import asking, hooks
 
 router = APIRouter(tags=["outside"])
 
@@ -43,8 +41,5 @@ async def upload(
 ) -> Response:
     """Keeps a file, or what is in a zip. Under the same name again, it takes the place of what was there."""
     folder = request.app.state.settings.uploads_folder
-    called, wish = await asyncio.to_thread(
-        uploads.upload, folder, file.file, file.filename or "", name=name or None, version=version, given=Given()
-    )
-    source, is_new, job = await asking.add(house, asker, wish, name=called, version=version)
-    return added(source, is_new, job)
+    kept = await asking.upload(house, asker, folder, file.file, file.filename or "", name=name or None, version=version)
+    return added(*kept)

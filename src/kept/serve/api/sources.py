@@ -11,7 +11,7 @@ from kept.serve.answers import TheAsker, TheHouse, added, answer, tagged, unchan
 from kept.serve.api import models
 from kept.serve.api.models import Label, Number, Text, told
 from kept.serve.api.once import OnceKey, once
-from kept.service import asking, changes, generations, keeping, listing, shapes, sources, uploads
+from kept.service import asking, changes, generations, keeping, listing, shapes, sources
 
 router = APIRouter(tags=["sources"])
 
@@ -56,8 +56,7 @@ async def change_source(name: Label, body: models.SourceIn, house: TheHouse, ask
 @router.delete("/sources/{name}", responses=told(models.Removed))
 async def remove_source(name: Label, request: Request, house: TheHouse) -> Response:
     """Hides the source at once and frees its name. Files that were uploaded for it are deleted."""
-    source = await sources.remove_source(house.db, name, house.secrets)
-    uploads.discard(request.app.state.settings.uploads_folder, source)
+    source = await asking.remove(house, name, request.app.state.settings.uploads_folder)
     return answer({"source": source.label, "removed": True})
 
 

@@ -157,7 +157,12 @@ def crawl(shape: dict[str, Any]) -> str:
 
 def changes(shape: dict[str, Any]) -> str:
     lines = [f"{shape['source']}, from generation {shape['from']} to {shape['to']}:"]
-    for mark, urls in (("+", shape["added"]), ("-", shape["removed"]), ("~", shape["changed"])):
-        lines += [f"{mark} {url}" for url in urls]
-    lines += [f"> {move['from']} -> {move['to']}" for move in shape["moved"]]
+    for mark, kind in (("+", "added"), ("-", "removed"), ("~", "changed"), (">", "moved")):
+        lines += [f"{mark} {one if isinstance(one, str) else _move(one)}" for one in shape[kind]]
+        if more := shape["counts"][kind] - len(shape[kind]):
+            lines.append(f"{mark} … and {more} more {kind}; a later 'since' has fewer")
     return "\n".join(lines if len(lines) > 1 else [f"{lines[0]} nothing differs"])
+
+
+def _move(move: dict[str, str]) -> str:
+    return f"{move['from']} -> {move['to']}"

@@ -34,6 +34,12 @@ Start = Annotated[int, Field(ge=0, description="Begin at this character: next_st
 
 
 def offer(door: Door) -> None:
+    _offer_searching(door)
+    _offer_reading(door)
+    _offer_explaining(door)
+
+
+def _offer_searching(door: Door) -> None:
     house = door.house
 
     @door.tool("Search the documentation", READING)
@@ -67,6 +73,10 @@ def offer(door: Door) -> None:
             enclosed(answers.hits(hits)) if hits else _nothing(found), shape | {"hits": hits, "notice": NOTICE}
         )
 
+
+def _offer_reading(door: Door) -> None:
+    house = door.house
+
     @door.tool("Read a page", READING)
     async def read_doc(
         url: Annotated[str | None, Field(description="The page's URL, as a hit has it; its #anchor counts.")] = None,
@@ -79,7 +89,8 @@ def offer(door: Door) -> None:
         what = url or document
         if what is None or (url and document):
             raise WrongCall("Say which page to read: either its url or the id of its document.")
-        shape = shapes.page(await reading.read(house.db, what, section=section, generation=generation))
+        found = await reading.read(house.db, what, section=section, generation=generation, rules=house.rules)
+        shape = shapes.page(found)
         shape |= {"notice": NOTICE, **_part(shape["markdown"], start)}
         head = f"{shape['title']}\nurl: {shape['url']}\n{answers.provenance(shape)}"
         return answer(enclosed(f"{head}\n\n{shape['markdown']}") + _more(shape), shape)
@@ -94,6 +105,10 @@ def offer(door: Door) -> None:
         shape = look | {"links": look["links"][:50], "notice": NOTICE, **_part(look["markdown"], start)}
         text = enclosed(f"{shape['title'] or ''}\nurl: {shape['url']}\nfetched just now\n\n{shape['markdown']}")
         return answer(text + _more(shape), shape)
+
+
+def _offer_explaining(door: Door) -> None:
+    house = door.house
 
     @door.tool("Ask why a page is missing", READING)
     async def why_missing(

@@ -1,6 +1,5 @@
 """What is kept: list_sources, find_version, what_changed; add_source, refresh_source, remove_source."""
 
-import asyncio
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context
@@ -12,7 +11,7 @@ from kept.serve.mcp import answers, versions
 from kept.serve.mcp.crawling import Wait, follow
 from kept.serve.mcp.door import ADDING, GIVING_UP, READING, Door, answer
 from kept.serve.mcp.envelope import clean, enclosed
-from kept.service import asking, keeping, shapes, sources, uploads
+from kept.service import asking, keeping, shapes, sources
 from kept.service.given import Given
 
 Named = Annotated[str, Field(description="The source: its name, or name@version.")]
@@ -29,8 +28,7 @@ def offer(door: Door) -> None:
     @door.tool("Remove a source", GIVING_UP)
     async def remove_source(source: Named) -> Annotated[CallToolResult, answers.Removed]:
         """Remove a source and everything kept of it. Ask the person first: it cannot be undone."""
-        removed = await sources.remove_source(house.db, source, house.secrets)
-        await asyncio.to_thread(uploads.discard, door.uploads, removed)
+        removed = await asking.remove(house, source, door.uploads)
         return answer(f"{removed.label} is removed.", {"source": removed.label, "removed": True})
 
 

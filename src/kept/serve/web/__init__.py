@@ -7,6 +7,7 @@ document   one document: readable, its past, what changed
 jobs       crawls as they go, and what became of every URL
 entering   with a key, where keys are needed
 page       what all pages share: templates, headers, errors in words
+refusals   what is refused before a page is reached, as a page
 """
 
 from fastapi import APIRouter

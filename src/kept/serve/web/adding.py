@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from kept.errors import SourceUnavailable, WrongCall
 from kept.serve.answers import asker_of
 from kept.serve.web.forms import given
-from kept.serve.web.page import PageRoute, go_to, house_of, show
+from kept.serve.web.page import PageRoute, go_to, house_of, show, wants_part
 from kept.service import asking, keeping
 
 router = APIRouter(route_class=PageRoute)
@@ -16,7 +16,7 @@ PATIENCE = 30  # seconds for a look
 
 @router.get("/add")
 async def adding(request: Request, root: str = "") -> Response:
-    return show("add.html", request, root=root)
+    return show("add.html", request, said={"root": root}, settings=keeping.NOTHING_SET, found=None)
 
 
 @router.post("/add/preview")
@@ -28,7 +28,9 @@ async def preview(request: Request) -> Response:
             found = await house.survey(wish.kind, wish.root, wish.settings)
     except TimeoutError:
         raise SourceUnavailable(f"{wish.root} did not answer within {PATIENCE} seconds.") from None
-    return show("preview.html", request, found=found)
+    if wants_part(request):
+        return show("preview.html", request, found=found)
+    return show("add.html", request, said=await request.form(), settings=wish.settings, found=found)
 
 
 @router.post("/add")

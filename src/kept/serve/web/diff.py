@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 CONTEXT = 3  # lines around what differs
 MOST_LINES = 4_000  # that are compared; comparing costs the square of what differs
 _LONGEST_LINE = 2_000  # in which words are compared
+_MOST_OF_THEM = 100_000  # characters of lines in which words are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ def compare(before: str, after: str) -> tuple[list[Line], bool]:
 
 
 def _lines(a: Sequence[str], b: Sequence[str]) -> Iterator[Line]:
-    codes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    codes = SequenceMatcher(None, a, b).get_opcodes()
+    room = _MOST_OF_THEM
     for at, (kind, a1, a2, b1, b2) in enumerate(codes):
         if kind == "equal":
             yield from _equal(a, a1, a2, b1, first=at == 0, last=at == len(codes) - 1)
@@ -49,7 +51,8 @@ def _lines(a: Sequence[str], b: Sequence[str]) -> Iterator[Line]:
             for offset in range(max(a2 - a1, b2 - b1)):
                 left = a1 + offset if a1 + offset < a2 else None
                 right = b1 + offset if b1 + offset < b2 else None
-                yield _pair(a, b, left, right)
+                room -= 0 if left is None or right is None else len(a[left]) + len(b[right])
+                yield _pair(a, b, left, right, by_words=room > 0)
 
 
 def _equal(a: Sequence[str], a1: int, a2: int, b1: int, *, first: bool, last: bool) -> Iterator[Line]:
@@ -64,9 +67,9 @@ def _equal(a: Sequence[str], a1: int, a2: int, b1: int, *, first: bool, last: bo
         yield Line(left=same, right=same, left_number=number + 1, right_number=number - a1 + b1 + 1)
 
 
-def _pair(a: Sequence[str], b: Sequence[str], left: int | None, right: int | None) -> Line:
+def _pair(a: Sequence[str], b: Sequence[str], left: int | None, right: int | None, *, by_words: bool) -> Line:
     pieces: tuple[tuple[Piece, ...], tuple[Piece, ...]]
-    if left is not None and right is not None:
+    if left is not None and right is not None and by_words:
         pieces = _within(a[left], b[right])
     else:
         pieces = (
@@ -84,7 +87,7 @@ def _pair(a: Sequence[str], b: Sequence[str], left: int | None, right: int | Non
 def _within(left: str, right: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
     """Which words of two lines differ; where hardly any is the same, all of them do."""
     a, b = left.split(" "), right.split(" ")
-    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    matcher = SequenceMatcher(None, a, b)
     if max(len(left), len(right)) > _LONGEST_LINE or matcher.ratio() < 0.4:
         return (Piece(left, True),), (Piece(right, True),)
     codes = matcher.get_opcodes()

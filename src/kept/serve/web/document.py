@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from kept.errors import NoSuchThing
 from kept.model.generation import GenerationState
 from kept.serve.web.diff import compare
-from kept.serve.web.page import PageRoute, go_to, house_of, show
+from kept.serve.web.page import Number, PageRoute, go_to, house_of, show
 from kept.serve.web.rendering import Text
 from kept.service import browsing, generations, reading
 from kept.service.house import House
@@ -29,12 +29,12 @@ class Moment:
 
 
 @router.get("/documents/{id}")
-async def document(request: Request, id: str, generation: int | None = None) -> Response:
+async def document(request: Request, id: str, generation: Number | None = None) -> Response:
     house = house_of(request)
     history, past = await _past(house, id)
     if generation is None and past and past[-1].until is not None:
         return go_to(f"/documents/{id}?generation={past[-1].generation}")  # it is not shown any more
-    page = await reading.read(house.db, id, generation=generation)
+    page = await reading.read(house.db, id, generation=generation, rules=house.rules)
     headings = await browsing.outline(house.db, page.document, page.generation)
     text = await asyncio.to_thread(Text, page.markdown, page.url)
     found = await browsing.documents_at(house.db, history.source, page.generation, text.links)
@@ -45,7 +45,7 @@ async def document(request: Request, id: str, generation: int | None = None) -> 
         request,
         page=page,
         label=history.source,
-        then=generation is not None and (page.generation < past[-1].generation or past[-1].until is not None),
+        then=generation is not None and bool(past) and _is_over(past[-1], page.generation),
         headings=headings,
         titled=text.has_title,
         body=await asyncio.to_thread(text.html, headings, kept),
@@ -55,7 +55,7 @@ async def document(request: Request, id: str, generation: int | None = None) -> 
 
 
 @router.get("/documents/{id}/diff")
-async def difference(request: Request, id: str, a: int | None = None, b: int | None = None) -> Response:
+async def difference(request: Request, id: str, a: Number | None = None, b: Number | None = None) -> Response:
     """What changed from one generation to another; between the last two versions, unless they are named."""
     house = house_of(request)
     history, past = await _past(house, id)
@@ -63,7 +63,7 @@ async def difference(request: Request, id: str, a: int | None = None, b: int | N
         raise NoSuchThing("This document has no version that could be compared.")
     a = past[max(0, len(past) - 2)].generation if a is None else a
     b = past[-1].generation if b is None else b
-    before, after = await reading.read(house.db, id, generation=a), await reading.read(house.db, id, generation=b)
+    before, after = [await reading.read(house.db, id, generation=one, rules=house.rules) for one in (a, b)]
     lines, whole = await asyncio.to_thread(compare, before.markdown, after.markdown)
     return show(
         "diff.html",
@@ -77,6 +77,11 @@ async def difference(request: Request, id: str, a: int | None = None, b: int | N
         whole=whole,
         same=not any(line.differs for line in lines),
     )
+
+
+def _is_over(latest: Moment, generation: int) -> bool:
+    """Whether something else is shown by now, or nothing."""
+    return generation < latest.generation or latest.until is not None
 
 
 async def _past(house: House, id: str) -> tuple[History, list[Moment]]:

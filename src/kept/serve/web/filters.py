@@ -14,12 +14,13 @@ from kept.service import words
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _MARK = re.compile(r"\*\*(.+?)\*\*")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_FENCE = re.compile(r"```[\w+#.-]*")
 _NOISE = re.compile(r"(?:^|(?<=\s))#+ |\|[\s|:-]*")
 
 
 def marked(snippet: str) -> Markup:
     """A snippet with its words marked, without the signs of Markdown around them."""
-    plain = _NOISE.sub(" ", _LINK.sub(r"\1", _ESCAPED.sub(r"\1", snippet))).replace("`", "")
+    plain = _NOISE.sub(" ", _LINK.sub(r"\1", _ESCAPED.sub(r"\1", _FENCE.sub("", snippet)))).replace("`", "")
     return Markup(_MARK.sub(r"<mark>\1</mark>", str(escape(" ".join(plain.split())))))
 
 

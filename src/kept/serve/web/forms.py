@@ -26,13 +26,14 @@ def given(form: Mapping[str, Any], *, clearing: bool = False) -> Given:
         if name in form:
             text = form[name].strip()
             said[name] = text if text or clearing else None
-    said |= {name: _number(name, form.get(name, "").strip()) for name in _NUMBERS}
+    for name in _NUMBERS:
+        if name in form:
+            text = form[name].strip()
+            said[name] = _number(name, text) if text else "" if clearing else None
     return Given(**said)
 
 
-def _number(name: str, text: str) -> int | None:
-    if not text:
-        return None
+def _number(name: str, text: str) -> int:
     if not re.fullmatch("[0-9]{1,9}", text) or int(text) < _NUMBERS[name]:
         raise WrongCall(f"{name} should be a whole number from {_NUMBERS[name]} on; it is '{text}'.")
     return int(text)

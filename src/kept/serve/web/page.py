@@ -14,8 +14,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from kept.errors import KeptError, NeedsDecision, NoSuchThing, SourceUnavailable, StoreError, WrongCall
+from kept.errors import KeptError, WrongCall
 from kept.serve.gate import COOKIE
+from kept.serve.problems import answer_to
 from kept.serve.web import assets, filters
 from kept.serve.wording import without_commands
 from kept.service.house import House
@@ -32,7 +33,6 @@ HEADERS = {
     "Cache-Control": "no-cache",
     "Vary": "HX-Request",
 }
-_STATUS = {WrongCall: 400, NoSuchThing: 404, NeedsDecision: 409, SourceUnavailable: 502, StoreError: 503}
 
 _templates = Environment(
     loader=FileSystemLoader(Path(__file__).with_name("templates")),
@@ -47,6 +47,9 @@ _templates.filters |= filters.ALL
 
 After: TypeAlias = Annotated[str, Query(max_length=4000, pattern=r"^[^\x00]*$")]
 """Where a page of a long list begins: behind this URL."""
+
+Number: TypeAlias = Annotated[int, Query(ge=1, le=2_000_000_000)]
+"""Of a generation."""
 
 
 def show(template: str, request: Request, *, code: int = 200, **facts: Any) -> HTMLResponse:
@@ -93,8 +96,9 @@ class PageRoute(APIRoute):
 
 
 def _error(request: Request, error: KeptError) -> Response:
-    said = without_commands(str(error))
-    code = next((one for kind, one in _STATUS.items() if isinstance(error, kind)), 500)
+    code, said, headers = answer_to(error)
     if wants_part(request):
-        return show("error_part.html", request, said=said)  # htmx shows what comes with 200 only
-    return show("error.html", request, code=code, said=said)
+        return show("error_part.html", request, said=without_commands(said))  # htmx shows what comes with 200 only
+    page = show("error.html", request, code=code, said=without_commands(said))
+    page.headers.update(headers)
+    return page

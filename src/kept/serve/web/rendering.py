@@ -5,6 +5,8 @@ Text.html     with the links that are kept leading to our own pages
 """
 
 import re
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
@@ -95,16 +97,18 @@ def _without_pictures(tokens: Sequence[Token]) -> Iterator[Token]:
 
 def _name_headings(tokens: Sequence[Token], headings: Sequence[Heading]) -> None:
     """Gives headings the anchors that the page itself has for them: each the next one of the same words."""
-    waiting = list(headings)
+    places: dict[str, list[int]] = defaultdict(list)
+    for at, heading in enumerate(headings):
+        places[_words(heading.text)].append(at)
+    after = 0
     for opening, inline in pairwise(tokens):
-        if opening.type != "heading_open":
-            continue
-        words = _words(_said(inline))
-        place = next((at for at, one in enumerate(waiting) if words and _words(one.text) == words), None)
-        if place is not None:
-            opening.attrSet("id", waiting[place].anchor)
+        words = _words(_said(inline)) if opening.type == "heading_open" else ""
+        same = places.get(words, ()) if words else ()
+        following = bisect_left(same, after)
+        if following < len(same):
+            opening.attrSet("id", headings[same[following]].anchor)
             opening.attrSet("tabindex", "-1")
-            del waiting[: place + 1]
+            after = same[following] + 1
 
 
 def _said(inline: Token) -> str:

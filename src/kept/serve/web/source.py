@@ -10,7 +10,7 @@ from kept.model.job import CrawlMode
 from kept.serve.answers import asker_of
 from kept.serve.web import charts
 from kept.serve.web.forms import given
-from kept.serve.web.page import After, PageRoute, go_to, house_of, show
+from kept.serve.web.page import After, Number, PageRoute, go_to, house_of, show
 from kept.serve.web.tree import tree_of
 from kept.service import asking, browsing, generations, ledger
 from kept.service import sources as kept
@@ -47,7 +47,7 @@ async def source(request: Request, label: str) -> Response:
 
 
 @router.get("/sources/{label}/changes")
-async def changes(request: Request, label: str, a: int, b: int) -> Response:
+async def changes(request: Request, label: str, a: Number, b: Number) -> Response:
     """What differs between two generations, with the documents behind it."""
     house = house_of(request)
     found = await generations.diff(house.db, label, a, b, house.rules)
@@ -102,8 +102,7 @@ async def settings(request: Request, label: str) -> Response:
 
 @router.post("/sources/{label}/remove")
 async def remove(request: Request, label: str) -> Response:
-    house = house_of(request)
-    await kept.remove_source(house.db, label, house.secrets)
+    await asking.remove(house_of(request), label, request.app.state.settings.uploads_folder)
     return go_to("/sources")
 
 

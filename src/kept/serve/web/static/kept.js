@@ -80,13 +80,14 @@ function versionAt(slider) {
 // Code that can be copied ---------------------------------------------------------------------------------------
 
 function makeCopyable(code) {
+  code.tabIndex = 0;
+  if (!navigator.clipboard) return;  // the page came over plain HTTP, from another machine
   const holder = document.createElement("div");
   const button = document.createElement("button");
   holder.className = "code";
   button.type = "button";
   button.className = "copy";
   button.textContent = "Copy";
-  code.tabIndex = 0;
   code.replaceWith(holder);
   holder.append(code, button);
   button.addEventListener("click", async () => {

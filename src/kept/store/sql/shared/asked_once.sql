@@ -3,7 +3,7 @@
 INSERT INTO asked_once (owner, key, request, asked_at) VALUES (:owner, :key, :request, now()) ON CONFLICT DO NOTHING;
 
 -- name: asked_once
-SELECT request, job_id FROM asked_once WHERE owner = :owner AND key = :key;
+SELECT request, job_id FROM asked_once WHERE owner = :owner AND key = :key AND asked_at >= ago(:seconds);
 
 -- name: answer_once
 UPDATE asked_once SET job_id = :job WHERE owner = :owner AND key = :key;

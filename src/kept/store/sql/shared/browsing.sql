@@ -1,9 +1,10 @@
 -- name: changes_by_generation
--- How many documents each generation after :since added, changed, moved and lost. One that moved may have changed too.
+-- How many documents each generation after :since added, changed, moved and lost. One that moved may have changed too;
+-- the same bytes, read by another reader, are no change.
 SELECT number, sum(added) AS added, sum(changed) AS changed, sum(moved) AS moved, sum(lost) AS lost
   FROM (SELECT v.born AS number,
                CASE WHEN former.id IS NULL THEN 1 ELSE 0 END AS added,
-               CASE WHEN former.content_id <> v.content_id THEN 1 ELSE 0 END AS changed,
+               CASE WHEN former.content_id <> v.content_id AND NOT v.read_again THEN 1 ELSE 0 END AS changed,
                CASE WHEN former.url <> v.url THEN 1 ELSE 0 END AS moved,
                0 AS lost
           FROM versions v

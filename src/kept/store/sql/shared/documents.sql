@@ -78,8 +78,12 @@ SELECT v.id, v.url, v.content_id, v.content_type, v.fetched_at, d.lifecycle, c.t
  WHERE v.document_id = :document AND v.born = :generation;
 
 -- name: differing_versions
--- The versions that exactly one of two generations shows, with the side that shows it.
-SELECT v.document_id, v.url, c.hash AS content_hash, v.read_again,
+-- The versions that exactly one of two generations shows, with the side that shows it, and whether the page itself
+-- changed between them. The same bytes, read by another reader, are no change.
+SELECT v.document_id, v.url, c.hash AS content_hash,
+       EXISTS (SELECT 1 FROM versions other
+                WHERE other.document_id = v.document_id AND other.born > :first AND other.born <= :last
+                  AND NOT other.pending AND NOT other.read_again) AS news,
        CASE WHEN v.born <= :a AND (v.died IS NULL OR v.died > :a) THEN 'a' ELSE 'b' END AS side
   FROM versions v
   JOIN contents c ON c.id = v.content_id
@@ -88,7 +92,8 @@ SELECT v.document_id, v.url, c.hash AS content_hash, v.read_again,
  ORDER BY v.url;
 
 -- name: versions_born_in
-SELECT document_id, url, pending FROM versions WHERE source_id = :source AND born = :generation ORDER BY url;
+SELECT document_id, url, pending, read_again FROM versions
+ WHERE source_id = :source AND born = :generation ORDER BY url;
 
 -- Activation ---------------------------------------------------------------------------------------------------
 
