@@ -213,7 +213,7 @@ def serve(memory: int, seconds: float) -> None:
 
 
 def give_back() -> None:
-    """Lets the system have the memory that pages took; its allocator would keep thirty times the size of a large one."""
+    """Lets the system have what memory pages took; its allocator would keep thirty times the size of a large one."""
     import ctypes
 
     with suppress(AttributeError, OSError):  # only glibc's has to be asked
