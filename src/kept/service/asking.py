@@ -28,9 +28,7 @@ class Asker:
     scope: KeyScope = KeyScope.READ
     caller: Caller = Caller()
     quota: Quota = Quota()
-    turn: asyncio.Lock = field(
-        default_factory=asyncio.Lock
-    )  # of all who have the key: two at once would both find room
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # of all with this key: two at once would both find room
 
 
 async def add(
