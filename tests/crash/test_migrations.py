@@ -4,7 +4,7 @@ import asyncio
 import os
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,6 +45,7 @@ FULL_TEXT = """
     SELECT s.id, c.title, s.headings, s.text FROM main.sections s JOIN main.contents c ON c.id = s.content_id"""
 
 
+GONE = {"run_after": "created_at"}  # columns that are no more, and what they would hold
 LONG = os.environ.get("KEPT_TEST_LONG") == "1"  # at every point, not at twenty
 
 T = TypeVar("T")
@@ -238,6 +239,11 @@ async def decide_and_go_on(url: str) -> None:
         assert (await sources.show_source(db, "docs")).source.active_generation == number + 1
 
 
+def as_today(columns: Iterable[str]) -> str:
+    """Where today's tables have what the columns of an earlier Kept held."""
+    return ", ".join(GONE.get(column, column) for column in columns)
+
+
 def copy_rows(url: str, older_url: str, backend: str) -> None:
     """The same rows, as far as the earlier Kept had tables and columns for them."""
     there = applied(older_url)
@@ -249,9 +255,11 @@ def copy_rows(url: str, older_url: str, backend: str) -> None:
         connection.execute("ATTACH ? AS today", (url.removeprefix("sqlite:///"),))
         with connection:
             for table in tables:
-                columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
+                columns = [row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")]
                 connection.execute(f"DELETE FROM main.{table}")  # a trigger was quicker
-                connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM today.{table}")
+                connection.execute(
+                    f"INSERT INTO main.{table} ({', '.join(columns)}) SELECT {as_today(columns)} FROM today.{table}"
+                )
             if not connection.execute("SELECT 1 FROM main.sqlite_schema WHERE name = 'section_inserted'").fetchall():
                 fields = [row[1] for row in connection.execute("PRAGMA main.table_info(section_words)")]
                 connection.execute(FULL_TEXT.format(first=fields[0]))
@@ -261,11 +269,11 @@ def copy_rows(url: str, older_url: str, backend: str) -> None:
         for table in tables:
             named = "SELECT column_name, is_identity FROM information_schema.columns WHERE table_name = %s"
             columns = dict(older.execute(named, (table,)).fetchall())
-            where = f"{table} ({', '.join(columns)})"
+            rows = f"SELECT {as_today(columns)} FROM {table}"
             older.execute(f"DELETE FROM {table}".encode())  # a trigger was quicker
             with (
-                today.cursor().copy(f"COPY {where} TO STDOUT".encode()) as reader,
-                older.cursor().copy(f"COPY {where} FROM STDIN".encode()) as writer,
+                today.cursor().copy(f"COPY ({rows}) TO STDOUT".encode()) as reader,
+                older.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()) as writer,
             ):
                 for part in reader:
                     writer.write(part)
