@@ -39,7 +39,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def refresh(db: Database, source: Source, now: datetime, mode: str = "refresh") -> CrawlJob:
     job = await queue.request(db, source.id, mode=CrawlMode(mode))
-    done = await work_on(db, job.id, lambda place, claimed: walk(db, place, claimed, now), heartbeat=0.1)
+    done = await work_on(db, job.id, lambda place, claimed: walk(db, place, claimed, now), heartbeat=0.5)
     assert done is not None
     return done
 
