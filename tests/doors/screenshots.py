@@ -1,8 +1,6 @@
 """The pictures of docs/pages.md, made again: every page, light and dark, on a desk and on a phone.
 
-    python -m tests.doors.screenshots docs/pages
-
-Without --all, only those that the manual shows.
+python -m tests.doors.screenshots docs/pages
 """
 
 import argparse
@@ -20,27 +18,13 @@ from tests.sites.pages import serving
 from tests.sites.slow import SlowSite
 
 SIZES = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 844}}
-SHOWN = {
-    ("search", "desk", "light"),
-    ("search", "phone", "dark"),
-    ("sources", "desk", "light"),
-    ("source", "desk", "dark"),
-    ("document", "desk", "light"),
-    ("diff", "desk", "dark"),
-    ("live", "desk", "light"),
-    ("live", "phone", "dark"),
-    ("first-run", "desk", "light"),
-    ("login", "desk", "light"),
-    ("login", "phone", "dark"),
-}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--all", action="store_true")
-    asked = parser.parse_args()
-    asked.folder.mkdir(parents=True, exist_ok=True)
+    folder: Path = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
     site = tern()
     with (
         tempfile.TemporaryDirectory() as home,
@@ -48,15 +32,15 @@ def main() -> None:
         Server(f"sqlite:///{home}/kept.db", settings={"XDG_DATA_HOME": home}) as server,
         serving(site) as root,
     ):
-        _shoot(browser, asked, {"first-run": server.url})
-        _shoot(browser, asked, _grow(browser, server, root, site))
+        _shoot(browser, folder, {"first-run": server.url})
+        _shoot(browser, folder, _grow(browser, server, root, site))
         with SlowSite(pages=4000, seconds=0.1) as slow:
-            _shoot(browser, asked, {"live": _begin(browser, server, slow.root)}, quiet=False)
+            _shoot(browser, folder, {"live": _begin(browser, server, slow.root)}, quiet=False)
     with tempfile.TemporaryDirectory() as home, a_browser() as browser:
         database = f"sqlite:///{home}/kept.db"
         with Server(database, settings={"XDG_DATA_HOME": home, "KEPT_SERVE__HOSTS": "docs.test"}) as server:
-            _shoot(browser, asked, {"login": f"{server.url}/login"})
-            _shoot(browser, asked, {"logged-in": f"{server.url}/sources"}, key=_key(database))
+            _shoot(browser, folder, {"login": f"{server.url}/login"})
+            _shoot(browser, folder, {"logged-in": f"{server.url}/sources"}, key=_key(database))
 
 
 def _grow(browser: Browser, server: Server, root: str, site: dict[str, tuple[str, bytes]]) -> dict[str, str]:
@@ -126,9 +110,7 @@ def _until_done(page: Page) -> None:
     expect(page.locator("h1 .badge")).to_have_text(re.compile("completed|held"), timeout=30_000)
 
 
-def _shoot(
-    browser: Browser, asked: argparse.Namespace, addresses: dict[str, str], *, quiet: bool = True, key: str = ""
-) -> None:
+def _shoot(browser: Browser, folder: Path, addresses: dict[str, str], *, quiet: bool = True, key: str = "") -> None:
     for size, viewport in SIZES.items():
         for scheme in ("light", "dark"):
             page = browser.new_page(viewport=viewport, color_scheme=scheme)
@@ -137,13 +119,12 @@ def _shoot(
                     page.goto(address)
                     page.fill("#key", key)
                     page.get_by_role("button", name="Log in").click()
-                if asked.all or (name, size, scheme) in SHOWN:
-                    page.goto(address)
-                    if name == "add":
-                        page.get_by_role("button", name="See what").click()
-                        page.locator(".preview").wait_for()
-                    page.wait_for_load_state("networkidle" if quiet else "load")
-                    page.screenshot(path=asked.folder / f"{name}-{size}-{scheme}.png")
+                page.goto(address)
+                if name == "add":
+                    page.get_by_role("button", name="See what").click()
+                    page.locator(".preview").wait_for()
+                page.wait_for_load_state("networkidle" if quiet else "load")
+                page.screenshot(path=folder / f"{name}-{size}-{scheme}.png")
             page.close()
 
 

@@ -117,12 +117,15 @@ class _Counted:
 class _Member(tarfile.TarInfo):
     """An entry whose long names and other additions, which are read as a whole, are no longer than such things are."""
 
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Member":
-        member = super().frombuf(buf, encoding, errors)
-        if member.type in _ADDITIONS and not 0 <= member.size <= MOST_ADDED:
+    @property
+    def size(self) -> int:
+        if self.type in _ADDITIONS and not 0 <= self._size <= MOST_ADDED:
             raise TooMuch("The package's archive says more about its files than there is to say. It is not kept.")
-        return member
+        return self._size
+
+    @size.setter
+    def size(self, size: int) -> None:
+        self._size = size
 
 
 def _opened(stream: _Counted) -> tarfile.TarFile:
