@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kept.extract.reader import content_type_of
@@ -72,6 +72,7 @@ def kept_by_git(root: Path) -> set[str]:
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(top=lines, below=lines)
+@example(top="**/**/a", below="*\n!/**")
 def test_what_git_ignores_is_left_out_and_nothing_else(tmp_path: Path, top: str, below: str) -> None:
     if not shutil.which("git"):
         pytest.skip("git is not installed")

@@ -87,7 +87,7 @@ def _line(text: str) -> Line | None:
 
 
 _TOKEN = re.compile(
-    r"(?P<start>\A\*\*/)|(?P<middle>/\*\*/)|(?P<end>/\*\*\Z)|(?P<stars>\*+)|(?P<one>\?)"
+    r"(?P<start>\A(?:\*\*/)+)|(?P<middle>/(?:\*\*/)+)|(?P<end>(?:\A|/)\*\*\Z)|(?P<stars>\*+)|(?P<one>\?)"
     r"|\[(?P<not>[!^]?)(?P<set>\]?(?:\\.|\[:\w+:\]|[^\]\\])*)\]|\\(?P<escaped>.)|(?P<plain>.)",
     re.DOTALL,
 )
@@ -128,7 +128,7 @@ def _translated(found: re.Match[str]) -> str:
         inside = re.sub(r"\[:(\w+):\]|\\?([^-\w\s])|\\(.)", _in_set, found["set"])
         return f"(?!/)[{'^' if found['not'] else ''}{inside}]"
     if found.lastgroup in ("end", "one"):
-        return "/.+" if found.lastgroup == "end" else "[^/]"
+        return found[0].replace("**", ".+") if found.lastgroup == "end" else "[^/]"
     return re.escape(found["escaped"] or found["plain"])
 
 
