@@ -172,8 +172,9 @@ async def test_what_was_taken_and_never_answered_for_is_due_again(db: Database) 
     [notice] = await untold(db)
     now = datetime.now(UTC) + timedelta(seconds=1)
     async with db.transaction() as tx:  # by a process that was killed
-        assert await notices.take(tx, notice, until=now + webhooks.LEASE)
-        assert not await notices.take(tx, notice, until=now + webhooks.LEASE), "by one only"
+        [taken] = await notices.take(tx, now, until=now + webhooks.LEASE, limit=10)
+        assert (taken.id, taken.attempts) == (notice.id, 1)
+        assert await notices.take(tx, now, until=now + webhooks.LEASE, limit=10) == [], "by one only"
     async with a_receiver() as receiver:
         assert await tell(db, receiver.url) == Delivered()
         assert await tell(db, receiver.url, later=timedelta(minutes=2)) == Delivered(delivered=1)

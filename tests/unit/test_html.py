@@ -368,7 +368,7 @@ PIECES = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_nothing_that_is_put_together_from_html_makes_the_reader_fail(html: str) -> None:
     found = extract(html.encode("utf-8", "replace"), None)

@@ -212,7 +212,7 @@ def test_the_words_of_a_heading_are_plain(source: str, words: str) -> None:
 
 
 @given(source=st.text("ab `*_[]()<>&;!~\\#x ", max_size=40).map(str.strip))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_quick_way_to_plain_words_finds_what_markdown_it_finds(source: str) -> None:
     children = MarkdownIt("commonmark").enable("strikethrough").parseInline(source)[0].children or []
     if {child.type for child in children} <= {"text", "code_inline"}:
@@ -331,7 +331,7 @@ _ATOMS = st.sampled_from([
 
 
 @given(markdown=st.lists(_ATOMS, max_size=30).map("".join))
-@settings(max_examples=300)
+@settings(max_examples=100)
 @example(markdown=GUIDE)
 @example(markdown="# a | b\n--|--\n")
 @example(markdown="> a\n===\n")
@@ -381,7 +381,7 @@ _LINKS = st.builds(
 
 
 @given(source=st.lists(_WORDS | _LINKS, max_size=5).map(" ".join))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_links_are_those_that_markdown_it_finds(source: str) -> None:
     references = {label: {"href": href, "title": ""} for label, href in _DEFINITIONS.items()}
     tokens = _INLINE.parseInline(source, {"references": references})[0].children or []

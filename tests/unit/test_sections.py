@@ -72,7 +72,7 @@ def words_are_kept_in_order(markdown: str, texts: list[str]) -> bool:
 
 
 @given(markdown=DOCUMENTS)
-@settings(max_examples=100)
+@settings(max_examples=50)
 @example(markdown="- ```\n  " + "x " * 300 + "\n  ```")
 @example(markdown="```\n" + "\n" * 500 + "```")
 def test_no_word_is_lost_and_none_changes_its_place(markdown: str) -> None:
@@ -111,7 +111,7 @@ def ancestors(sections: tuple[Section, ...], section: Section) -> set[int | None
 
 
 @given(markdown=DOCUMENTS)
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_a_fenced_code_block_that_fits_is_never_split(markdown: str) -> None:
     made = content(markdown)
     texts = [section.text for section in made.sections]

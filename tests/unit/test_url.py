@@ -363,7 +363,7 @@ def test_a_url_may_be_2048_characters_long_in_its_canonical_form() -> None:
 @example("https://e.org/%%41%")
 @example("http://e.org.:80//..//%2e/?utm_x&&#")
 @example("file:///C|/../%43%3a/..")
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_a_canonical_url_is_its_own_canonical_form(url: str) -> None:
     once = canonical(url)
     if once is not None:
@@ -371,7 +371,7 @@ def test_a_canonical_url_is_its_own_canonical_form(url: str) -> None:
 
 
 @given(ANYTHING)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_a_canonical_url_is_one_that_everything_downstream_can_take(url: str) -> None:
     spelling = canonical(url)
     if spelling is not None:
@@ -389,7 +389,7 @@ def test_a_canonical_url_is_one_that_everything_downstream_can_take(url: str) ->
 @example("https://e.0x1/")
 @example("https://1.2/")
 @example("https://e.org/a/../b")
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_shortcut_for_plain_urls_says_what_the_parser_says(url: str) -> None:
     if module._is_plain(url):
         parsed = module._parse(url)
@@ -398,7 +398,7 @@ def test_the_shortcut_for_plain_urls_says_what_the_parser_says(url: str) -> None
 
 
 @given(WEB)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_shortcut_for_settled_urls_says_what_the_long_way_says(url: str) -> None:
     parsed = module._parse(url)
     if parsed and parsed.protocol in ("http:", "https:"):
@@ -406,7 +406,7 @@ def test_the_shortcut_for_settled_urls_says_what_the_long_way_says(url: str) -> 
 
 
 @given(ANYTHING)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_nothing_but_spelling_is_lost_from_a_web_address(url: str) -> None:
     """Unescaped, path and query are those of the browser's own reading, tracking apart."""
     spelling = canonical(url)
@@ -544,14 +544,14 @@ def test_what_is_remembered_of_a_folder_stays_small() -> None:
 @given(st.lists(st.one_of(MESS, WEB, FILE, st.text(max_size=12)), max_size=12), PAGES)
 @example(["a #x", "a ", "a", " ", "#", " #"], "https://e.org/a/b")
 @example(["b", "..", "/b", "//b", "file:b", "file:"], "file:///C:")
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_all_links_together_lead_where_each_leads_alone(hrefs: list[str], page: str) -> None:
     alone = [url for href in hrefs if (url := resolve(href, page)) is not None]
     assert resolve_all(hrefs, page) == list(dict.fromkeys(alone))
 
 
 @given(MESS, PAGES)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_a_link_leads_to_the_same_from_every_spelling_of_its_page(href: str, page: str) -> None:
     spelling = canonical(page)
     url = resolve(href, page)
@@ -705,7 +705,7 @@ def test_a_file_is_known_by_a_url(path: str | bytes | PurePosixPath, url: str) -
 @given(PATHS)
 @example(b"/%2F/%/\\/?/#/%00/C|/C:/..x/ /\xff\n")
 @example(b"/C:/C|")
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_any_file_name_survives_the_way_to_a_url_and_back(path: bytes) -> None:
     url = file_url(path)
     assert os.fsencode(file_path(url)) == path

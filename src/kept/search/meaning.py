@@ -67,7 +67,8 @@ async def _shown(
 
 # Hits ----------------------------------------------------------------------------------------------------------
 
-DEPTH = 50  # places of either order that count
+DEPTH = 50  # places of the nearest that count
+SAID = 25  # and of those that words find: more would have them look at other candidates than a search by words alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ async def search(db: Connection, query: Query, place: Place, *, limit: int, by: 
     meant = _by_place(words.hit_of(group, query, place) for group in grouped(ranked))
     if by.mode == "meaning":
         return list(meant.values())[:limit]
-    said = _by_place(await words.search(db, query, place, limit=depth))
+    said = _by_place(await words.search(db, query, place, limit=max(SAID, limit)))
     hits = meant | said
     return [replace(hits[key], score=score) for key, score in fuse(list(said), list(meant))[:limit]]
 

@@ -24,6 +24,7 @@ from kept.store import sections
 from kept.store.database import Connection, Row, when
 
 CANDIDATES = 50
+ENOUGH = 20  # with all the words: those with any are not looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ class Hit:
 async def search(db: Connection, query: Query, place: Place, *, limit: int) -> list[Hit]:
     """The best sections in a place: those with all the words, then those with any."""
     whole = await _look(db, query, place, every=True, limit=limit)
-    enough = len(whole.rows) >= limit or len(query.terms) == 1
+    enough = len(whole.rows) >= max(ENOUGH, limit) or len(query.terms) == 1
     some = whole if enough else await _look(db, query, place, every=False, limit=limit)
     rows = {(row["id"], row["document_id"]): row for row in (*whole.rows, *some.rows)}
     ranked = rank(query, list(rows.values()), some.scores | whole.scores, whole.scores.keys())

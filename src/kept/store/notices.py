@@ -39,14 +39,14 @@ async def due(db: Connection, now: datetime, *, limit: int) -> list[Notice]:
     return [_read(row) for row in await db.all("due_notices", now=now, limit=limit)]
 
 
-async def take(db: Connection, notice: Notice, *, until: datetime) -> bool:
-    """True if it is this caller's to deliver until then; False if somebody else took it."""
-    return await db.run("take_notice", id=notice.id, seen=notice.due_at, until=until) > 0
+async def take(db: Connection, now: datetime, *, until: datetime, limit: int) -> list[Notice]:
+    """The first that are due by now, and this caller's to deliver until then. What others take meanwhile is theirs."""
+    return [_read(row) for row in await db.all("take_notices", now=now, until=until, limit=limit)]
 
 
-async def put_off(db: Connection, notice: Notice, *, attempts: int, due: datetime | None, error: str) -> None:
+async def put_off(db: Connection, notice: Notice, *, due: datetime | None, error: str) -> None:
     """To be tried again then; None: never."""
-    await db.run("put_off_notice", id=notice.id, attempts=attempts, due=due, error=error)
+    await db.run("put_off_notice", id=notice.id, attempts=notice.attempts, due=due, error=error)
 
 
 async def delete(db: Connection, id: str) -> None:

@@ -13,16 +13,16 @@ import asyncio
 import hashlib
 import hmac
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum, auto
 
 from kept.errors import SecretUnavailable, WrongCall
 from kept.log import Log
 from kept.model.source import Source
 from kept.store import notices, sources
-from kept.store.database import Database, moment
+from kept.store.database import Connection, Database, moment
 from kept.store.notices import Notice
 
 log = Log(__name__)
@@ -53,66 +53,64 @@ class Delivered:
     dropped: int = 0  # nobody wants to know
 
 
-class _Fate(Enum):
-    DELIVERED = auto()
-    PUT_OFF = auto()
-    GIVEN_UP = auto()
-    DROPPED = auto()
-    TAKEN = auto()  # by another process
-
-
 async def deliver(
     db: Database, send: Send, operator: Operator, *, look_up: LookUp, now: datetime | None = None
 ) -> Delivered:
     """Delivers what is due, by the database's clock. Ends early where nobody answers: the next pass goes on."""
-    fates: list[_Fate] = []
+    fates = Counter[str]()
     while True:
         async with db.snapshot() as snapshot:
             at = now or await moment(snapshot)
-            due = await notices.due(snapshot, at, limit=AT_ONCE)
-        page = await asyncio.gather(*(_deliver(db, send, operator, look_up, one, at) for one in due))
-        fates += page
-        if len(due) < AT_ONCE or not {_Fate.DELIVERED, _Fate.DROPPED} & set(page):
-            break
-    if due:
+            if not await notices.due(snapshot, at, limit=1):
+                break
+        wanted, unwanted = await _take(db, operator, at)
+        answers = await asyncio.gather(*(_told(send, operator, look_up, one, url, at) for one, url in wanted))
         async with db.transaction() as tx:
-            await notices.forget_given_up(tx, before=at - REMEMBERED)
-    return Delivered(
-        delivered=fates.count(_Fate.DELIVERED),
-        put_off=fates.count(_Fate.PUT_OFF),
-        given_up=fates.count(_Fate.GIVEN_UP),
-        dropped=fates.count(_Fate.DROPPED),
-    )
+            page = [await _settle(tx, one, why, at) for (one, _), why in zip(wanted, answers, strict=True)]
+        fates.update({"dropped": unwanted})
+        fates.update(page)
+        if len(page) + unwanted < AT_ONCE or not (unwanted or "delivered" in page):
+            break
+    return Delivered(**fates)
 
 
-async def _deliver(
-    db: Database, send: Send, operator: Operator, look_up: LookUp, notice: Notice, now: datetime
-) -> _Fate:
+async def _take(db: Database, operator: Operator, now: datetime) -> tuple[list[tuple[Notice, str]], int]:
+    """Notices that are this process's to deliver, and where to; and how many nobody wants any more: they are gone."""
+    wanted, unwanted = [], 0
     async with db.transaction() as tx:
-        source = await sources.get(tx, notice.source_id)
-        said = _said(notice, source, operator)
-        if not said:
-            await notices.delete(tx, notice.id)
-            return _Fate.DROPPED
-        if not await notices.take(tx, notice, until=now + LEASE):
-            return _Fate.TAKEN
+        for notice in await notices.take(tx, now, until=now + LEASE, limit=AT_ONCE):
+            url = _wanted_at(notice, await sources.get(tx, notice.source_id), operator)
+            if url:
+                wanted.append((notice, url))
+            else:
+                await notices.delete(tx, notice.id)
+                unwanted += 1
+        await notices.forget_given_up(tx, before=now - REMEMBERED)
+    return wanted, unwanted
+
+
+async def _told(send: Send, operator: Operator, look_up: LookUp, notice: Notice, url: str, now: datetime) -> str | None:
+    """None if it was heard, else why not."""
     try:
         body = body_of(notice)
-        why = await send(look_up(said), body, headers_of(notice, body, look_up(operator.secret), now))
+        return await send(look_up(url), body, headers_of(notice, body, look_up(operator.secret), now))
     except (SecretUnavailable, WrongCall) as error:  # of the operator's settings, on this machine
-        why = str(error)
-    tries = notice.attempts + 1
-    async with db.transaction() as tx:
-        if why is None:
-            await notices.delete(tx, notice.id)
-            return _Fate.DELIVERED
-        due = now + back_off(tries) if tries < TRIES else None
-        await notices.put_off(tx, notice, attempts=tries, due=due, error=why)
-    log.warning("webhook not delivered", what=notice.event, notice=notice.id, tries=tries, reason=why, next=str(due))
-    return _Fate.PUT_OFF if due else _Fate.GIVEN_UP
+        return str(error)
 
 
-def _said(notice: Notice, source: Source | None, operator: Operator) -> str:
+async def _settle(tx: Connection, notice: Notice, why: str | None, now: datetime) -> str:
+    """Which of the numbers of ``Delivered`` it counts to."""
+    if why is None:
+        await notices.delete(tx, notice.id)
+        return "delivered"
+    due = now + back_off(notice.attempts) if notice.attempts < TRIES else None
+    await notices.put_off(tx, notice, due=due, error=why)
+    what = {"what": notice.event, "notice": notice.id, "tries": notice.attempts}
+    log.warning("webhook not delivered", **what, reason=why, next=str(due))
+    return "put_off" if due else "given_up"
+
+
+def _wanted_at(notice: Notice, source: Source | None, operator: Operator) -> str:
     """Where to deliver it, as of now; empty: nobody wants to know any more."""
     if source is None:
         return ""

@@ -5,10 +5,6 @@ VALUES (:id, :source, :receiver, :event, :payload, now(), now());
 -- name: due_notices
 SELECT * FROM notices WHERE due_at <= :now ORDER BY due_at, id LIMIT :limit;
 
--- name: take_notice
--- Nobody else tries it before :until. Touches no row if another process has taken it.
-UPDATE notices SET attempts = attempts + 1, due_at = :until WHERE id = :id AND due_at = :seen;
-
 -- name: put_off_notice
 -- No :due: it is given up. Touches no row if another process tries it by now.
 UPDATE notices SET due_at = :due, error = :error WHERE id = :id AND attempts = :attempts;
