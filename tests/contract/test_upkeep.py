@@ -11,7 +11,7 @@ from kept.service import mirror, sources
 from kept.store.database import Database
 from kept.upkeep import gc
 from kept.upkeep.check import check
-from kept.upkeep.gc import Garbage, Retention, collect, look
+from kept.upkeep.gc import Collected, Garbage, Retention, collect, collect_in_turn, look
 from kept.upkeep.leftovers import note_export
 from tests.contract.stories import raw, rows_in_tables, story
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl
@@ -72,6 +72,19 @@ DAMAGE = {
     "its hash stands for": "UPDATE contents SET title = 'another' WHERE id = (SELECT max(id) FROM contents)",
     "points at": "UPDATE generations SET state = 'retired' WHERE state = 'active'",
 }
+
+
+def test_of_many_processes_one_collects_for_all(database_url: str) -> None:
+    async def story() -> None:
+        async with a_database(database_url) as db, a_database(database_url) as other:
+            await a_past(db)
+            at_once = await asyncio.gather(*(collect_in_turn(one, SHORT, every=600) for one in (db, other, db, other)))
+            assert [one.sources for one in at_once if one != Collected()] == [1]
+            await sources.remove_source(db, "docs")
+            assert await collect_in_turn(other, SHORT, every=600) == Collected()
+            assert (await collect_in_turn(other, SHORT, every=0)).sources == 1, "its time has come again"
+
+    asyncio.run(story())
 
 
 @story

@@ -218,14 +218,16 @@ class Runtime:
     def clocks(self) -> "list[Clock]":
         """What keeps house."""
         from kept.upkeep.clocks import Clock
-        from kept.upkeep.gc import collect
+        from kept.upkeep.gc import collect_in_turn
 
+        every = COLLECT_SECONDS * 0.8  # a clock is never quite on time
+        collect = partial(collect_in_turn, self.db, self.retention, every=every, cache=self.cache)
         return [
             Clock("reaped", min(5.0, self.settings.work.silent_seconds / 4), partial(self.reaper.reap, self.db)),
             Clock("scheduled", SCHEDULE_SECONDS, self.schedule),
             Clock("told", SCHEDULE_SECONDS, self.deliver),
             *([Clock("embedded", EMBED_SECONDS, partial(self.filler.fill, self.db))] if self.filler else []),
-            Clock("garbage collected", COLLECT_SECONDS, partial(collect, self.db, self.retention, cache=self.cache)),
+            Clock("garbage collected", COLLECT_SECONDS, collect),
         ]
 
     async def watch(self, stop: asyncio.Event) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kept.crawl import activate
 from kept.model.source import Source
-from kept.store import contents, documents, frontier, garbage, generations, sources
+from kept.store import contents, documents, frontier, garbage, generations, passes, sources
 from kept.store.database import Connection, Database
 from kept.upkeep import leftovers
 from kept.upkeep.embedding import collect_vectors
@@ -71,6 +71,15 @@ async def collect(db: Database, retention: Retention, *, cache: Path | None = No
     total["vectors"] = await collect_vectors(db)
     total["folders"] = leftovers.remove(leftovers.find(cache)) if cache else 0
     return Collected(**total)
+
+
+async def collect_in_turn(db: Database, retention: Retention, *, every: float, cache: Path | None = None) -> Collected:
+    """``collect`` for clocks: of all processes on a database one makes the pass; each tidies its own machine."""
+    async with db.transaction() as tx:
+        is_mine = await passes.begin(tx, "garbage", every=every)
+    if is_mine:
+        return await collect(db, retention, cache=cache)
+    return Collected(folders=leftovers.remove(leftovers.find(cache)) if cache else 0)
 
 
 async def look(db: Database, retention: Retention, *, cache: Path | None = None) -> list[Garbage]:

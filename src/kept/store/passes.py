@@ -1,0 +1,8 @@
+"""Passes that one process makes for all that share a database."""
+
+from kept.store.database import Connection
+
+
+async def begin(db: Connection, name: str, *, every: float) -> bool:
+    """True if it is this caller's to make; False if somebody began it within so many seconds."""
+    return await db.run("begin_pass", name=name, seconds=every) > 0
