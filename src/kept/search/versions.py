@@ -8,6 +8,7 @@ latest      the newest that is no pre-release, if there is one
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 LATEST = "latest"
 _LABEL = re.compile(r"[vV]?(\d+(?:\.\d+)*)[.-]?(.*)")
@@ -35,6 +36,7 @@ def best(target: str, labels: Iterable[str]) -> str | None:
     return wider[-1] if wider else None
 
 
+@lru_cache(maxsize=1024)
 def order(label: str) -> _Order:
     """Sorts labels as versions: numbers as numbers, a pre-release before its release, what is no version first."""
     match = _LABEL.fullmatch(label)
