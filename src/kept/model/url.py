@@ -249,7 +249,7 @@ def _folder_of(page: str) -> str:
 # ── Fragments ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _UNQUOTED = "/!$&'()*+,;=:@"
-_PLAIN = re.compile(r"[A-Za-z0-9_.~-]+")  # what most anchors are made of, and is never quoted
+_NEVER_QUOTED = re.compile(r"[A-Za-z0-9_.~-]+")  # what most anchors are made of
 
 
 def fragment(url: str) -> str:
@@ -261,7 +261,7 @@ def fragment(url: str) -> str:
 def with_fragment(url: str, anchor: str) -> str:
     """The URL of an anchor on a page; fragment() gives the anchor back. Any fragment it had is replaced."""
     page = url.partition("#")[0]
-    if _PLAIN.fullmatch(anchor):
+    if _NEVER_QUOTED.fullmatch(anchor):
         return f"{page}#{anchor}"
     return f"{page}#{quote(_whole(anchor), safe=_UNQUOTED + '?')}" if anchor else page
 
