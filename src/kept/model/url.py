@@ -249,7 +249,7 @@ def _folder_of(page: str) -> str:
 # ── Fragments ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _UNQUOTED = "/!$&'()*+,;=:@"
-_NEVER_QUOTED = re.compile(r"[A-Za-z0-9_.~-]+")  # what most anchors are made of
+_PLAIN_NAME = re.compile("[A-Za-z0-9._~-]+")  # as most are: spelled as they are, and quote() would take its time
 
 
 def fragment(url: str) -> str:
@@ -261,7 +261,7 @@ def fragment(url: str) -> str:
 def with_fragment(url: str, anchor: str) -> str:
     """The URL of an anchor on a page; fragment() gives the anchor back. Any fragment it had is replaced."""
     page = url.partition("#")[0]
-    if _NEVER_QUOTED.fullmatch(anchor):
+    if _PLAIN_NAME.fullmatch(anchor):
         return f"{page}#{anchor}"
     return f"{page}#{quote(_whole(anchor), safe=_UNQUOTED + '?')}" if anchor else page
 
@@ -317,7 +317,6 @@ def anchor_of(url: str) -> str:
 
 _WINDOWS = os.name == "nt"
 _NEVER_IN_A_NAME = re.compile("%(?:00|2[Ff])")
-_PLAIN_NAME = re.compile("[A-Za-z0-9._~-]+")  # as most are: spelled as they are, and quote() would take its time
 _DOT_SEGMENT = re.compile(rb"(?:\A|/)\.{1,2}(?:/|\Z)")
 
 
