@@ -67,7 +67,8 @@ def test_many_workers_walk_one_job_and_nothing_is_visited_twice_nor_the_host_ask
 
 
 def test_killing_one_of_several_workers_changes_nothing_in_the_end(postgres: str, tmp_path: Path) -> None:
-    with SlowSite(pages=200, seconds=0.1) as site, Workers(postgres, tmp_path, enough=10, silent=60) as workers:
+    patient = Workers(postgres, tmp_path, enough=10, heartbeat=5, silent=60)
+    with SlowSite(pages=200, seconds=0.1) as site, patient as workers:
         workers.kept("add", site.root, "--name", "slow", "--concurrency", "4", "--no-wait")
         first = workers.start()
         until(lambda: rows(postgres, "SELECT count(*) FROM job_workers")[0][0] == 1)
@@ -108,7 +109,8 @@ def test_reapers_that_are_killed_and_two_at_once_leave_no_job_stuck_and_count_ea
 def test_a_worker_that_is_interrupted_hands_its_crawl_back_and_the_next_goes_on(
     database_url: str, tmp_path: Path
 ) -> None:
-    with SlowSite(pages=60, seconds=0.1) as site, Workers(database_url, tmp_path, silent=60) as workers:
+    patient = Workers(database_url, tmp_path, heartbeat=5, silent=60)  # no busy moment makes it leave before it is told
+    with SlowSite(pages=60, seconds=0.1) as site, patient as workers:
         workers.kept("add", site.root, "--name", "slow", "--concurrency", "4", "--no-wait")
         first = workers.start()
         until(lambda: len(site.pages) > 30)
@@ -124,7 +126,7 @@ def test_a_worker_that_is_interrupted_hands_its_crawl_back_and_the_next_goes_on(
         until(lambda: ended(database_url), 60)
         assert status(database_url) == "completed"
         assert rows(database_url, "SELECT count(*) FROM documents_active") == [(61,)]
-        assert sum(site.pages.values()) <= 61 + 16, "only what was under way is visited again"
+        assert sum(site.pages.values()) <= 61 + 16, f"only what was under way is visited again\n{workers.logs()}"
 
 
 def test_a_worker_that_is_interrupted_twice_stops_at_once(database_url: str, tmp_path: Path) -> None:
