@@ -3,8 +3,9 @@
     python -m bench.search [--sections 20000]… [--store sqlite|postgres]… [--queries 200] [--crawl]
 
 Sections are made of the words of the Django manual (bench.quality keeps it): real pages, repeated under other names
-until there are enough. Queries are words that stand in them: one to four, rare and common alike, and the questions of
-bench/quality. For each: Kept's search with ten hits, and
+until there are enough, each a little different, as hits that say the same are shown as one. Queries are words that
+stand in them: one to four, rare and common alike, and the questions of bench/quality. For each: Kept's search with ten
+hits, and
 
     sqlite      a bare FTS5 BM25 query, all of the words, then any if there are fewer than ten
     postgres    a bare ts_rank query with all of the words
@@ -19,8 +20,10 @@ import random
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from statistics import median
 
 import apsw
 
@@ -99,35 +102,43 @@ async def _measure(
         source, number = await _begin(db)
         await _fill(db, source, number, pages, sections)
         await _end(db, source, number)
-        bare = await _times(queries, lambda query: _bare(db, store, query))
-        kept = await _times(queries, lambda query: finding.search(db, query))
+        bare, kept = await _times(queries, partial(_bare, db, store), partial(finding.search, db))
         _show(store, sections, "bare", bare)
         _show(store, sections, "kept", kept)
         if crawl:
             other, its = await _begin(db, "other")
             writing = asyncio.create_task(_fill(db, other, its, pages, sections, first=10_000))
-            _show(
-                store, sections, "kept during a crawl", await _times(queries, lambda query: finding.search(db, query))
-            )
+            [busy] = await _times(queries, partial(finding.search, db))
+            _show(store, sections, "kept during a crawl", busy)
             writing.cancel()
         for what, query, narrowed in HARD:
-            ask = partial(finding.search, db, **narrowed)
-            _show(store, sections, what, await _times([query] * 5, ask))
+            [taken] = await _times([query] * 5, partial(finding.search, db, **narrowed), rounds=1)
+            _show(store, sections, what, taken)
         ratio = [round(_at(kept, part) / _at(bare, part), 1) for part in (0.5, 0.95)]
         print(f"{store}, {sections:,}: p50 × {ratio[0]}, p95 × {ratio[1]}", file=sys.stderr, flush=True)
     finally:
         await db.close()
 
 
-async def _times(queries: Sequence[str], ask: Callable[[str], Awaitable[object]]) -> list[float]:
-    for query in queries[:20]:
-        await ask(query)
-    taken = []
-    for query in queries:
-        start = time.perf_counter()
-        await ask(query)
-        taken.append((time.perf_counter() - start) * 1000)
-    return sorted(taken)
+async def _times(
+    queries: Sequence[str], *asks: Callable[[str], Awaitable[object]], rounds: int = 3
+) -> list[list[float]]:
+    """How long each way to ask takes for each of the queries, from the quickest on: the median of some rounds.
+
+    They take turns, so that a machine that slows down slows down all of them, and ask for different things, so that
+    none profits from what another has just read.
+    """
+    taken: list[dict[int, list[float]]] = [defaultdict(list) for _ in asks]
+    apart = len(queries) // len(asks)
+    for round in range(rounds + 1):
+        for turn in range(len(queries)):
+            for number, ask in enumerate(asks):
+                at = (turn + number * apart) % len(queries)
+                start = time.perf_counter()
+                await ask(queries[at])
+                if round:  # the first warms up
+                    taken[number][at].append((time.perf_counter() - start) * 1000)
+    return [sorted(map(median, one.values())) for one in taken]
 
 
 async def _bare(db: Database, store: str, query: str) -> None:
@@ -220,7 +231,10 @@ async def _fill(
         for at in range(0, len(pages), AT_ONCE):
             batch = {
                 f"{first + copy}-{page.hash}": Content(
-                    hash=f"{first + copy}-{page.hash}", title=page.title, markdown="x", sections=page.sections
+                    hash=f"{first + copy}-{page.hash}",
+                    title=page.title,
+                    markdown="x",
+                    sections=tuple(one._replace(text=f"{one.text}\n\nCopy {first + copy}.") for one in page.sections),
                 )
                 for page in pages[at : at + AT_ONCE]
             }

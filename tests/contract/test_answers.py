@@ -224,6 +224,16 @@ async def test_a_version_is_the_one_that_people_expect(db: Database) -> None:
 
 
 @story
+async def test_many_versions_of_a_page_leave_room_for_other_pages(db: Database) -> None:
+    for version in range(1, 9):
+        pages = {f"{at}.md": f"# Page {at}\nConnections of kind {at} in version {version}." for at in range(12)}
+        await keep(db, "docs", f"{version}.0", pages)
+    hits = await finding.search(db, "connections")
+    assert len({hit.title for hit in hits}) == 10
+    assert {(hit.version, len(hit.also)) for hit in hits} == {("8.0", 7)}
+
+
+@story
 async def test_an_earlier_generation_is_searched_as_it_was(db: Database) -> None:
     await keep(db, "manual", "", {"a.md": "# Pool\nThe word is walrus."})
     await keep(db, "manual", "", {"a.md": "# Pool\nThe word is badger."})

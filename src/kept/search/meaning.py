@@ -12,8 +12,9 @@ from kept.search.fuse import fuse
 from kept.search.grouping import grouped
 from kept.search.query import Query
 from kept.search.search import Hit, Place
-from kept.store import sections, vectors
+from kept.store import sections, sources, vectors
 from kept.store.database import Connection
+from kept.store.sections import Generations
 
 log = Log(__name__)
 
@@ -24,14 +25,15 @@ EmbedderOf = Callable[[str], Embedder | None]  # the name of a model -> who make
 
 
 async def nearest(
-    db: Connection, embedder_of: EmbedderOf, text: str, generations: Sequence[tuple[str, int]], *, limit: int
+    db: Connection, embedder_of: EmbedderOf, text: str, generations: Generations, *, limit: int
 ) -> list[tuple[int, float]]:
-    """Ids and scores of the sections nearest to a text that these generations (source, number) show, best first.
+    """Ids and scores of the sections nearest to a text that these generations show, best first.
 
     Nothing where nobody can say what the text means: no model serves yet, or its embedder does not answer.
     """
     model = await vectors.serving(db)
     embedder = embedder_of(model.name) if model and model.dimensions else None
+    generations = await sources.active_generations(db) if generations is None else generations
     if model is None or embedder is None or not generations:
         return []
     try:

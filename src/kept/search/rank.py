@@ -83,13 +83,23 @@ def _place(row: Row) -> _Place:
 
 def _signs(query: Query, rare: Mapping[str, float], row: Row, place: _Place, weights: Weights) -> float:
     heading, above, url = place
-    both = [word for word in rare if word in heading]
-    in_heading = sum(map(rare.__getitem__, both)) * (0.5 + 0.5 * len(both) / len(heading)) if both else 0.0
+    both, in_heading, in_either, in_url = 0, 0.0, 0.0, 0.0
+    for word, weight in rare.items():
+        if word in heading:
+            both += 1
+            in_heading += weight
+            in_either += weight
+        elif word in above:
+            in_either += weight
+        if word in url:
+            in_url += weight
+    if both:
+        in_heading *= 0.5 + 0.5 * both / len(heading)
     return (
         _definition(query, rare, row, above, url, weights)
         + weights.heading * in_heading
-        + weights.above * sum([rare[word] for word in rare if word in above or word in heading])
-        + weights.url * sum([rare[word] for word in rare if word in url])
+        + weights.above * in_either
+        + weights.url * in_url
         + weights.literal * (query.typed.lower() in row["text"].lower())
     )
 

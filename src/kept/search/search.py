@@ -6,11 +6,10 @@ match checked.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import lru_cache, partial
+from typing import Any
 from urllib.parse import unquote
 
 from kept.model.url import with_anchor
@@ -22,16 +21,18 @@ from kept.search.snippet import code_in, snippet
 from kept.search.versions import order
 from kept.store import sections
 from kept.store.database import Connection, Row, when
+from kept.store.sections import Candidates, Generations
 
-CANDIDATES = 50
+CANDIDATES = 24
+WIDER = 10  # times as many, where there are several versions of a page, or so many say the same that few are left
 ENOUGH = 20  # with all the words: those with any are not looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where to look: in these generations (source, number), below this path, in all of a section or in its code."""
+    """Where to look: in these generations, below this path, in all of a section or in its code."""
 
-    generations: Sequence[tuple[str, int]]
+    generations: Generations
     path: str = ""
     code: bool = False
     language: str = ""
@@ -94,22 +95,24 @@ class Hit:
 
 async def search(db: Connection, query: Query, place: Place, *, limit: int) -> list[Hit]:
     """The best sections in a place: those with all the words, then those with any."""
-    whole = await _look(db, query, place, every=True, limit=limit)
+    width = max(CANDIDATES, 2 * limit)
+    groups, more = await _search(db, query, place, limit=limit, width=width)
+    if more and (len(groups) < limit or any(group.row["versions"] > 1 for group in groups)):
+        groups, _ = await _search(db, query, place, limit=limit, width=WIDER * width)
+    return [hit_of(group, query, place) for group in groups[:limit]]
+
+
+async def _search(db: Connection, query: Query, place: Place, *, limit: int, width: int) -> tuple[list[Group], bool]:
+    """The best among so many candidates, and whether there are more of those."""
+    whole = await _look(db, query, place, every=True, limit=limit, width=width)
     enough = len(whole.rows) >= max(ENOUGH, limit) or len(query.terms) == 1
-    some = whole if enough else await _look(db, query, place, every=False, limit=limit)
+    some = whole if enough else await _look(db, query, place, every=False, limit=limit, width=width)
     rows = {(row["id"], row["document_id"]): row for row in (*whole.rows, *some.rows)}
     ranked = rank(query, list(rows.values()), some.scores | whole.scores, whole.scores.keys())
-    return [hit_of(group, query, place) for group in grouped(ranked)[:limit]]
+    return grouped(ranked), some.more
 
 
-class _Looked(NamedTuple):
-    """Candidates, and those of them that are shown."""
-
-    scores: dict[int, float]
-    rows: list[Row]
-
-
-async def _look(db: Connection, query: Query, place: Place, *, every: bool, limit: int) -> _Looked:
+async def _look(db: Connection, query: Query, place: Place, *, every: bool, limit: int, width: int) -> Candidates:
     wanted = Wanted(
         terms=query.terms,
         every=every,
@@ -118,19 +121,15 @@ async def _look(db: Connection, query: Query, place: Place, *, every: bool, limi
         code=place.code or bool(place.language),
         language=language_word(place.language) if place.language else None,
     )
-    width = max(CANDIDATES, 2 * limit)
-    found = await sections.search_sections_fts(db, wanted, limit=width)
-    looked = await _shown(db, found, place)
-    if len(looked.rows) >= limit or len(found) < width:
-        return looked
-    found = await sections.search_sections_fts(db, wanted, limit=width, generations=place.generations, url=place.like)
-    return await _shown(db, found, place)
+    look = partial(sections.search_sections_fts, db, wanted, place.generations, limit=width)
+    found = _admitted(await look(), place)
+    if len(found.rows) < limit and found.more:
+        found = _admitted(await look(url=place.like), place)
+    return found
 
 
-async def _shown(db: Connection, found: Sequence[tuple[int, float]], place: Place) -> _Looked:
-    ids = [id for id, _ in found]
-    rows = await sections.in_generations(db, ids, place.generations) if ids else []
-    return _Looked(dict(found), [row for row in rows if place.admits(row["url"])])
+def _admitted(found: Candidates, place: Place) -> Candidates:
+    return found._replace(rows=[row for row in found.rows if place.admits(row["url"])])
 
 
 def hit_of(group: Group, query: Query, place: Place) -> Hit:

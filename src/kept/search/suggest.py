@@ -2,12 +2,12 @@
 
 import difflib
 from collections import Counter
-from collections.abc import Sequence
 
 from kept.model.words import DEFINES, Term, words
 from kept.search.query import Query
 from kept.store import sections
 from kept.store.database import Connection
+from kept.store.sections import Generations
 
 LOOKED_AT = 300  # sections
 SHORTEST = 3  # letters that have to be right
@@ -15,7 +15,7 @@ MOST_WORDS = 8
 LIKENESS = 0.7
 
 
-async def suggest(db: Connection, query: Query, generations: Sequence[tuple[str, int]]) -> str | None:
+async def suggest(db: Connection, query: Query, generations: Generations) -> str | None:
     """The query with each unknown word replaced by one that begins alike and is found; None if there is none."""
     spelled, changed = [], False
     for word in query.words[:MOST_WORDS]:
@@ -25,7 +25,7 @@ async def suggest(db: Connection, query: Query, generations: Sequence[tuple[str,
     return " ".join(spelled) if changed else None
 
 
-async def _nearest(db: Connection, word: str, generations: Sequence[tuple[str, int]]) -> str | None:
+async def _nearest(db: Connection, word: str, generations: Generations) -> str | None:
     for length in range(len(word), min(SHORTEST, len(word)) - 1, -1):
         found = await sections.some_with(db, Term((word[:length],), prefix=length < len(word)), limit=LOOKED_AT)
         rows = await sections.in_generations(db, found, generations) if found else []

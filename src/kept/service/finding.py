@@ -16,6 +16,7 @@ from kept.service.house import House
 from kept.service.naming import readable, source_of
 from kept.store import sections, sources
 from kept.store.database import Connection, Database
+from kept.store.sections import Generations
 
 Kind = Literal["text", "code"]
 Around = Literal["parent", "siblings", "document"]
@@ -152,9 +153,9 @@ async def versions_of(db: Database, source: str) -> list[str]:
 
 async def _generations(
     db: Connection, labels: Sequence[str], version: str | None, generation: int | None
-) -> list[tuple[str, int]]:
+) -> Generations:
     if not labels and version is None:
-        return await sources.active_generations(db)
+        return None
     asked = await _sources(db, labels, version)
     if generation is not None:
         await readable(db, asked[0], generation)

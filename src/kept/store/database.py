@@ -6,7 +6,7 @@ a document is.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import cache
@@ -35,6 +35,11 @@ class Connection(Protocol):
     async def tuples(self, name: str, /, **values: Any) -> list[tuple[Any, ...]]:
         """Every row, as bare as it comes: where there are so many that names would cost more than the rest."""
 
+    async def all_then(
+        self, name: str, then: str, values_of: Callable[[list[Row]], Mapping[str, Any]], /, **values: Any
+    ) -> tuple[list[Row], list[Row]]:
+        """Every row, and every row of a second statement whose values the first rows give: no wait in between."""
+
     async def one(self, name: str, /, **values: Any) -> Row | None:
         """Its first row, if there is one."""
 
@@ -44,7 +49,7 @@ class Connection(Protocol):
     async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
         """Runs it once for each of the rows; how many rows that touched."""
 
-    def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
+    async def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
         """The values of search_sections_fts, in the backend's own language."""
 
     def vector(self, numbers: "Vector") -> Any:

@@ -1,7 +1,7 @@
 """PostgreSQL, through psycopg 3."""
 
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -128,6 +128,12 @@ class PostgresConnection:
             await cursor.execute(_statement(name), values)
             return await cursor.fetchall()
 
+    async def all_then(
+        self, name: str, then: str, values_of: Callable[[list[Row]], Mapping[str, Any]], /, **values: Any
+    ) -> tuple[list[Row], list[Row]]:
+        rows = await self.all(name, **values)
+        return rows, await self.all(then, **values_of(rows))
+
     async def one(self, name: str, /, **values: Any) -> Row | None:
         cursor = await self._connection.execute(_statement(name), values)
         return await cursor.fetchone()
@@ -147,7 +153,7 @@ class PostgresConnection:
             await cursor.executemany(sql, rows)
             return max(cursor.rowcount, 0)
 
-    def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
+    async def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
         return {
             "terms": [_phrase(term, "C" if wanted.code else "") for term in wanted.terms],
             "loose": [_phrase(term, joint="&") for term in wanted.terms],

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kept.model.words import Term, Wanted
+from kept.store import sources
 from kept.store.database import Connection, Row
 
 if TYPE_CHECKING:  # a search does without
@@ -55,41 +56,60 @@ async def count(db: Connection, source: str) -> int:
     return int(row["sections"]) if row else 0
 
 
-async def search_sections_fts(
-    db: Connection,
-    wanted: Wanted,
-    *,
-    limit: int,
-    generations: Sequence[tuple[str, int]] | None = None,
-    url: str = "%",
-) -> list[tuple[int, float]]:
-    """Ids and scores of sections, best first.
+Generations = Sequence[tuple[str, int]] | None  # a source and one of its numbers; None: whichever are active
 
-    Whether they are shown is the caller's question, unless generations are given and what their URLs are like: that
-    is complete, and takes longer.
+
+class Candidates(NamedTuple):
+    """Sections that full text found: their scores by their ids, best first, and those of them that are shown."""
+
+    scores: dict[int, float]
+    rows: list[Row]
+    more: bool  # than were asked for
+
+
+async def search_sections_fts(
+    db: Connection, wanted: Wanted, generations: Generations, *, limit: int, url: str | None = None
+) -> Candidates:
+    """The best sections, and what the given generations show of them.
+
+    That may be little, unless it is said what their URLs are like: then only those that are shown there are looked at,
+    which takes longer.
     """
-    shown = None if generations is None else json.dumps(generations)
-    query = db.full_text(wanted)
-    rows = await db.all("search_sections_fts", **query, generations=shown, url=url, limit=limit)
-    best: dict[int, float] = {}
-    for row in rows:
-        best.setdefault(row["id"], row["score"])  # found by its names, and by its words
-    return list(best.items())
+    if url is not None and generations is None:
+        generations = await sources.active_generations(db)
+    shown = _spelled(generations)
+    found, rows = await db.all_then(
+        "search_sections_fts",
+        "sections_in_generations",
+        lambda found: {"ids": list(dict.fromkeys(row["id"] for row in found)), "generations": shown},
+        **await db.full_text(wanted),
+        generations=None if url is None else shown,
+        url=url,
+        limit=limit,
+    )
+    scores: dict[int, float] = {}
+    for row in found:
+        scores.setdefault(row["id"], row["score"])  # found by its names, and by its words
+    return Candidates(scores, rows, more=len(found) == limit)
 
 
 async def some_with(db: Connection, term: Term, *, limit: int) -> list[int]:
     """Ids of sections that have this term, whichever come first."""
-    query = db.full_text(Wanted(terms=[term]))
+    query = await db.full_text(Wanted(terms=[term]))
     return [row["id"] for row in await db.all("some_sections_with", **query, limit=limit)]
 
 
-async def in_generations(db: Connection, ids: Sequence[int], generations: Sequence[tuple[str, int]]) -> list[Row]:
-    """Which of these sections the given generations (source, number) show, with whatever an answer says about them."""
-    return await db.all("sections_in_generations", ids=list(ids), generations=json.dumps(generations))
+async def in_generations(db: Connection, ids: Sequence[int], generations: Generations) -> list[Row]:
+    """Which of these sections the given generations show, with whatever an answer says about them."""
+    return await db.all("sections_in_generations", ids=list(ids), generations=_spelled(generations))
 
 
 async def delete_of_content(db: Connection, content_id: int) -> None:
     await db.run("delete_sections_of_content", content=content_id)
+
+
+def _spelled(generations: Generations) -> str | None:
+    return None if generations is None else json.dumps(generations)
 
 
 def _with_paths(sections: "Sequence[Section]") -> "Iterable[tuple[Section, str, str]]":

@@ -142,6 +142,11 @@ class SqliteConnection:
     async def tuples(self, name: str, /, **values: Any) -> list[tuple[Any, ...]]:
         return await self.thread.run(_fetch_tuples, self._statements[name], values)
 
+    async def all_then(
+        self, name: str, then: str, values_of: Callable[[list[Row]], Mapping[str, Any]], /, **values: Any
+    ) -> tuple[list[Row], list[Row]]:
+        return await self.thread.run(_fetch_then, self._statements[name], values, self._statements[then], values_of)
+
     async def one(self, name: str, /, **values: Any) -> Row | None:
         rows = await self.all(name, **values)
         return rows[0] if rows else None
@@ -158,16 +163,18 @@ class SqliteConnection:
             return await self.thread.run(_run, sql, {"rows": json.dumps(list(rows), default=bytes.hex)})
         return await self.thread.run(_run_many, sql, rows)
 
-    def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
+    async def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
+        field = "code : " if wanted.code else ""
+        terms = [_phrase(term) for term in wanted.terms]
+        if not wanted.every:
+            terms = [term for (term,) in await self.tuples("rare_terms", terms=terms, field=field)]
+        sought = f"{field}({(' AND ' if wanted.every else ' OR ').join(terms)})"
         names = [] if wanted.code else [f'names : "{name}"' for name in wanted.names]
         language = [f' AND code : "{wanted.language}"'] if wanted.language else []
+        also = "".join([*language, *(f" NOT {_phrase(term)}" for term in wanted.without)])
         return {
-            "terms": [_phrase(term) for term in wanted.terms],
-            "every": wanted.every,
-            "field": "code : " if wanted.code else "",
-            "names": " OR ".join(names),
-            "or_names": "".join(f" OR {name}" for name in names),
-            "also": "".join([*language, *(f" NOT {_phrase(term)}" for term in wanted.without)]),
+            "terms": f"({' OR '.join([sought, *names])}){also}",
+            "names": f"({' OR '.join(names)}){also}" if names else "",
         }
 
     def vector(self, numbers: "Vector") -> bytes:
@@ -251,6 +258,17 @@ def _fetch(connection: apsw.Connection, sql: str, values: Mapping[str, Any]) -> 
         return []
     names = [column[0] for column in cursor.get_description()]
     return [dict(zip(names, row, strict=True)) for row in (first, *cursor)]
+
+
+def _fetch_then(
+    connection: apsw.Connection,
+    sql: str,
+    values: Mapping[str, Any],
+    then: str,
+    values_of: Callable[[list[Row]], Mapping[str, Any]],
+) -> tuple[list[Row], list[Row]]:
+    rows = _fetch(connection, sql, values)
+    return rows, _fetch(connection, then, values_of(rows))
 
 
 def _fetch_tuples(connection: apsw.Connection, sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:

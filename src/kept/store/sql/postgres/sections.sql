@@ -83,21 +83,28 @@ SELECT f.id, (COALESCE((SELECT sum(a.weight * ts_rank('{0.3, 0.25, 0.6, 1}', f.w
 SELECT id FROM sections WHERE words @@ to_tsquery('kept', (:terms::text[])[1]) LIMIT :limit;
 
 -- name: sections_in_generations
--- Which of these sections are shown, by which document of which source; :generations says which number of which source.
-SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, d.id AS document_id, v.source_id, v.url, v.fetched_at,
-       src.root, src.name AS source_name, src.version AS source_version, g.number AS generation, g.partial,
+-- Which of these sections are shown, by which document of which source; :generations says which number of which source,
+-- NULL: the active ones.
+WITH shown AS MATERIALIZED (
+    SELECT g.source_id, g.number, g.partial, src.root, src.name, src.version,
+           count(*) OVER (PARTITION BY src.name) AS versions
+      FROM jsonb_array_elements(COALESCE(CAST(:generations AS jsonb), (
+               SELECT jsonb_agg(jsonb_build_array(id, active_generation)) FROM sources
+                WHERE removed_at IS NULL AND active_generation IS NOT NULL))) AS asked (value)
+      JOIN generations g ON g.source_id = CAST(asked.value ->> 0 AS uuid) AND g.number = CAST(asked.value ->> 1 AS bigint)
+      JOIN sources src ON src.id = g.source_id
+)
+SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, v.document_id, v.source_id, v.url, v.fetched_at,
+       shown.root, shown.name AS source_name, shown.version AS source_version, shown.versions, shown.number AS generation,
+       shown.partial,
        COALESCE(d.verified_at, (SELECT max(w.created_at) FROM generations w
                                  WHERE w.source_id = v.source_id AND w.whole AND w.activated_at IS NOT NULL
-                                   AND w.number BETWEEN v.born AND g.number), v.fetched_at) AS verified_at
+                                   AND w.number BETWEEN v.born AND shown.number), v.fetched_at) AS verified_at
   FROM sections s
   JOIN contents c ON c.id = s.content_id
  CROSS JOIN LATERAL ( -- OFFSET: by its content. Left to itself, PostgreSQL begins with every version of a source
        SELECT * FROM versions v WHERE v.content_id = s.content_id AND NOT v.pending OFFSET 0) v
-  JOIN (SELECT CAST(value->>0 AS uuid) AS source_id, CAST(value->>1 AS bigint) AS number
-          FROM jsonb_array_elements(CAST(:generations AS jsonb)) AS value) shown
-    ON shown.source_id = v.source_id AND v.born <= shown.number AND (v.died IS NULL OR v.died > shown.number)
-  JOIN generations g ON g.source_id = v.source_id AND g.number = shown.number
-  JOIN sources src ON src.id = v.source_id
+  JOIN shown ON shown.source_id = v.source_id AND v.born <= shown.number AND (v.died IS NULL OR v.died > shown.number)
   JOIN documents d ON d.id = v.document_id
  WHERE s.id = ANY(:ids);
 

@@ -6,24 +6,24 @@ VALUES (:id, :content, :parent, :position, :level, :heading, :path, :anchor, :co
 -- All of a batch after its rows: in turn with them, FTS5 would write the words of each row by themselves.
 INSERT INTO section_words (rowid, names, headings, text, code) VALUES (:id, :names, :headings, :text, :code);
 
--- name: search_sections_fts
--- Section ids, best first: what it defines weighs more than where it stands, that more than prose, code least. Where any
--- of the terms will do, sections are sought by the rare ones, which is counted. What is defined under one of the :names
--- is always among them; of the others so many are looked at that no word is too common. Only those that the :generations
--- show, if they are given, at a URL like :url.
+-- name: rare_terms
+-- By which of the terms sections are sought that have any of them: the rarest, and as many others as together are in no
+-- more than ten thousand sections.
 WITH counted AS (
     SELECT t.key, t.value AS term,
            (SELECT count(*) FROM (SELECT 1 FROM section_words
                                    WHERE section_words MATCH :field || t.value LIMIT 10001)) AS sections
       FROM json_each(:terms) AS t
-     WHERE NOT :every
 ), rated AS (
     SELECT term, sections, sum(sections) OVER (ORDER BY sections, key) AS together FROM counted
-), sought AS MATERIALIZED (
-    SELECT CASE WHEN :every THEN (SELECT group_concat(value, ' AND ') FROM json_each(:terms))
-                ELSE (SELECT group_concat(term, ' OR ') FROM rated WHERE together = sections OR together <= 10000)
-           END AS terms
-), shown AS MATERIALIZED (
+)
+SELECT term FROM rated WHERE together = sections OR together <= 10000;
+
+-- name: search_sections_fts
+-- Section ids, best first: what it defines weighs more than where it stands, that more than prose, code least. What is
+-- defined under one of the :names is always among them; of the others so many are looked at that no word is too common.
+-- Only those that the :generations show, if they are given, at a URL like :url.
+WITH shown AS MATERIALIZED (
     SELECT v.content_id
       FROM json_each(:generations) AS g
      CROSS JOIN versions v ON v.source_id = g.value ->> 0 AND NOT v.pending AND v.born <= g.value ->> 1
@@ -33,33 +33,37 @@ WITH counted AS (
     SELECT * FROM (
         SELECT rowid AS id, -bm25(section_words, 8.0, 4.0, 1.0, 0.7) AS score
           FROM section_words
-         WHERE :names <> '' AND section_words MATCH '(' || :names || ')' || :also
+         WHERE :names <> '' AND section_words MATCH :names
            AND (:generations IS NULL OR rowid >> 20 IN (SELECT content_id FROM shown))
          LIMIT 1000)
     UNION ALL
     SELECT * FROM (
         SELECT rowid AS id, -bm25(section_words, 8.0, 4.0, 1.0, 0.7) AS score
           FROM section_words
-         WHERE section_words MATCH (SELECT '(' || :field || '(' || terms || ')' || :or_names || ')' || :also FROM sought)
+         WHERE section_words MATCH :terms
            AND (:generations IS NULL OR rowid >> 20 IN (SELECT content_id FROM shown))
          LIMIT 10000)
 )
 SELECT id, score FROM matching ORDER BY score DESC LIMIT :limit;
 
 -- name: some_sections_with
--- Ids of sections that match the first of the terms, in no order.
-SELECT rowid AS id FROM section_words WHERE section_words MATCH :terms ->> 0 LIMIT :limit;
+-- Ids of sections that match the terms, in no order.
+SELECT rowid AS id FROM section_words WHERE section_words MATCH :terms LIMIT :limit;
 
 -- name: sections_in_generations
--- Which of these sections are shown, by which document of which source; :generations says which number of which source.
+-- Which of these sections are shown, by which document of which source; :generations says which number of which source,
+-- NULL: the active ones.
 WITH shown AS MATERIALIZED (
-    SELECT g.source_id, g.number, g.partial, src.root, src.name, src.version
-      FROM json_each(:generations) AS asked
+    SELECT g.source_id, g.number, g.partial, src.root, src.name, src.version,
+           count(*) OVER (PARTITION BY src.name) AS versions
+      FROM json_each(COALESCE(:generations, (SELECT json_group_array(json_array(id, active_generation)) FROM sources
+                                              WHERE removed_at IS NULL AND active_generation IS NOT NULL))) AS asked
      CROSS JOIN generations g ON g.source_id = asked.value ->> 0 AND g.number = asked.value ->> 1
      CROSS JOIN sources src ON src.id = g.source_id
 )
 SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, v.document_id, v.source_id, v.url, v.fetched_at,
-       shown.root, shown.name AS source_name, shown.version AS source_version, shown.number AS generation, shown.partial,
+       shown.root, shown.name AS source_name, shown.version AS source_version, shown.versions, shown.number AS generation,
+       shown.partial,
        COALESCE(d.verified_at, (SELECT max(w.created_at) FROM generations w
                                  WHERE w.source_id = v.source_id AND w.whole AND w.activated_at IS NOT NULL
                                    AND w.number BETWEEN v.born AND shown.number), v.fetched_at) AS verified_at
