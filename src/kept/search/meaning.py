@@ -70,7 +70,7 @@ async def _shown(
 # Hits ----------------------------------------------------------------------------------------------------------
 
 DEPTH = 50  # places of the nearest that count
-SAID = 25  # and of those that words find: more would have them look at other candidates than a search by words alone
+SAID = 12  # and of those that words find: more would have them look at other candidates than a search by words alone
 
 
 @dataclass(frozen=True, slots=True)
