@@ -29,6 +29,26 @@ def test_pages_are_read_elsewhere_as_they_would_be_here() -> None:
     asyncio.run(story())
 
 
+def test_large_pages_are_read_one_at_a_time_and_small_ones_beside_them() -> None:
+    async def story() -> None:
+        pool = ReaderPool(1, seconds=60.0)
+        try:
+            assert isinstance(await pool.read(b"# First", "text/markdown", URL), Reading)
+            os.kill(pool._readers[0].process.pid, signal.SIGSTOP)
+            large, small = b"words " * 100_000, b"words"
+            reading = [
+                asyncio.create_task(pool.read(page, "text/plain", URL)) for page in (large, large, small, large, small)
+            ]
+            await asyncio.sleep(0)  # each has run as far as its pipe, or its turn
+            assert [page[0] for page, _ in pool._readers[0].waiting] == [large, small, small]
+            os.kill(pool._readers[0].process.pid, signal.SIGCONT)
+            assert {type(answer) for answer in await asyncio.gather(*reading)} == {Reading}
+        finally:
+            await pool.close()
+
+    asyncio.run(story())
+
+
 def test_a_page_that_takes_too_long_is_given_up_and_the_others_are_read() -> None:
     async def story() -> None:
         pool = ReaderPool(1, seconds=-1.0)  # nothing at all for half a megabyte, a second for a whole one

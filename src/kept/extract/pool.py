@@ -13,7 +13,7 @@ import signal
 import struct
 import sys
 from collections import deque
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, TypeAlias
 
@@ -60,6 +60,7 @@ class ReaderPool:
 
     def __init__(self, processes: int, *, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         self._room = asyncio.Semaphore(processes * AHEAD)
+        self._large = asyncio.Lock()  # one at a time: reading it takes thirty times its size
         self._processes = processes
         self._seconds = seconds
         self._memory = memory
@@ -73,7 +74,8 @@ class ReaderPool:
 
     async def read(self, body: bytes, content_type: str, url: str, *, region: Region = AS_READ) -> Reading | Unreadable:
         """What the reader for this type makes of it, or why it could not."""
-        async with self._room:
+        alone = self._large if len(body) > LARGE else nullcontext()
+        async with alone, self._room:
             answer: asyncio.Future[Reading | Unreadable] = asyncio.get_running_loop().create_future()
             await self._give((body, content_type, url, region), answer)
             return await answer
@@ -193,7 +195,8 @@ def serve(memory: int, seconds: float) -> None:
     from kept.extract.reader import extractor, read
 
     extractor("text/html")  # what most pages are; the others are loaded when one comes
-    gc.set_threshold(100_000, 20, 20)  # pages go as a whole: looking for circles in them would take a tenth of the time
+    gc.freeze()
+    gc.disable()  # pages go as a whole: looking for circles in them would take a tenth of the time
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -208,6 +211,7 @@ def serve(memory: int, seconds: float) -> None:
         _write(sink, _read(read, page))
         unreturned += len(page[0])
         if unreturned > MANY:
+            gc.collect()
             give_back()
             unreturned = 0
 
