@@ -163,7 +163,7 @@ def test_a_token_is_told_to_its_site_and_to_nobody_else(kept: Kept, site: Site, 
     assert files_with(kept.folder / "exported", "dear reader"), "something was exported"
     assert site.seen("Authorization") == {token}
     assert token not in json.dumps(other.asked)
-    assert "kept.extract.pool" in "".join(lines), "a reader was running"
+    assert "kept.extract.process" in "".join(lines), "a reader was running"
     assert token not in "".join(lines)
     assert token not in "".join(run.out + run.err for run in runs)
     assert r"You said \*\*\*, dear reader." in runs[4].out

@@ -6,41 +6,31 @@ pages that waited behind go to another.
 """
 
 import asyncio
-import gc
-import os
 import pickle
 import signal
-import struct
 import sys
 from collections import deque
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, TypeAlias
 
+from kept.extract.process import LENGTH, READY, Page, allowed, give_back
 from kept.extract.sections import Unreadable
 from kept.model.document import Reading
 from kept.model.source import AS_READ, Region
 
 AHEAD = 3  # pages in a process's pipe, the one it reads included
 SECONDS = 2.0  # of processor time
-SECONDS_PER_MEGABYTE = 2.0
 PATIENCE = 20  # times as long by the clock, for a reader that waits instead of working
 TO_START = 120.0
 LARGE = 500_000
-MANY = 4_000_000  # bytes of pages, after which memory is given back
 MEMORY = 1024 * 1024 * 1024
 
 _START = """
 import sys
 sys.path[:] = sys.argv[3:]
-from kept.extract.pool import serve
+from kept.extract.process import serve
 serve(int(sys.argv[1]), float(sys.argv[2]))
 """
-
-_READY = b"ready"
-_LENGTH = struct.Struct("!I")
-
-Page: TypeAlias = tuple[bytes, str, str, Region]  # body, content type, URL, which part of it
 
 
 @dataclass(slots=True)
@@ -95,7 +85,7 @@ class ReaderPool:
         frame = pickle.dumps(page, 5)
         assert reader.process.stdin is not None, "it was made with a pipe"
         with suppress(ConnectionError):  # it died: whoever listens to it sees that, and gives its pages to another
-            reader.process.stdin.writelines([_LENGTH.pack(len(frame)), frame])
+            reader.process.stdin.writelines([LENGTH.pack(len(frame)), frame])
             await reader.process.stdin.drain()
 
     @staticmethod
@@ -124,11 +114,11 @@ class ReaderPool:
         reason = ""
         try:
             async with asyncio.timeout(TO_START):
-                await reader.process.stdout.readexactly(len(_READY))
+                await reader.process.stdout.readexactly(len(READY))
             reader.is_ready = True
             while True:
-                size = await reader.process.stdout.readexactly(_LENGTH.size)
-                frame = await reader.process.stdout.readexactly(_LENGTH.unpack(size)[0])
+                size = await reader.process.stdout.readexactly(LENGTH.size)
+                frame = await reader.process.stdout.readexactly(LENGTH.unpack(size)[0])
                 _, answer = reader.waiting.popleft()
                 self._set_alarm(reader)
                 if not answer.done():
@@ -149,7 +139,7 @@ class ReaderPool:
             reader.alarm.cancel()
         reader.alarm = None
         if reader.waiting:
-            patience = PATIENCE * (1 + _allowed(self._seconds, reader.waiting[0][0][0]))
+            patience = PATIENCE * (1 + allowed(self._seconds, reader.waiting[0][0][0]))
             reader.alarm = asyncio.get_running_loop().call_later(patience, self._give_up_on, reader)
 
     def _give_up_on(self, reader: _Reader) -> None:
@@ -179,63 +169,3 @@ class ReaderPool:
         with suppress(ProcessLookupError):
             reader.process.kill()
         await reader.process.wait()
-
-
-# The other side of the pipe.
-
-
-def _allowed(seconds: float, body: bytes) -> float:
-    return seconds + len(body) / 1_000_000 * SECONDS_PER_MEGABYTE
-
-
-def serve(memory: int, seconds: float) -> None:
-    """Reads pages from standard input until it ends."""
-    import resource
-
-    from kept.extract.reader import extractor, read
-
-    extractor("text/html")  # what most pages are; the others are loaded when one comes
-    gc.freeze()
-    gc.disable()  # pages go as a whole: looking for circles in them would take a tenth of the time
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not get between the answers
-    sink.write(_READY)
-    sink.flush()
-    unreturned = 0
-    while size := source.read(_LENGTH.size):
-        page: Page = pickle.loads(source.read(_LENGTH.unpack(size)[0]))
-        signal.setitimer(signal.ITIMER_PROF, max(_allowed(seconds, page[0]), 0.001))  # its signal ends the process
-        _write(sink, _read(read, page))
-        unreturned += len(page[0])
-        if unreturned > MANY:
-            gc.collect()
-            give_back()
-            unreturned = 0
-
-
-def give_back() -> None:
-    """Lets the system have what memory pages took; its allocator would keep thirty times the size of a large one."""
-    import ctypes
-
-    with suppress(AttributeError, OSError):  # only glibc's has to be asked
-        ctypes.CDLL(None).malloc_trim(0)
-
-
-def _read(read: Any, page: Page) -> Reading | Unreadable:
-    body, content_type, url, region = page
-    try:
-        answer: Reading | Unreadable = read(body, content_type=content_type, url=url, region=region)
-        return answer
-    except MemoryError:
-        return Unreadable(reason="reading it takes more memory than a page may take", broke=True)
-    except Exception as error:  # a page that no reader was made for must not end the crawl
-        return Unreadable(reason=f"its reader failed: {type(error).__name__}: {error}", broke=True)
-
-
-def _write(sink: BinaryIO, answer: Reading | Unreadable) -> None:
-    frame = pickle.dumps(answer, 5)
-    sink.write(_LENGTH.pack(len(frame)) + frame)
-    sink.flush()

@@ -14,7 +14,6 @@ import hashlib
 import re
 from functools import cache
 from importlib import import_module
-from importlib.metadata import distribution
 from typing import NamedTuple, Protocol, cast
 from urllib.parse import unquote
 
@@ -180,6 +179,8 @@ def _version(kind: str) -> str:
 @cache
 def release_of(library: str) -> str:
     """Its installed version. importlib.metadata.version() would parse all that a package says about itself."""
+    from importlib.metadata import distribution  # who only reads pages does without
+
     found = re.search(r"^Version: *(\S+)", distribution(library).read_text("METADATA") or "", re.MULTILINE)
     return found[1] if found else distribution(library).version
 

@@ -1,0 +1,79 @@
+"""What a reader process does: pages come on its standard input, one after the other, and their readings go out.
+
+It loads as little as it can: a crawl waits for its first reader.
+"""
+
+import gc
+import os
+import pickle
+import resource
+import signal
+import struct
+import sys
+from contextlib import suppress
+from typing import BinaryIO, TypeAlias
+
+from kept.extract.reader import extractor, read
+from kept.extract.sections import Unreadable
+from kept.model.document import Reading
+from kept.model.source import Region
+
+SECONDS_PER_MEGABYTE = 2.0
+MANY = 4_000_000  # bytes of pages, after which memory is given back
+
+READY = b"ready"
+LENGTH = struct.Struct("!I")
+
+Page: TypeAlias = tuple[bytes, str, str, Region]  # body, content type, URL, which part of it
+
+
+def allowed(seconds: float, body: bytes) -> float:
+    return seconds + len(body) / 1_000_000 * SECONDS_PER_MEGABYTE
+
+
+def serve(memory: int, seconds: float) -> None:
+    """Reads pages from standard input until it ends."""
+    extractor("text/html")  # what most pages are; the others are loaded when one comes
+    gc.freeze()
+    gc.disable()  # pages go as a whole: looking for circles in them would take a tenth of the time
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not get between the answers
+    sink.write(READY)
+    sink.flush()
+    unreturned = 0
+    while size := source.read(LENGTH.size):
+        page: Page = pickle.loads(source.read(LENGTH.unpack(size)[0]))
+        signal.setitimer(signal.ITIMER_PROF, max(allowed(seconds, page[0]), 0.001))  # its signal ends the process
+        _write(sink, _read(page))
+        unreturned += len(page[0])
+        if unreturned > MANY:
+            gc.collect()
+            give_back()
+            unreturned = 0
+
+
+def give_back() -> None:
+    """Lets the system have what memory pages took; its allocator would keep thirty times the size of a large one."""
+    import ctypes
+
+    with suppress(AttributeError, OSError):  # only glibc's has to be asked
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _read(page: Page) -> Reading | Unreadable:
+    body, content_type, url, region = page
+    try:
+        return read(body, content_type=content_type, url=url, region=region)
+    except MemoryError:
+        return Unreadable(reason="reading it takes more memory than a page may take", broke=True)
+    except Exception as error:  # a page that no reader was made for must not end the crawl
+        return Unreadable(reason=f"its reader failed: {type(error).__name__}: {error}", broke=True)
+
+
+def _write(sink: BinaryIO, answer: Reading | Unreadable) -> None:
+    frame = pickle.dumps(answer, 5)
+    sink.write(LENGTH.pack(len(frame)) + frame)
+    sink.flush()
