@@ -1,8 +1,11 @@
 """What limits keep out, and what they do not."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
-from kept.crawl import settle
+from kept.crawl import engine, leases, settle
 from kept.crawl.engine import Walk
 from kept.crawl.settle import Visited
 from kept.crawl.sweep import Rules
@@ -69,3 +72,32 @@ async def test_a_limit_keeps_no_document_out_that_moves_while_other_pages_name_i
     )
     after = await shown(db, source)
     assert [after[url][0] for url in new] == [before[url][0] for url in old]
+
+
+@story
+async def test_a_site_that_is_faster_than_the_store_waits_for_it(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "BATCH_PAGES", 20)
+    monkeypatch.setattr(leases, "LEASED_AT_ONCE", 20)
+    pages = {f"{ROOT}{at}": Page(f"Page {at}.") for at in range(500)}
+    site = Site({ROOT: Page("root", tuple(pages)), **pages})
+    settled, first, goes_on, sizes = settle.settle, asyncio.Event(), asyncio.Event(), []
+
+    async def slowly(*given: Any, **named: Any) -> CrawlJob:
+        visited = next((one for one in given if isinstance(one, list)), [])
+        sizes.append(len(visited))
+        if len(site.visits) > 1:
+            first.set()
+            await goes_on.wait()
+        return await settled(*given, **named)
+
+    monkeypatch.setattr(settle, "settle", slowly)
+    crawling = asyncio.create_task(crawl(db, await a_source(db), site))
+    await first.wait()
+    before = 0
+    while before != len(site.visits):
+        before = len(site.visits)
+        await asyncio.sleep(0.2)
+    assert len(site.visits) <= 1 + 2 * 20 + 30 + site.concurrency
+    goes_on.set()
+    job = await crawling
+    assert (job.status, job.progress.tally.new, max(sizes)) == (JobStatus.COMPLETED, 501, 20)

@@ -96,9 +96,7 @@ class Web:
 def most_in_flight(docs: Docs) -> int:
     """How many pages a walk has leased and not settled, at most.
 
-    It leases when it has handed out all that it had, and its transactions take turns, in the order in which they were
-    asked for. So there are three leases at most: what is being settled, what was handed out meanwhile, and one that
-    came before the settling had its turn; and what was under way besides, because a batch is only full when its pages
-    have come.
+    It leases when no more than half a lease is left to hand out, and while less than a batch waits to be settled. So
+    there are at most a batch that is being settled, one that waits, a lease and a half, and what is under way.
     """
-    return 3 * BATCH + docs.at_once
+    return 2 * BATCH + BATCH * 3 // 2 + docs.at_once

@@ -184,14 +184,16 @@ class Walk:
                     visiting.add(asyncio.create_task(self._visits.visit(entries.popleft())))
                 under_way = visiting or visited or settling
                 is_low = len(entries) <= self._leases.stride // 2 if more else not entries and not under_way
-                if concurrency and is_low and not leasing and not stopped:
+                is_behind = len(visited) >= BATCH_PAGES  # the store is slower than the site: it waits for the store
+                if concurrency and is_low and not is_behind and not leasing and not stopped:
                     leasing = asyncio.create_task(self._leases.take())
                 runs_dry = not entries and not leasing and len(visiting) * 2 <= concurrency
-                due = len(visited) >= BATCH_PAGES or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped
+                due = is_behind or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped
                 if visited and due and not settling:
-                    settling = asyncio.create_task(self._settle(visited, *self._links.found_by(visited)))
-                    self._leases.pace = len(visited) / max(time.monotonic() - began, 0.001)
-                    visited, began = [], time.monotonic()
+                    batch, visited = visited[:BATCH_PAGES], visited[BATCH_PAGES:]
+                    settling = asyncio.create_task(self._settle(batch, *self._links.found_by(batch)))
+                    self._leases.pace = len(batch) / max(time.monotonic() - began, 0.001)
+                    began = time.monotonic()
 
                 waiting: set[asyncio.Task[Any]] = visiting | {task for task in (leasing, settling) if task}
                 waiting |= set() if stopped else {stopping}
