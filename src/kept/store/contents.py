@@ -1,5 +1,6 @@
 """Contents and their sections: stored once, however many documents share them."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
 from kept.model.document import Content
@@ -16,18 +17,14 @@ async def keep(db: Connection, contents: Mapping[str, Content]) -> dict[str, int
     held = await _hold(db, contents)
     missing = sorted(contents.keys() - held.keys())
     if missing:
-        await db.run_many(
-            "insert_content",
-            [
-                {
-                    "hash": content.hash,
-                    "title": content.title,
-                    "markdown": pack(content.markdown),
-                    "size": len(content.markdown),
-                }
-                for content in map(contents.__getitem__, missing)
-            ],
-        )
+        rows = []
+        for content in map(contents.__getitem__, missing):
+            markdown = pack(content.markdown)
+            rows.append(
+                {"hash": content.hash, "title": content.title, "markdown": markdown, "size": len(content.markdown)}
+            )
+            await asyncio.sleep(0)  # to pack all of a batch would keep readers and requests waiting
+        await db.run_many("insert_content", rows)
         added = await _hold(db, missing)
         # Another worker may have stored one of them meanwhile; then its sections are there, and stay as they are.
         await sections.insert_sections(db, ((added[hash], contents[hash]) for hash in missing))

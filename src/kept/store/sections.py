@@ -1,5 +1,6 @@
 """Sections: stored as a flat list, found by full text."""
 
+import asyncio
 import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,22 +18,24 @@ async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content
     from kept.model.document import section_id
     from kept.store.indexing import indexed
 
-    rows = [
-        {
-            "id": section_id(content_id, section.position),
-            "content": content_id,
-            "parent": None if section.parent is None else section_id(content_id, section.parent),
-            "position": section.position,
-            "level": section.level,
-            "heading": section.heading,
-            "path": path,
-            "anchor": section.anchor,
-            "content_text": section.text,
-            **indexed(content.title, above, section)._asdict(),
-        }
-        for content_id, content in contents
-        for section, above, path in _with_paths(content.sections)
-    ]
+    rows = []
+    for content_id, content in contents:
+        rows += [
+            {
+                "id": section_id(content_id, section.position),
+                "content": content_id,
+                "parent": None if section.parent is None else section_id(content_id, section.parent),
+                "position": section.position,
+                "level": section.level,
+                "heading": section.heading,
+                "path": path,
+                "anchor": section.anchor,
+                "content_text": section.text,
+                **indexed(content.title, above, section)._asdict(),
+            }
+            for section, above, path in _with_paths(content.sections)
+        ]
+        await asyncio.sleep(0)  # to index all of a batch would keep readers and requests waiting
     await db.run_many("insert_section", rows)
     await db.run_many("index_section", rows)
 
