@@ -63,6 +63,11 @@ def names_used() -> Iterator[tuple[str, str]]:
                     args=[ast.Constant(value=str(name)), *_],
                 ):
                     yield name, str(file.relative_to(SQL.parent.parent))
+                case ast.Call(
+                    func=ast.Attribute(attr="all_then"),
+                    args=[ast.Constant(value=str(name)), ast.Constant(value=str(then)), *_],
+                ):
+                    yield from ((one, str(file.relative_to(SQL.parent.parent))) for one in (name, then))
 
 
 def bound(sql: str) -> set[str]:

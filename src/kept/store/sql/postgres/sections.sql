@@ -13,6 +13,10 @@ ON CONFLICT (id) DO NOTHING;
 -- Nothing is left to do: here the words are a column of the section.
 SELECT 1 FROM unnest(:id::bigint[]) LIMIT 0;
 
+-- name: rare_terms
+-- All of them: here search_sections_fts itself seeks by the rare ones.
+SELECT :field::text || term AS term FROM unnest(:terms::text[]) AS term;
+
 -- name: search_sections_fts
 -- Section ids, best first: close to BM25. ts_rank of one term grows with its number and levels off; each counts by how
 -- rare it is, as the statistics of the column say, and a long section does not win by its length. Where any of the
