@@ -561,7 +561,7 @@ class Histories(RuleBasedStateMachine):
 
     async def compare(self) -> None:
         async with self.db.snapshot() as snapshot:
-            found = await sections.search_sections_fts(snapshot, Wanted(terms=[Term((self.salt,))]), limit=100_000)
+            found = await sections.search_sections_fts(snapshot, Wanted(terms=[Term((self.salt,))]), [], limit=100_000)
             for side in self.sides:
                 promised = side.promised
                 current = await sources.get(snapshot, side.source.id)
@@ -573,7 +573,7 @@ class Histories(RuleBasedStateMachine):
                     for number in numbers
                 }
                 in_search = await sections.in_generations(
-                    snapshot, [id for id, _ in found], [(side.source.id, number) for number in numbers]
+                    snapshot, list(found.scores), [(side.source.id, number) for number in numbers]
                 )
                 self.compare_generations(side)
                 for number in numbers:
