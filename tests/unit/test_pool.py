@@ -115,3 +115,22 @@ def test_a_reader_that_stands_still_is_replaced(monkeypatch: pytest.MonkeyPatch)
             await pool.close()
 
     asyncio.run(story())
+
+
+def test_a_reader_whose_answer_makes_no_sense_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    babbling = "import sys; sys.stdout.write('ready\\0\\0\\0\\5words'); sys.stdout.flush(); sys.stdin.read()"
+
+    async def story() -> None:
+        pool = ReaderPool(1)
+        try:
+            with monkeypatch.context() as patched:
+                patched.setattr(pool_module, "_START", babbling)
+                await pool.start()
+            answers = await asyncio.gather(*(pool.read(b"# First", "text/markdown", URL) for _ in range(2)))
+            assert [type(answer) for answer in answers] == [Unreadable, Reading]
+            assert isinstance(answers[0], Unreadable)
+            assert answers[0].reason.startswith("its reader's answer makes no sense: UnpicklingError")
+        finally:
+            await pool.close()
+
+    asyncio.run(story())

@@ -119,10 +119,11 @@ class ReaderPool:
             while True:
                 size = await reader.process.stdout.readexactly(LENGTH.size)
                 frame = await reader.process.stdout.readexactly(LENGTH.unpack(size)[0])
+                found = pickle.loads(frame)
                 _, answer = reader.waiting.popleft()
                 self._set_alarm(reader)
                 if not answer.done():
-                    answer.set_result(pickle.loads(frame))
+                    answer.set_result(found)
                 if len(frame) > LARGE:
                     asyncio.get_running_loop().call_later(1.0, give_back)
         except TimeoutError:
@@ -131,6 +132,8 @@ class ReaderPool:
             ended = await reader.process.wait()
             reason = "reading it took too long" if ended == -signal.SIGPROF else "its reader crashed"
             reason = "its reader came to a standstill" if reader.is_stuck else reason
+        except Exception as error:  # nobody would ever hear of the page again
+            reason = f"its reader's answer makes no sense: {type(error).__name__}: {error}"
         await self._replace(reader, reason)
 
     def _set_alarm(self, reader: _Reader) -> None:
