@@ -1,7 +1,8 @@
 -- name: insert_section
 INSERT INTO sections (id, content_id, parent_section_id, position, level, heading, headings, anchor, text, words)
 SELECT r.id, r.content, r.parent, r.position, r.level, r.heading, r.path, r.anchor, r.content_text,
-       section_words(r.names, r.headings, r.code, r.text)
+       setweight(to_tsvector('kept', r.names), 'A') || setweight(to_tsvector('kept', r.headings), 'B')
+           || setweight(to_tsvector('kept', r.code), 'C') || setweight(to_tsvector('kept', r.text), 'D')
   FROM unnest(:id::bigint[], :content::bigint[], :parent::bigint[], :position::bigint[], :level::bigint[],
               :heading::text[], :path::text[], :anchor::text[], :content_text::text[],
               :names::text[], :headings::text[], :code::text[], :text::text[])
