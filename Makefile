@@ -6,7 +6,7 @@ kept    := .venv/bin/kept --database sqlite:///.kept/demo.db
 compile := $(python) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
            --custom-compile-command "make requirements" $(if $(UPGRADE),--upgrade)
 
-.PHONY: help run test lint format requirements clean
+.PHONY: help run test lint format wheel requirements clean
 .NOTPARALLEL:
 
 help:
@@ -15,6 +15,7 @@ help:
 	  'make test          every test, on SQLite and on PostgreSQL (ARGS="-k word" for some of them)' \
 	  'make lint          ruff and mypy' \
 	  'make format        let ruff put the code in order' \
+	  'make wheel         what to install elsewhere, in dist/; with a C compiler its readers are compiled' \
 	  'make requirements  pin the dependencies again (UPGRADE=1 for newer ones)' \
 	  'make clean         remove everything that these made'
 
@@ -42,6 +43,10 @@ format:
 	@sh tools/bootstrap lint
 	@$(python) -m ruff check --fix .
 	@$(python) -m ruff format .
+
+wheel:
+	@sh tools/bootstrap lint
+	@HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(python) -m hatchling build -t wheel
 
 # Later sets are constrained by earlier ones, so that one environment can hold them all.
 requirements:

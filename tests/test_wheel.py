@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -20,16 +21,23 @@ PACKAGE = CHECKOUT / "src" / "kept"
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built by the backend that is pinned beside the tests: nothing is downloaded."""
-    folder = tmp_path_factory.mktemp("wheel")
-    _run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=CHECKOUT)
-    [made] = folder.glob("*.whl")
-    return made
+    return built(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed(wheel, tmp_path_factory.mktemp("elsewhere"))
+
+
+def built(folder: Path, **settings: str) -> Path:
+    _run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=CHECKOUT, **settings)
+    [made] = folder.glob("*.whl")
+    return made
+
+
+def installed(wheel: Path, folder: Path) -> Path:
     """The programs of an empty environment into which the wheel was installed; dependencies are those of the tests."""
-    home = tmp_path_factory.mktemp("elsewhere") / "environment"
+    home = folder / "environment"
     _run(sys.executable, "-m", "venv", "--without-pip", str(home))
     programs = home / "bin"
     _run(sys.executable, "-m", "pip", "--python", str(programs / "python"), "install", "--quiet", "--no-deps",
@@ -84,14 +92,42 @@ def test_what_is_installed_brings_an_older_database_to_todays_schema(programs: P
     assert applied == [one.number for one in known]
 
 
+def test_a_compiled_wheel_reads_as_the_sources_do(tmp_path: Path) -> None:
+    if not (shutil.which("cc") and Path(sysconfig.get_path("include"), "Python.h").exists()):
+        pytest.skip("there is no C compiler, or Python came without its headers")
+    programs = installed(built(tmp_path, HATCH_BUILD_HOOK_ENABLE_CUSTOM="true"), tmp_path)
+    python = str(programs / "python")
+    compiled = [
+        _run(python, "-c", f"import {module}; print({module}.__file__)", cwd=tmp_path).strip()
+        for module in ("kept.extract.html", "kept.extract.splitting", "kept.store.indexing")
+    ]
+    assert [Path(file).suffix for file in compiled] == [".so"] * 3
+    assert not list(PACKAGE.rglob("*.so")), "what is edited is what runs"
+
+    ones = ("epub", "html", "package", "pool", "reader", "sections", "words")
+    tests = [f"tests/unit/test_{one}.py" for one in ones]
+    said = _run(python, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-o", "pythonpath=.", *tests,
+                cwd=CHECKOUT)  # fmt: skip
+    assert " passed" in said
+
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "pool.html").write_text("<h1>Pool</h1><p>A pool of <b>connections</b>.<h2 id=bird>Pelican</h2><p>A bird.")
+    (folder / "broken.docx").write_bytes(b"words")
+    counts = kept(programs, tmp_path, "add", "docs")["counts"]
+    assert (counts["new"], counts["skipped"]) == (1, 1)
+    [hit] = kept(programs, tmp_path, "search", "bird")["hits"]
+    assert (hit["headings"], hit["anchor"]) == (["Pool", "Pelican"], "bird")
+
+
 def kept(programs: Path, home: Path, *arguments: str) -> dict:
     """The answer of the installed program, run far from the checkout by somebody who has nothing set."""
     database = f"sqlite:///{home}/kept.db"
     return json.loads(_run(str(programs / "kept"), "--database", database, "--json", *arguments, cwd=home))
 
 
-def _run(*command: str, cwd: Path | None = None) -> str:
-    bare = {name: value for name, value in os.environ.items() if not name.startswith(("KEPT_", "PYTHON"))}
-    done = subprocess.run(command, cwd=cwd, env=bare, capture_output=True, text=True, check=False)
+def _run(*command: str, cwd: Path | None = None, **settings: str) -> str:
+    bare = {name: value for name, value in os.environ.items() if not name.startswith(("KEPT_", "PYTEST_", "PYTHON"))}
+    done = subprocess.run(command, cwd=cwd, env=bare | settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     return done.stdout

@@ -8,12 +8,13 @@ together. A round runs them all, so that a busy moment of the machine strikes th
 
     kept                 complete: sections, full text, durable frontier, SQLite; as it comes (8 requests at once)
     kept 64              the same with the peers' concurrency
+    kept plain           the same as "kept", from the checkout: nothing is compiled
     kept PostgreSQL      the same as "kept", on PostgreSQL
     crawlee              links only, nothing stored
     scrapy               links only, nothing stored
     scrapy markdown      every page to Markdown (markdownify) and into SQLite
 
-The peers are installed into .kept/bench, from requirements/bench.txt.
+The peers are installed into .kept/bench, from requirements/bench.txt; Kept is installed from its wheel (`make wheel`).
 """
 
 import argparse
@@ -28,6 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.compiled import compiled
 from bench.crawl.measured import Measured, measure
 from bench.crawl.picture import draw
 from bench.crawl.served import MANUALS, served
@@ -75,10 +77,13 @@ def _arguments() -> argparse.Namespace:
 
 
 def _contenders(peers: Path, postgres: Callable[[], str]) -> Iterator[Contender]:
-    def kept(*more: str, database: Callable[[], str] | None = None) -> Callable[[str, Path], list[str]]:
+    def kept(
+        *more: str, database: Callable[[], str] | None = None, place: Path | None = None
+    ) -> Callable[[str, Path], list[str]]:
         def command(root: str, folder: Path) -> list[str]:
             url = database() if database else f"sqlite:///{folder}/kept.db"
-            return [sys.executable, "-m", "kept", "--database", url, "add", root, "--json", *more]
+            python = ["env", f"PYTHONPATH={place or compiled()}", sys.executable]
+            return [*python, "-m", "kept", "--database", url, "add", root, "--json", *more]
 
         return command
 
@@ -87,6 +92,7 @@ def _contenders(peers: Path, postgres: Callable[[], str]) -> Iterator[Contender]
 
     yield Contender("kept", kept(), _kept_pages)
     yield Contender("kept 64", kept("--concurrency", "64"), _kept_pages)
+    yield Contender("kept plain", kept(place=PROJECT / "src"), _kept_pages)
     yield Contender("kept PostgreSQL", kept(database=postgres), _kept_pages)
     yield Contender("crawlee", peer("crawlee_links.py"), int)
     yield Contender(SCRAPY, peer("scrapy_links.py"), int)

@@ -11,7 +11,7 @@ html_definitions, html_cells, html_tabs. The tables at the end of this file say 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias, cast
 
 from kept.extract import html_cells, html_code, html_definitions, html_headings, html_inline, html_lists, html_tabs
@@ -31,15 +31,17 @@ _TOKENS = re.compile(
 )
 
 
+def _one_by_one(html: str) -> Iterator[Token]:
+    for found in _TOKENS.finditer(html):
+        yield cast(Token, found.groups(""))
+
+
 class Writer(Page):
     """One page being written. Made for one call of write()."""
 
     def write(self, html: str) -> list[Part]:
         """The parts of the page in its order. The first has no heading, and often no words."""
-        if len(html) < LARGE:
-            tokens = self.tokens = iter(_TOKENS.findall(html))
-        else:
-            tokens = self.tokens = (cast(Token, found.groups("")) for found in _TOKENS.finditer(html))
+        tokens = self.tokens = iter(_TOKENS.findall(html)) if len(html) < LARGE else _one_by_one(html)
         waiting: list[Closer] = []
         openers, whole_ones, words = _OPENERS, _WHOLE, self.words
         for whole, its, inside, name, attributes, text in tokens:

@@ -1,0 +1,45 @@
+"""Kept as people install it: from its wheel, compiled."""
+
+import compileall
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+PROJECT = Path(__file__).parent.parent
+COMPILED = PROJECT / ".kept" / "compiled"
+
+
+def compiled() -> Path:
+    """A folder to import it from, made again when its sources have changed."""
+    mark, sources = COMPILED / "made-of", _digest()
+    if not mark.exists() or mark.read_text() != sources:
+        print("Compiling Kept.", flush=True)
+        shutil.rmtree(COMPILED, ignore_errors=True)
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(
+                [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
+                cwd=PROJECT,
+                env=os.environ | {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true"},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=True,
+            )
+            [wheel] = Path(folder).glob("*.whl")
+            with zipfile.ZipFile(wheel) as packed:
+                packed.extractall(COMPILED)
+        compileall.compile_dir(COMPILED, quiet=2)
+        mark.write_text(sources)
+    return COMPILED
+
+
+def _digest() -> str:
+    files = [PROJECT / "pyproject.toml", PROJECT / "tools" / "compiling.py", *(PROJECT / "src").rglob("*.*")]
+    found = hashlib.sha256(sys.version.encode())
+    for file in sorted(file for file in files if file.is_file() and file.suffix != ".pyc"):
+        found.update(f"{file.relative_to(PROJECT)}\n".encode() + file.read_bytes())
+    return found.hexdigest()
