@@ -104,7 +104,7 @@ def test_a_compiled_wheel_reads_as_the_sources_do(tmp_path: Path) -> None:
     assert [Path(file).suffix for file in compiled] == [".so"] * 3
     assert not list(PACKAGE.rglob("*.so")), "what is edited is what runs"
 
-    ones = ("epub", "html", "package", "pool", "reader", "sections", "words")
+    ones = ("epub", "html", "markdown", "package", "pool", "reader", "sections", "words")
     tests = [f"tests/unit/test_{one}.py" for one in ones]
     said = _run(python, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-o", "pythonpath=.", *tests,
                 cwd=CHECKOUT)  # fmt: skip

@@ -16,6 +16,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = (
+    "kept/extract/blocks.py",
     "kept/extract/html*.py",
     "kept/extract/prose.py",
     "kept/extract/splitting.py",

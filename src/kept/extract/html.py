@@ -51,7 +51,7 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
         title=_best_title(said.title, parts),
         markdown=markdown,
         tree=tree_of(nodes, before=parts[0].text),
-        hrefs=[*hrefs, *said.beside, *(href for href in (said.canonical, said.refresh) if href)],
+        hrefs=[*hrefs, *said.beside, *[href for href in (said.canonical, said.refresh) if href]],
         base=base,
         is_shell=len(markdown) <= SHORT and is_shell(text),
         copies=said.copies,
@@ -91,7 +91,7 @@ def _is_too_deep(text: str) -> bool:
     """Whether parsing would take far too long. Only a page of very many tags is looked at: others cannot be so deep."""
     if text.count("<") < 2 * DEEPEST:
         return False
-    return max(accumulate(-1 if end else 1 for end in _NESTING.findall(text)), default=0) > DEEPEST
+    return max(accumulate([-1 if end else 1 for end in _NESTING.findall(text)]), default=0) > DEEPEST
 
 
 _CHARSET = re.compile(

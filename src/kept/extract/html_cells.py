@@ -152,7 +152,7 @@ def dissolve(page: Page) -> None:
     for table, unfinished in zip(tables, outs, strict=True):
         table.arranges = True
         open_cell = "".join(unfinished) if unfinished is not table.out else ""  # else in a caption, or between cells
-        for cell in [*(cell for row in table.rows for cell in row), open_cell]:
+        for cell in [*[cell for row in table.rows for cell in row], open_cell]:
             if cell.strip():
                 page.put(cell.strip("\n"))
 

@@ -184,7 +184,7 @@ class Page:
         text = " ".join(text.split())
         if BREAK in text:
             for piece in re.split(r"\0(?: ?\0)+", text):
-                lines = [line for line in (line.strip() for line in piece.split(BREAK)) if line]
+                lines = [line for line in map(str.strip, piece.split(BREAK)) if line]
                 if lines:
                     self.put(mark + "\\\n".join(lines) + mark)
         elif text:

@@ -76,7 +76,7 @@ def table_of(rows: list[list[str]], *, headed: bool) -> str:
         return ""
     width = max(map(len, rows))
     header = rows.pop(0) if headed else []
-    lines = [_line(header, width), _line(["---"] * width, width), *(_line(row, width) for row in rows)]
+    lines = [_line(header, width), _line(["---"] * width, width), *[_line(row, width) for row in rows]]
     return "\n".join(lines)
 
 
