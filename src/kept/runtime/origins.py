@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, Union
 
 from kept.errors import NoSuchThing
-from kept.model.source import SourceKind, SourceSettings, parse_reference
+from kept.model.source import AS_READ, SourceKind, SourceSettings, parse_reference
 from kept.settings import Settings
 
 if TYPE_CHECKING:  # heavy: one kind of source needs only its own
@@ -55,9 +55,10 @@ def make_origin(
 
 def check(kind: SourceKind, root: str, settings: SourceSettings, here: Settings) -> None:
     """WrongCall unless the settings of a source make sense, as far as that can be seen from here."""
-    from kept.extract.html import check_region
+    if settings.region != AS_READ:
+        from kept.extract.html import check_region
 
-    check_region(settings.region)
+        check_region(settings.region)
     said = settings.access if not parse_reference(settings.access.proxy) else replace(settings.access, proxy="")
     make_origin(kind, root, replace(settings, access=replace(said, headers=())), here)
 
