@@ -21,14 +21,15 @@ def compiled() -> Path:
         print("Compiling Kept.", flush=True)
         shutil.rmtree(COMPILED, ignore_errors=True)
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run(
+            done = subprocess.run(
                 [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
                 cwd=PROJECT,
                 env=os.environ | {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true"},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                check=True,
+                capture_output=True,
+                text=True,
             )
+            if done.returncode:
+                sys.exit(f"Kept could not be compiled:\n{done.stdout}{done.stderr}")
             [wheel] = Path(folder).glob("*.whl")
             with zipfile.ZipFile(wheel) as packed:
                 packed.extractall(COMPILED)

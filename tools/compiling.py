@@ -45,23 +45,23 @@ setup(
 
 
 class Compiling(BuildHookInterface[Any]):
-    _made: Path | None = None
+    _made: tempfile.TemporaryDirectory[str] | None = None  # until the wheel is written
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
             return
-        if shutil.which(os.environ.get("CC", "cc")) is None:
+        if shutil.which(os.environ.get("CC", "cc").split()[0]) is None:
             self.app.display_warning("There is no C compiler: this wheel reads pages in plain Python, which is slower.")
             return
         source = Path(self.root) / "src"
         modules = sorted(str(path.relative_to(source)) for glob in COMPILED for path in source.glob(glob))
-        self._made = Path(tempfile.mkdtemp(prefix="kept-wheel-"))
-        subprocess.run([sys.executable, "-c", _BUILD, str(self._made), *modules], cwd=source, check=True)
-        built = self._made / "lib"
+        self._made = tempfile.TemporaryDirectory(prefix="kept-wheel-")
+        subprocess.run([sys.executable, "-c", _BUILD, self._made.name, *modules], cwd=source, check=True)
+        built = Path(self._made.name, "lib")
         build_data["force_include"] |= {str(one): str(one.relative_to(built)) for one in built.rglob("*.so")}
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         if self._made is not None:
-            shutil.rmtree(self._made)
+            self._made.cleanup()
