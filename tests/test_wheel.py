@@ -99,7 +99,7 @@ def test_a_compiled_wheel_reads_as_the_sources_do(tmp_path: Path) -> None:
     python = str(programs / "python")
     compiled = [
         _run(python, "-c", f"import {module}; print({module}.__file__)", cwd=tmp_path).strip()
-        for module in ("kept.extract.html", "kept.extract.splitting", "kept.store.indexing")
+        for module in ("kept.extract.html", "kept.extract.splitting", "kept.model.indexing")
     ]
     assert [Path(file).suffix for file in compiled] == [".so"] * 3
     assert not list(PACKAGE.rglob("*.so")), "what is edited is what runs"

@@ -21,7 +21,7 @@ COMPILED = (
     "kept/extract/prose.py",
     "kept/extract/splitting.py",
     "kept/model/words.py",
-    "kept/store/indexing.py",
+    "kept/model/indexing.py",
 )
 
 _BUILD = """

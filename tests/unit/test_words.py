@@ -3,10 +3,10 @@
 import pytest
 
 from kept.model.document import Section
+from kept.model.indexing import indexed
 from kept.model.words import camel_parts, defined, folded, language_word, name, words
 from kept.search.query import parse
 from kept.search.snippet import snippet
-from kept.store.indexing import indexed
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from kept.extract.splitting import DEFAULT_RULES, SectionRules, split, without_blank_ends
 from kept.model.document import SECTIONS_PER_CONTENT, Content, Section
+from kept.model.indexing import words_of
 from kept.model.wishes import Wishes
 
 __all__ = [
@@ -93,7 +94,13 @@ def content_of(title: str, markdown: str, tree: SectionData, rules: SectionRules
     if _count(tree) + 2 * len(markdown) // rules.target_characters >= SECTIONS_PER_CONTENT:
         tree = SectionData(content=markdown)
     sections = flatten_section_tree(tree, rules)
-    return Content(hash=hash_of(title, markdown, sections, rules), title=title, markdown=markdown, sections=sections)
+    return Content(
+        hash=hash_of(title, markdown, sections, rules),
+        title=title,
+        markdown=markdown,
+        sections=sections,
+        words=words_of(title, sections),
+    )
 
 
 def _count(tree: SectionData) -> int:

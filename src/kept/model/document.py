@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kept.model.wishes import Wishes
+
+if TYPE_CHECKING:
+    from kept.model.indexing import Indexed
 
 
 class Lifecycle(StrEnum):
@@ -35,7 +38,7 @@ class Validators:
 class Section(NamedTuple):
     """A node of a content's heading tree, or a part of a long one. It is what search finds.
 
-    A tuple, because a crawl makes more of these than of anything else and hands them from process to process.
+    A tuple, as all that goes from process to process: no other noun is packed and unpacked as quickly.
     """
 
     position: int  # in pre-order, from 0
@@ -54,22 +57,21 @@ def section_id(content_id: int, position: int) -> int:
     return content_id * SECTIONS_PER_CONTENT + position
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class Content(NamedTuple):
     """Title, markdown and sections behind one hash; the same wherever it is found."""
 
     hash: str
     title: str
     markdown: str
     sections: tuple[Section, ...]
+    words: "tuple[Indexed, ...]" = ()  # what full text holds of each section, if its reader has made that already
 
 
 RENDERED = "text/html; charset=utf-8; rendered"
 """The type of a page as its scripts made it, in a browser of ours. Only there may a fragment be a page ('#/guide')."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(NamedTuple):
     """What a reader made of the bytes of one page."""
 
     content: Content

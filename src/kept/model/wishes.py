@@ -1,11 +1,10 @@
 """What a page asks of robots, in its head (`<meta name=robots>`) or in a header (X-Robots-Tag): one rule for both."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class Wishes(NamedTuple):
     """Not to be kept; not to be followed. Whoever asks in two places has asked for both."""
 
     noindex: bool = False

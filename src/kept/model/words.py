@@ -15,8 +15,15 @@ _ACCENTS = "[\u0300-\u036f]+"  # compiled by who meets one: most texts are ASCII
 _CJK = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 
 
+_BETWEEN_WORDS = "\xa0‘’“”–—…"  # what most texts that are no ASCII have of it
+
+
 def folded(text: str) -> str:
     """The text without accents, and with spaces between the words that are written without."""
+    if text.isascii():
+        return text
+    for mark in _BETWEEN_WORDS:
+        text = text.replace(mark, " ")
     if text.isascii():
         return text
     plain = unicodedata.normalize("NFC", re.sub(_ACCENTS, "", unicodedata.normalize("NFKD", text)))

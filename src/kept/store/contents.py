@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kept.model.document import Content
 from kept.store import sections
 from kept.store.database import Connection
-from kept.store.packing import pack, unpack
+from kept.store.packing import pack_all, unpack
 
 
 async def keep(db: Connection, contents: Mapping[str, Content]) -> dict[str, int]:
@@ -17,13 +17,12 @@ async def keep(db: Connection, contents: Mapping[str, Content]) -> dict[str, int
     held = await _hold(db, contents)
     missing = sorted(contents.keys() - held.keys())
     if missing:
-        rows = []
-        for content in map(contents.__getitem__, missing):
-            markdown = pack(content.markdown)
-            rows.append(
-                {"hash": content.hash, "title": content.title, "markdown": markdown, "size": len(content.markdown)}
-            )
-            await asyncio.sleep(0)  # to pack all of a batch would keep readers and requests waiting
+        stored = [contents[hash] for hash in missing]
+        packed = await asyncio.to_thread(pack_all, [content.markdown for content in stored])  # others go on meanwhile
+        rows = [
+            {"hash": content.hash, "title": content.title, "markdown": markdown, "size": len(content.markdown)}
+            for content, markdown in zip(stored, packed, strict=True)
+        ]
         await db.run_many("insert_content", rows)
         added = await _hold(db, missing)
         # Another worker may have stored one of them meanwhile; then its sections are there, and stay as they are.

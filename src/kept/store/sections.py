@@ -1,6 +1,5 @@
 """Sections: stored as a flat list, found by full text."""
 
-import asyncio
 import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,32 +9,35 @@ from kept.store import sources
 from kept.store.database import Connection, Row
 
 if TYPE_CHECKING:  # a search does without
-    from kept.model.document import Content, Section
+    from kept.model.document import Content
 
 
 async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content]]") -> None:
     """The sections of these contents, with their full text."""
     from kept.model.document import section_id
-    from kept.store.indexing import indexed
+    from kept.model.indexing import with_paths, words_of
 
-    rows = []
-    for content_id, content in contents:
-        rows += [
-            {
-                "id": section_id(content_id, section.position),
-                "content": content_id,
-                "parent": None if section.parent is None else section_id(content_id, section.parent),
-                "position": section.position,
-                "level": section.level,
-                "heading": section.heading,
-                "path": path,
-                "anchor": section.anchor,
-                "content_text": section.text,
-                **indexed(content.title, above, section)._asdict(),
-            }
-            for section, above, path in _with_paths(content.sections)
-        ]
-        await asyncio.sleep(0)  # to index all of a batch would keep readers and requests waiting
+    rows = [
+        {
+            "id": section_id(content_id, section.position),
+            "content": content_id,
+            "parent": None if section.parent is None else section_id(content_id, section.parent),
+            "position": section.position,
+            "level": section.level,
+            "heading": section.heading,
+            "path": path,
+            "anchor": section.anchor,
+            "content_text": section.text,
+            "names": words.names,
+            "headings": words.headings,
+            "text": words.text,
+            "code": words.code,
+        }
+        for content_id, content in contents
+        for (section, _, path), words in zip(
+            with_paths(content.sections), content.words or words_of(content.title, content.sections), strict=True
+        )
+    ]
     await db.run_many("insert_section", rows)
     await db.run_many("index_section", rows)
 
@@ -113,12 +115,3 @@ async def delete_of_content(db: Connection, content_id: int) -> None:
 
 def _spelled(generations: Generations) -> str | None:
     return None if generations is None else json.dumps(generations)
-
-
-def _with_paths(sections: "Sequence[Section]") -> "Iterable[tuple[Section, str, str]]":
-    """Each section with the headings above it, and with its own below those, one a line."""
-    paths: list[str] = []
-    for section in sections:
-        above = "" if section.parent is None else paths[section.parent]
-        paths.append("\n".join(part for part in (above, section.heading) if part))
-        yield section, above, paths[-1]

@@ -1,4 +1,4 @@
-"""What full text holds of a section, in fields of falling weight.
+"""What full text holds of a section, in fields of falling weight; made in the processes that read pages.
 
 names       what the section defines: its heading, its anchor, the terms of its definition lists
 headings    where it stands: the page's title and the headings above
@@ -11,6 +11,7 @@ punctuation, and takes far longer to remove it than we do.
 
 import re
 import string
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kept.model.words import camel_parts, defined, folded, language_word, name, name_word, words
@@ -24,6 +25,21 @@ class Indexed(NamedTuple):
     headings: str
     text: str
     code: str
+
+
+def words_of(title: str, sections: "Sequence[Section]") -> "tuple[Indexed, ...]":
+    """The fields of each section of a page."""
+    return tuple([indexed(title, above, section) for section, above, _ in with_paths(sections)])
+
+
+def with_paths(sections: "Sequence[Section]") -> "Iterator[tuple[Section, str, str]]":
+    """Each section with the headings above it, and with its own below those, one a line."""
+    paths: list[str] = []
+    for section in sections:
+        above = "" if section.parent is None else paths[section.parent]
+        path = f"{above}\n{section.heading}" if above and section.heading else above or section.heading
+        paths.append(path)
+        yield section, above, path
 
 
 def indexed(title: str, above: str, section: "Section") -> Indexed:
@@ -60,9 +76,7 @@ def _names(title: str, above: str, section: "Section") -> str:
     return _plain("\n".join(parts))
 
 
-_FENCE = re.compile(
-    r"^[ >]*(`{3,}|~{3,})[ ]*([^\s`]*)[^\n]*\n(.*?)(?:^[ >]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
-)
+_FENCE = re.compile(r"[ >]*(`{3,}|~{3,})[ ]*([^\s`]*)")
 _TARGET = re.compile(r"\]\((?:<[^>\n]*>|[^()\s]*)\)")
 
 
@@ -70,9 +84,28 @@ def _apart(text: str) -> tuple[str, str]:
     """The prose and the code of a Markdown text; the code with the languages it says it is in."""
     code = ""
     if "```" in text or "~~~" in text:
-        parts = _FENCE.split(text)  # prose, fence, language, code, prose …
-        languages = {language_word(language) for language in parts[2::4] if language}
-        text, code = "\n".join(parts[::4]), "\n".join([*sorted(languages), *parts[3::4]])
+        text, code = _without_code(text)
     if "](" in text:
         text = _TARGET.sub("]", text)
     return text, code
+
+
+def _without_code(text: str) -> tuple[str, str]:
+    prose: list[str] = []
+    code: list[str] = []
+    languages: set[str] = set()
+    fence = ""  # of the block that is open
+    for line in text.split("\n"):
+        mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        if fence:
+            if mark is not None and mark[1].startswith(fence) and not line[mark.end(1) :].strip("`~").strip():
+                fence = ""
+            else:
+                code.append(line)
+        elif mark is not None:
+            fence = mark[1]
+            if mark[2]:
+                languages.add(language_word(mark[2]))
+        else:
+            prose.append(line)
+    return "\n".join(prose), "\n".join([*sorted(languages), *code])
