@@ -309,7 +309,7 @@ def test_a_page_that_asks_not_to_be_kept_is_skipped_and_its_links_followed_unles
 ) -> None:
     wishes = Wishes(noindex=True, nofollow=nofollow)
     visit = asking(True, nofollow) if in_header else fetched()
-    read = reading("other", ("new link",)) if in_header else replace(reading("other", ("new link",)), wishes=wishes)
+    read = reading("other", ("new link",)) if in_header else reading("other", ("new link",))._replace(wishes=wishes)
     decision = decided(version, visit, read, "other bytes")
     assert isinstance(decision, Ended)
     assert (decision.outcome, decision.reason) == (Outcome.SKIPPED, "the page asks not to be kept")
@@ -333,7 +333,7 @@ def test_links_that_are_not_to_be_followed_are_not_remembered_either() -> None:
 
 
 def test_where_nobody_listens_no_wish_counts() -> None:
-    read = replace(reading("content"), wishes=Wishes(noindex=True, nofollow=True))
+    read = reading("content")._replace(wishes=Wishes(noindex=True, nofollow=True))
     decision = decided(None, asking(heard=False), read)
     assert isinstance(decision, Keep)
     assert decision.links == ("old link",)
@@ -342,21 +342,21 @@ def test_where_nobody_listens_no_wish_counts() -> None:
 @pytest.mark.parametrize(("version", "outcome"), [(held(), Outcome.MOVED), (None, Outcome.SKIPPED)])
 def test_a_page_that_only_sends_its_reader_elsewhere_is_a_redirect(version: Version | None, outcome: Outcome) -> None:
     to = "https://docs.test/new"
-    decision = decided(version, fetched(), replace(reading("other"), moved_to=to), "other bytes")
+    decision = decided(version, fetched(), reading("other")._replace(moved_to=to), "other bytes")
     assert isinstance(decision, Ended)
     assert (decision.outcome, decision.redirect_to) == (outcome, to)
     assert decision.reason == f"sends its reader to {to}"
-    assert isinstance(decided(None, fetched(), replace(reading("other"), moved_to=URL)), Keep)
+    assert isinstance(decided(None, fetched(), reading("other")._replace(moved_to=URL)), Keep)
 
 
 def test_a_canonical_url_is_remembered_if_it_is_another() -> None:
     other = "https://docs.test/known-by"
     for canonical, remembered in ((other, other), (URL, None)):
-        read = replace(reading("content"), canonical=canonical)
+        read = reading("content")._replace(canonical=canonical)
         kept = decided(None, fetched(), read)
         assert isinstance(kept, Keep)
         assert kept.reading.canonical == remembered
-    unchanged = decided(held(), fetched(), replace(reading("content"), canonical=other), "other bytes")
+    unchanged = decided(held(), fetched(), reading("content")._replace(canonical=other), "other bytes")
     assert isinstance(unchanged, Unchanged)
     assert unchanged.renewal is not None
     assert unchanged.renewal.canonical == other

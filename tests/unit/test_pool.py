@@ -34,14 +34,14 @@ def test_large_pages_are_read_one_at_a_time_and_small_ones_beside_them() -> None
         pool = ReaderPool(1, seconds=60.0)
         try:
             assert isinstance(await pool.read(b"# First", "text/markdown", URL), Reading)
-            os.kill(pool._readers[0].process.pid, signal.SIGSTOP)
+            os.kill(pool._readers[0].pid, signal.SIGSTOP)
             large, small = b"words " * 100_000, b"words"
             reading = [
                 asyncio.create_task(pool.read(page, "text/plain", URL)) for page in (large, large, small, large, small)
             ]
             await asyncio.sleep(0)  # each has run as far as its pipe, or its turn
             assert [page[0] for page, _ in pool._readers[0].waiting] == [large, small, small]
-            os.kill(pool._readers[0].process.pid, signal.SIGCONT)
+            os.kill(pool._readers[0].pid, signal.SIGCONT)
             assert {type(answer) for answer in await asyncio.gather(*reading)} == {Reading}
         finally:
             await pool.close()
@@ -71,11 +71,11 @@ def test_a_reader_that_is_killed_costs_the_page_it_read() -> None:
         pool = ReaderPool(1, seconds=60.0)
         try:
             assert isinstance(await pool.read(b"# First", "text/markdown", URL), Reading)
-            os.kill(pool._readers[0].process.pid, signal.SIGSTOP)
+            os.kill(pool._readers[0].pid, signal.SIGSTOP)
             reading = [asyncio.create_task(pool.read(b"# Next", "text/markdown", URL)) for _ in range(3)]
             await asyncio.sleep(0)  # each has run as far as its pipe
             assert len(pool._readers[0].waiting) == 3
-            os.kill(pool._readers[0].process.pid, signal.SIGKILL)
+            os.kill(pool._readers[0].pid, signal.SIGKILL)
             answers = await asyncio.gather(*reading)
             assert [type(answer) for answer in answers] == [Unreadable, Reading, Reading]
             assert answers[0] == Unreadable(reason="its reader crashed", broke=True)
@@ -107,7 +107,7 @@ def test_a_reader_that_stands_still_is_replaced(monkeypatch: pytest.MonkeyPatch)
         pool = ReaderPool(1, seconds=60.0)
         try:
             await pool.start()
-            os.kill(pool._readers[0].process.pid, signal.SIGSTOP)
+            os.kill(pool._readers[0].pid, signal.SIGSTOP)
             answer = await pool.read(b"# First", "text/markdown", URL)
             assert isinstance(answer, Unreadable)
             assert answer.reason == "its reader came to a standstill"

@@ -11,7 +11,8 @@ from kept.cli.words import counts, duration
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source
-from kept.service import crawls, finding, shapes, sources
+from kept.runtime.looking import prepare
+from kept.service import crawls, shapes, sources
 from kept.service import generations as past
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ async def crawl(
     """Has the source crawled and answers how that ended. The exit code for it."""
     log_events(verbose=call.verbose)
     if wait:
-        runtime.prepare(source.kind)
+        prepare(source.kind)
     await runtime.reap()  # a crawl that was killed goes on; it must not be taken for one that still runs
     job = await crawls.request_crawl(runtime.db, source.label, mode=mode, priority=priority)
     began = time.monotonic()
@@ -41,9 +42,12 @@ async def crawl(
         await runtime.deliver()
     generation = await _made(runtime, source, job)
     call.err.line(_told(source.label, job, generation, seconds))
-    if wait and runtime.filler and (missing := await finding.vectors_missing(runtime.db, [source.label])):
-        lacking = f"Sections without a vector so far: {missing[source.label]:,}"
-        call.err.line(f"{lacking}. Only their words find them, until a worker or the next refresh goes on.")
+    if wait and runtime.filler:
+        from kept.service.finding import vectors_missing
+
+        if missing := await vectors_missing(runtime.db, [source.label]):
+            lacking = f"Sections without a vector so far: {missing[source.label]:,}"
+            call.err.line(f"{lacking}. Only their words find them, until a worker or the next refresh goes on.")
     if job.held:
         call.err.line(f"  kept activate {source.label}   makes it live all the same")
         call.err.line(f"  kept discard {source.label}    gives it up")

@@ -1,6 +1,9 @@
 """Keeping: ``add``, ``set`` and ``refresh``."""
 
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -12,7 +15,7 @@ from kept.cli.show import looks as show
 from kept.errors import WrongCall
 from kept.model.job import CrawlMode
 from kept.model.source import SourceKind
-from kept.runtime.looking import look_at_root, survey
+from kept.runtime.looking import look_at_root, prepare, survey
 from kept.runtime.origins import check
 from kept.runtime.readers import started_readers
 from kept.service import keeping, sources
@@ -79,13 +82,24 @@ async def _add(
     if readers or wish.kind is SourceKind.FOLDER:
         with call.waiting(f"looking at {wish.root} …"):
             await look_at_root(call.settings, wish.kind, wish.root, wish.settings)
-    async with call.open(create=True, readers=readers) as runtime:
+    loading = asyncio.to_thread(prepare, wish.kind) if readers else asyncio.sleep(0)
+    async with _meanwhile(loading), call.open(create=True, readers=readers) as runtime:
         source, is_new = await keeping.keep(runtime, wish, name=name, version=version)
         if not is_new and name and name != source.name:
             call.err.line(f"{source.root} is kept already, as '{source.label}'.")
         waits = readers is not None
         code = await crawl(call, runtime, source, priority=priority, wait=waits)
         return await stay(call, runtime, source) if wish.given.watch and waits else code
+
+
+@asynccontextmanager
+async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """What is done while the database is opened."""
+    doing = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        await doing
 
 
 @takes_settings

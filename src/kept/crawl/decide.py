@@ -4,7 +4,7 @@ Pure: an entry, what its origin answered and what the reader made of it go in, a
 """
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
 
@@ -154,7 +154,7 @@ def _decide_about_content(
         )
         return Unchanged(links=links, renewal=None if renewal == known else renewal, status=status)
     assert read is not None, "only bytes that are held need no reading"
-    read = replace(read, links=links, canonical=canonical)
+    read = read._replace(links=links, canonical=canonical)
     again = held is not None and held.raw_hash == raw_hash
     outcome = Outcome.NEW if held is None else Outcome.UNCHANGED if again else Outcome.CHANGED
     return Keep(reading=read, fetched=fetched, raw_hash=raw_hash, outcome=outcome, read_again=again)

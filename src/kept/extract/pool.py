@@ -10,8 +10,9 @@ import pickle
 import signal
 import sys
 from collections import deque
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from typing import TypeAlias, cast
 
 from kept.extract.process import LENGTH, READY, Page, allowed, give_back
 from kept.extract.sections import Unreadable
@@ -32,17 +33,7 @@ from kept.extract.process import serve
 serve(int(sys.argv[1]), float(sys.argv[2]))
 """
 
-
-@dataclass(slots=True)
-class _Reader:
-    """A process, and the pages it was given, in order."""
-
-    process: asyncio.subprocess.Process
-    waiting: deque[tuple[Page, asyncio.Future[Reading | Unreadable]]] = field(default_factory=deque)
-    listening: asyncio.Task[None] | None = None
-    alarm: asyncio.TimerHandle | None = None  # set for the page it reads
-    is_ready: bool = False
-    is_stuck: bool = False
+Answer: TypeAlias = "asyncio.Future[Reading | Unreadable]"
 
 
 class ReaderPool:
@@ -56,119 +47,146 @@ class ReaderPool:
         self._memory = memory
         self._readers: list[_Reader] = []
         self._starting = asyncio.Lock()
+        self._mending: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Has one process load its readers meanwhile, so that it is ready when the first page comes."""
-        if not self._readers:
+        """Has the processes load their readers meanwhile, so that they are ready when the first pages come."""
+        while len(self._readers) < self._processes:
             await self._start()
 
     async def read(self, body: bytes, content_type: str, url: str, *, region: Region = AS_READ) -> Reading | Unreadable:
         """What the reader for this type makes of it, or why it could not."""
         alone = self._large if len(body) > LARGE else nullcontext()
         async with alone, self._room:
-            answer: asyncio.Future[Reading | Unreadable] = asyncio.get_running_loop().create_future()
+            answer: Answer = asyncio.get_running_loop().create_future()
             await self._give((body, content_type, url, region), answer)
             return await answer
 
     async def close(self) -> None:
+        for task in self._mending:
+            task.cancel()
         readers, self._readers = self._readers, []
         for reader in readers:
-            await self._end(reader)
+            reader.give_up()
+        await asyncio.gather(*(reader.gone.wait() for reader in readers), *self._mending, return_exceptions=True)
 
-    async def _give(self, page: Page, answer: asyncio.Future[Reading | Unreadable]) -> None:
+    async def _give(self, page: Page, answer: Answer) -> None:
         reader = min(self._readers, key=lambda one: len(one.waiting), default=None)
-        if reader is None or (self._is_behind(reader) and len(self._readers) < self._processes):
+        if reader is None or (reader.is_behind and len(self._readers) < self._processes):
             reader = await self._start()
-        reader.waiting.append((page, answer))
-        if len(reader.waiting) == 1:
-            self._set_alarm(reader)
-        frame = pickle.dumps(page, 5)
-        assert reader.process.stdin is not None, "it was made with a pipe"
-        with suppress(ConnectionError):  # it died: whoever listens to it sees that, and gives its pages to another
-            reader.process.stdin.writelines([LENGTH.pack(len(frame)), frame])
-            await reader.process.stdin.drain()
+        reader.give(page, answer)
 
-    @staticmethod
-    def _is_behind(reader: _Reader) -> bool:
-        """Whether another would help. One that still loads says nothing: everything waits for it, for a moment."""
-        return reader.is_ready and len(reader.waiting) >= AHEAD
-
-    async def _start(self) -> _Reader:
+    async def _start(self) -> "_Reader":
         async with self._starting:
             if len(self._readers) >= self._processes:
                 return min(self._readers, key=lambda one: len(one.waiting))
-            process = await asyncio.create_subprocess_exec(
+            _, reader = await asyncio.get_running_loop().subprocess_exec(
+                lambda: _Reader(self._seconds, self._replace),
                 *(sys.executable, "-c", _START, str(self._memory), str(self._seconds), *sys.path),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                limit=64 * 1024 * 1024,
+                stderr=None,
             )
-            reader = _Reader(process)
-            reader.listening = asyncio.create_task(self._listen(reader))
             self._readers.append(reader)
             return reader
 
-    async def _listen(self, reader: _Reader) -> None:
-        """Hands each answer to whoever waits for it, and ends the process when it takes too long or is gone."""
-        assert reader.process.stdout is not None, "it was made with a pipe"
-        reason = ""
-        try:
-            async with asyncio.timeout(TO_START):
-                await reader.process.stdout.readexactly(len(READY))
-            reader.is_ready = True
-            while True:
-                size = await reader.process.stdout.readexactly(LENGTH.size)
-                frame = await reader.process.stdout.readexactly(LENGTH.unpack(size)[0])
-                found = pickle.loads(frame)
-                _, answer = reader.waiting.popleft()
-                self._set_alarm(reader)
-                if not answer.done():
-                    answer.set_result(found)
-                if len(frame) > LARGE:
-                    asyncio.get_running_loop().call_later(1.0, give_back)
-        except TimeoutError:
-            reason = "its reader came to a standstill"
-        except (asyncio.IncompleteReadError, ConnectionError):
-            ended = await reader.process.wait()
-            reason = "reading it took too long" if ended == -signal.SIGPROF else "its reader crashed"
-            reason = "its reader came to a standstill" if reader.is_stuck else reason
-        except Exception as error:  # nobody would ever hear of the page again
-            reason = f"its reader's answer makes no sense: {type(error).__name__}: {error}"
-        await self._replace(reader, reason)
-
-    def _set_alarm(self, reader: _Reader) -> None:
-        """A reader that has nothing to do may be silent for ever, one that reads a page may not."""
-        if reader.alarm:
-            reader.alarm.cancel()
-        reader.alarm = None
-        if reader.waiting:
-            patience = PATIENCE * (1 + allowed(self._seconds, reader.waiting[0][0][0]))
-            reader.alarm = asyncio.get_running_loop().call_later(patience, self._give_up_on, reader)
-
-    def _give_up_on(self, reader: _Reader) -> None:
-        reader.is_stuck = True
-        with suppress(ProcessLookupError):
-            reader.process.kill()
-
-    async def _replace(self, reader: _Reader, reason: str) -> None:
+    def _replace(self, reader: "_Reader", reason: str) -> None:
+        """The page it read is given up, the others go to another."""
         if reader in self._readers:
             self._readers.remove(reader)
-        left = list(reader.waiting)
-        reader.waiting.clear()
-        await self._end(reader)
-        if left:
-            (_, answer), *others = left
+        if reader.waiting:
+            (_, answer), *others = reader.waiting
             if not answer.done():
                 answer.set_result(Unreadable(reason=reason, broke=True))
-            for page, waiting in others:
-                if not waiting.done():
-                    await self._give(page, waiting)
+            task = asyncio.create_task(self._give_again([one for one in others if not one[1].done()]))
+            self._mending.add(task)
+            task.add_done_callback(self._mending.discard)
 
-    async def _end(self, reader: _Reader) -> None:
-        if reader.listening and reader.listening is not asyncio.current_task():
-            reader.listening.cancel()
-        if reader.alarm:
-            reader.alarm.cancel()
+    async def _give_again(self, pages: list[tuple[Page, Answer]]) -> None:
+        for page, answer in pages:
+            await self._give(page, answer)
+
+
+class _Reader(asyncio.SubprocessProtocol):
+    """A process, and the pages it was given, in order. ``lost`` is told when it has ended, and why."""
+
+    def __init__(self, seconds: float, lost: "Callable[[_Reader, str], None]") -> None:
+        self.waiting: deque[tuple[Page, Answer]] = deque()
+        self.is_ready = False
+        self.gone = asyncio.Event()
+        self._seconds = seconds
+        self._lost = lost
+        self._came = bytearray()
+        self._reason = ""
+        self._alarm: asyncio.TimerHandle | None = None  # set for its start, and for the page it reads
+
+    @property
+    def pid(self) -> int:
+        return self._transport.get_pid() or 0
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether another would help. One that still loads says nothing: everything waits for it, for a moment."""
+        return self.is_ready and len(self.waiting) >= AHEAD
+
+    def give(self, page: Page, answer: Answer) -> None:
+        """Its pipe takes what it has not read yet: so few pages that nobody has to wait for that."""
+        self.waiting.append((page, answer))
+        if len(self.waiting) == 1:
+            self._set_alarm()
+        frame = pickle.dumps(page, 5)
+        self._pipe.write(LENGTH.pack(len(frame)) + frame)  # if it died, whoever it is lost to gives them to another
+
+    def give_up(self, reason: str = "") -> None:
+        """Ends it, for this reason."""
+        self._reason = self._reason or reason
         with suppress(ProcessLookupError):
-            reader.process.kill()
-        await reader.process.wait()
+            self._transport.kill()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+        self._pipe = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0))
+        self._alarm = asyncio.get_running_loop().call_later(TO_START, self.give_up, "its reader came to a standstill")
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Hands each answer to whoever waits for it."""
+        came = self._came
+        came += data
+        if not self.is_ready and len(came) >= len(READY):
+            del came[: len(READY)]
+            self.is_ready = True
+            self._set_alarm()
+        try:
+            while self.is_ready and len(came) >= LENGTH.size:
+                end = LENGTH.size + LENGTH.unpack_from(came)[0]
+                if len(came) < end:
+                    break
+                with memoryview(came) as view, view[LENGTH.size : end] as frame:
+                    self._answered(pickle.loads(frame))
+                del came[:end]
+                if end > LARGE:
+                    asyncio.get_running_loop().call_later(1.0, give_back)
+        except Exception as error:  # nobody would ever hear of the page again
+            self.give_up(f"its reader's answer makes no sense: {type(error).__name__}: {error}")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The process has ended, and all that it said was heard."""
+        if self._alarm:
+            self._alarm.cancel()
+        too_long = self._transport.get_returncode() == -signal.SIGPROF
+        self._lost(self, self._reason or ("reading it took too long" if too_long else "its reader crashed"))
+        self.gone.set()
+
+    def _answered(self, found: Reading | Unreadable) -> None:
+        _, answer = self.waiting.popleft()
+        self._set_alarm()
+        if not answer.done():
+            answer.set_result(found)
+
+    def _set_alarm(self) -> None:
+        """A reader that has nothing to do may be silent for ever, one that reads a page may not."""
+        if self._alarm:
+            self._alarm.cancel()
+        self._alarm = None
+        if self.waiting:
+            patience = PATIENCE * (1 + allowed(self._seconds, self.waiting[0][0][0]))
+            late = "its reader came to a standstill"
+            self._alarm = asyncio.get_running_loop().call_later(patience, self.give_up, late)

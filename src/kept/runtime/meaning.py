@@ -48,6 +48,8 @@ class Meaning:
     @cached_property
     def filler(self) -> "Filler | None":
         """Who gives sections their vectors; None: nobody wants any."""
+        if self._settings.embed.provider == "auto" and self._settings.search.mode == "lexical":
+            return None  # as nearly always: nothing is loaded for that
         from kept.upkeep.embedding import Filler
 
         embedder = self.providers.wanted()

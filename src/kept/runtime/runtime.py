@@ -94,15 +94,6 @@ class Runtime:
     async def try_page(self, kind: SourceKind, url: str, settings: SourceSettings) -> "Look":
         return await looking.try_page(self.settings, kind, url, settings)
 
-    def prepare(self, kind: SourceKind = SourceKind.WEB) -> None:
-        """Loads what the walk of such a source needs: it begins sooner, and none of this counts as its time."""
-        import kept.work.worker
-        from kept.extract.reader import signature
-
-        if kind is SourceKind.WEB:
-            import kept.origins.web  # noqa: F401
-        signature()
-
     async def run_job(self, job: "CrawlJob", on_progress: OnProgress = lambda job: None) -> "CrawlJob":
         """The job at its end: walked here if it is free, followed if somebody else walks it."""
         from kept.model.job import JobStatus
@@ -139,7 +130,7 @@ class Runtime:
         make_walk = partial(self._walk, on_progress=lambda job: None)
         heartbeat = self.settings.work.heartbeat_seconds
         worker = Worker(
-            self.db, make_walk, name=name, concurrency=concurrency, heartbeat=heartbeat, prepare=self.prepare
+            self.db, make_walk, name=name, concurrency=concurrency, heartbeat=heartbeat, prepare=looking.prepare
         )
         ticking = asyncio.create_task(clocks.run(self.clocks(), stop))
         try:
