@@ -187,7 +187,8 @@ class Walk:
                 is_behind = len(visited) >= BATCH_PAGES  # the store is slower than the site: it waits for the store
                 if concurrency and is_low and not is_behind and not leasing and not stopped:
                     leasing = asyncio.create_task(self._leases.take())
-                runs_dry = not entries and not leasing and len(visiting) * 2 <= concurrency
+                # Nothing more can be leased before what was found is settled: that has to be done while some are left.
+                runs_dry = not more and not leasing and len(entries) + len(visiting) <= 2 * concurrency
                 due = is_behind or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped
                 if visited and due and not settling:
                     batch, visited = visited[:BATCH_PAGES], visited[BATCH_PAGES:]
