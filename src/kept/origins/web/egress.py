@@ -205,6 +205,8 @@ class Egress:
         """A new connection, made within the time for it."""
         loop, wire, (scheme, host, port) = asyncio.get_running_loop(), Wire(way), way.target
         name = host.rstrip(".") if scheme == "https" else None
+        for other in self._ways.values():
+            other.tidy()
         async with asyncio.timeout(self.patience.connect):
             if self._proxy and name:
                 _, below = await self._tunnel(self._proxy, host, port)

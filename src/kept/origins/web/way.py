@@ -55,9 +55,13 @@ class Way:
         self._wires.add(wire)
 
     def put_back(self, wire: Wire) -> None:
-        wire.idle_since = now = monotonic()
+        wire.idle_since = monotonic()
         self._idle.append(wire)
-        while now - self._idle[0].idle_since > TRUSTED_FOR:
+
+    def tidy(self) -> None:
+        """Closes what nobody would trust any more."""
+        now = monotonic()
+        while self._idle and now - self._idle[0].idle_since > TRUSTED_FOR:
             self._idle.pop(0).close()
 
     def forget(self, wire: Wire) -> None:
@@ -66,7 +70,7 @@ class Way:
             self._idle.remove(wire)
 
     def close(self) -> None:
-        for wire in self._wires:
+        for wire in list(self._wires):
             wire.close()
 
     @property

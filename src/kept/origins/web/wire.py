@@ -167,7 +167,7 @@ class Wire(asyncio.BufferedProtocol):
 
     def eof_received(self) -> None:
         if self._asked is not None and self._headers is not None and _ends_with_connection(self._headers):
-            self._settle(self._answered(self._headers))
+            self._settle(self._answered())
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._home.forget(self)
@@ -203,7 +203,7 @@ class Wire(asyncio.BufferedProtocol):
         length = int(headers.get("Content-Length", "0"))
         if not asked.wanted(status, headers):
             if length > DRAINED:
-                self._outcome = self._answered(headers)
+                self._outcome = self._answered()
             return
         try:
             self._decoder = Decoder(headers.get("Content-Encoding", ""), asked.most)
@@ -221,7 +221,7 @@ class Wire(asyncio.BufferedProtocol):
         if self._decoder is None:
             self._drained += len(body)
             if self._drained > DRAINED:
-                self._outcome = self._answered(self._headers)
+                self._outcome = self._answered()
             return
         try:
             self._decoder.feed(body)
@@ -232,7 +232,7 @@ class Wire(asyncio.BufferedProtocol):
         if self._headers is not None:
             self._keeps = self._parser.should_keep_alive()
             if self._outcome is None:
-                self._outcome = self._answered(self._headers)
+                self._outcome = self._answered()
             return
         self._pairs = []
         self._interim += 1
@@ -245,30 +245,28 @@ class Wire(asyncio.BufferedProtocol):
     def _is_draining(self) -> bool:
         return self._headers is not None and self._decoder is None
 
-    def _answered(self, headers: Headers) -> Answer | Unread:
-        assert self._asked is not None, "nobody else is listened to"
-        body = b""
-        if self._decoder is not None:
-            try:
-                body = self._decoder.body()
-            except Undecodable as error:
-                return self._refused(error)
-        return Answer(self._asked.url, self._status, headers, body, self._took)
+    def _answered(self) -> Answer | Unread:
+        try:
+            return self._with(self._decoder.body() if self._decoder is not None else b"")
+        except Undecodable as error:
+            return self._refused(error)
 
     def _refused(self, error: Bomb | TooLarge | Undecodable) -> Answer | Unread:
         """A body that came, and cannot be had; unless the beginning of it will do."""
-        asked = self._asked
-        assert asked is not None, "nobody else is listened to"
-        assert self._headers is not None, "there is no body before them"
-        if asked.cut and self._decoder is not None and isinstance(error, TooLarge):
-            return Answer(asked.url, self._status, self._headers, self._decoder.so_far(), self._took)
+        if isinstance(error, TooLarge) and self._asked and self._asked.cut and self._decoder is not None:
+            return self._with(self._decoder.so_far())
         return Unread(error, self._status, self._took)
+
+    def _with(self, body: bytes) -> Answer:
+        assert self._asked is not None, "nobody else is listened to"
+        assert self._headers is not None, "there is no body before them"
+        return Answer(self._asked.url, self._status, self._headers, body, self._took)
 
     def _break(self, error: Exception) -> None:
         """It goes no further. What was answered before is; and what nobody wants to read need not be whole."""
         self._keeps = False
-        if self._outcome is None and self._headers is not None and self._decoder is None:
-            self._outcome = self._answered(self._headers)
+        if self._outcome is None and self._is_draining:
+            self._outcome = self._answered()
         self._settle(self._outcome or error)
 
     def _hurry(self, waiting: asyncio.Future[Answer] | None) -> None:
