@@ -642,7 +642,7 @@ def test_a_search_loads_nothing_that_it_can_do_without(kept_docs: Kept) -> None:
         check=True,
     )
     assert "Pools" in run.stdout
-    heavy = {"rich", "pydantic", "psycopg", "aiohttp", "html_to_markdown", "selectolax", "markdown_it"}
+    heavy = {"rich", "pydantic", "psycopg", "httptools", "html_to_markdown", "selectolax", "markdown_it"}
     assert not heavy & set(run.stderr.split())
     assert not {"kept.crawl.engine", "kept.extract.reader", "kept.work.worker"} & set(run.stderr.split())
 

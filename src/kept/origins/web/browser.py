@@ -11,7 +11,7 @@ So one gate, one set of limits and one place for secrets hold for a browser too:
 
 import asyncio
 import base64
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from time import monotonic
 from typing import Any
@@ -22,7 +22,7 @@ from kept.model.frontier import Fetched, Redirected, Refused, Unreachable, Visit
 from kept.model.url import canonical, canonical_route
 from kept.origins.web.devtools import TO_END, BrowserLost, Declined, DevTools, NoBrowser, find_browser
 from kept.origins.web.egress import Egress
-from kept.origins.web.exchange import Answer, Headers, Trouble
+from kept.origins.web.exchange import Answer, Trouble
 
 log = Log(__name__)
 
@@ -149,7 +149,7 @@ class _Supply:
         self._scripts: dict[str, Answer] = {}
         self._remembered = 0
 
-    async def ask(self, url: str, headers: Headers, *, most: int, script: bool) -> Answer | Trouble:
+    async def ask(self, url: str, headers: Mapping[str, str], *, most: int, script: bool) -> Answer | Trouble:
         if script and url in self._scripts:
             return self._scripts[url]
         async with self._room:
@@ -302,7 +302,7 @@ class _Tab:
             await self._refuse(number, "AccessDenied" if answer is Trouble.CLOSED else "Failed")
             return
         self._bytes += len(answer.body)
-        kept = [(name, value) for name, value in answer.headers.items() if name.lower() not in _OURS]
+        kept = [(name, value) for name, value in answer.headers.pairs() if name.lower() not in _OURS]
         await self._give(number, answer.status, kept, answer.body)
 
     async def _give(self, number: str, status: int, headers: list[tuple[str, str]], body: bytes) -> None:

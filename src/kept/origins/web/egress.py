@@ -13,42 +13,39 @@ own origin and nowhere else. What goes wrong is a value with a reason; nothing h
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from functools import cache
 from time import monotonic
 from typing import TypeAlias
-
-import aiohttp
-from multidict import CIMultiDict
-from yarl import URL
 
 from kept.errors import WrongCall
 from kept.origins.web import reasons
 from kept.origins.web.addresses import is_literal
-from kept.origins.web.deadlines import Deadlines, Limit, TimedOut
-from kept.origins.web.decoding import ACCEPTED, Bomb, Decoder, TooLarge, Undecodable
-from kept.origins.web.exchange import Answer, Headers, NoAnswer, Patience, Secrets, Trouble, Wanted, is_good
+from kept.origins.web.deadlines import Deadlines, TimedOut
+from kept.origins.web.decoding import ACCEPTED
+from kept.origins.web.exchange import Answer, NoAnswer, Patience, Secrets, Trouble, Wanted, is_good
 from kept.origins.web.gate import (
     AddressInfo,
-    CheckedResolver,
     Closed,
     Gate,
     Pair,
     Resolve,
     Target,
+    Unresolved,
     resolve_by_system,
     target_of,
 )
-from kept.origins.web.upstream import parse_upstream
+from kept.origins.web.upstream import ProxyAway, Upstream, parse_upstream
+from kept.origins.web.way import Way, merged
+from kept.origins.web.wire import Asked, Broken, Dropped, Unread, Wire
 
 ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,application/json;q=0.7,*/*;q=0.5"
 REDIRECTS = 5
-LONGEST_LINE = 16 * 1024  # of a header
-MOST_HEADERS = 200
-_DRAINED = 64 * 1024  # of a body nobody wants: reading it is cheaper than another connection
-_DRAINED_WITHIN = 1.0
+_BUFFER = 256 * 1024
 
 OpenSocket: TypeAlias = Callable[[AddressInfo], socket.socket]
+Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Egress:
@@ -70,16 +67,15 @@ class Egress:
         self.patience = patience or Patience()
         self.turn: Callable[[str], AbstractAsyncContextManager[None]] = lambda url: nullcontext()
         self._secrets = secrets or Secrets()
-        self._secret_headers = CIMultiDict(self._secrets.headers)
         self._in_pages = self._secrets.in_pages()
-        self._user_agent = user_agent
+        self._told = [("User-Agent", user_agent), ("Accept", ACCEPT), ("Accept-Encoding", ACCEPTED)]
         self._proxy = parse_upstream(proxy) if proxy else None
-        self._tls = _trusting(ca_file) if ca_file else True
+        self._own_trust = _trusting(ca_file) if ca_file else None
         # Behind a proxy the only thing we dial is the proxy, which the owner named.
         self._dialled = self._proxy.gate(resolve) if self._proxy else self.gate
         self._open_socket = open_socket
-        self._session: aiohttp.ClientSession | None = None
-        self._cleared: set[Target] = set()  # literal addresses that were checked, and names, which the resolver checks
+        self._ways: dict[Target, Way] = {}
+        self._buffer: memoryview | None = None
         self._deadlines = Deadlines(whole=self.patience.whole, silence=self.patience.first_byte)
 
     def __repr__(self) -> str:
@@ -90,7 +86,7 @@ class Egress:
         url: str,
         *,
         most: int,
-        headers: Headers | None = None,
+        headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         wanted: Wanted = is_good,
         cut: bool = False,
@@ -105,33 +101,26 @@ class Egress:
         try:
             if (target := target_of(url)) is None:
                 raise Closed("not a web address that can be asked")
+            way = self._ways.get(target) or self._way(target)
+            request = way.request(url, headers, body)
             with self._deadlines.limit(seconds) as limit:
-                if target not in self._cleared:
+                if self._proxy is not None:
                     await self._clear(target)
-                response = await self._connected().request(
-                    "GET" if body is None else "POST",
-                    URL(url, encoded=True),
-                    headers=self._headers(target, headers),
-                    data=body,
-                    allow_redirects=False,
-                )
-                took = monotonic() - began
-                limit.heard()
-                try:
-                    found = b""
-                    if wanted(response.status, response.headers):
-                        found = await _read(response.content, response.headers, most, limit, cut=cut)
-                    else:
-                        await _drain(response)
-                    return Answer(url, response.status, response.headers, found, took)
-                except (Bomb, TooLarge, Undecodable) as error:
-                    trouble, reason = reasons.of_unpacking(error, most)
-                    return NoAnswer(url=url, trouble=trouble, reason=reason, status=response.status, took=took)
-                finally:
-                    response.release()
+                asked = Asked(url, request, most, wanted, cut, limit, began)
+                if wire := way.take():
+                    try:
+                        return await wire.ask(asked)
+                    except Dropped as error:
+                        # A server may end what is idle just as we ask. What it may act upon is not said twice.
+                        if not error.silent or body is not None:
+                            raise
+                return await (await self._connected(way)).ask(asked)
         except Closed as error:
             return NoAnswer(url=url, trouble=Trouble.CLOSED, reason=self._secrets.redact(str(error)))
-        except (TimedOut, aiohttp.ClientError, OSError, ValueError) as error:
+        except Unread as error:
+            trouble, reason = reasons.of_unpacking(error.why, most)
+            return NoAnswer(url=url, trouble=trouble, reason=reason, status=error.status, took=error.took)
+        except (TimedOut, Broken, OSError, ValueError) as error:
             trouble, reason = reasons.of_asking(error, self.patience)
             return NoAnswer(url=url, trouble=trouble, reason=self._secrets.redact(reason), took=monotonic() - began)
 
@@ -156,39 +145,12 @@ class Egress:
             url = to
         return NoAnswer(url=url, trouble=Trouble.NEVER, reason="redirects too often", status=answer.status)
 
-    async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def connect(self, host: str, port: int) -> Streams:
         """A connection to a checked address, for programs that speak for themselves. Raises Closed or OSError."""
         if self._proxy is None:
-            return await self._dial(self.gate, host, port)
+            return await asyncio.open_connection(sock=await self._dial(self.gate, host, port))
         await self._clear(Target("", host, port))
-        reader, writer = await self._dial(self._dialled, *self._proxy.pair, tls=self._proxy.url.scheme == "https")
-        try:
-            await self._proxy.tunnel(reader, writer, host, port)
-        except BaseException:  # also who lost patience
-            writer.close()
-            raise
-        return reader, writer
-
-    async def _dial(
-        self, gate: Gate, host: str, port: int, *, tls: bool = False
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        loop = asyncio.get_running_loop()
-        failed: OSError | None = None
-        for address in await gate.addresses(host, port):
-            family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            made = self._new_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port)))
-            try:
-                made.setblocking(False)
-                await loop.sock_connect(made, (address, port))
-                how, name = (self._tls, host) if tls else (None, None)
-                return await asyncio.open_connection(sock=made, ssl=how, server_hostname=name)
-            except OSError as error:
-                made.close()
-                failed = error
-            except BaseException:
-                made.close()
-                raise
-        raise failed or OSError("the host has no address")
+        return await self._tunnel(self._proxy, host, port)
 
     async def check(self, url: str) -> None:
         """Raises Closed if this URL could never be asked for. A host that cannot be resolved now may be one day."""
@@ -212,51 +174,99 @@ class Egress:
         if target := target_of(url):
             with suppress(TimeoutError, Closed):
                 async with asyncio.timeout(seconds):
-                    _, writer = await self._dial(self._dialled, *(self._proxy.pair if self._proxy else target.pair))
-                    writer.close()
+                    made = await self._dial(self._dialled, *(self._proxy.pair if self._proxy else target.pair))
+                    made.close()
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        for way in self._ways.values():
+            way.close()
+        self._ways.clear()
+        await asyncio.sleep(0)  # then their sockets are closed
 
     async def _clear(self, target: Target) -> None:
-        """Checks what the resolver will not see: aiohttp asks it for names only, and behind a proxy for the proxy's."""
+        """Checks what only the proxy will dial."""
         if is_literal(target.host):
             self.gate.check(target.host, target.port, target.host)
-            self._cleared.add(target)
-        elif self._proxy:
+        else:
             with suppress(OSError):  # a name that only the proxy can resolve is the proxy's business
                 await self.gate.addresses(target.host, target.port)
-        else:
-            self._cleared.add(target)
 
-    def _headers(self, target: Target, more: Headers | None) -> Headers | None:
-        if not self._secret_headers or self._secrets.target != target:
-            return more
-        headers = self._secret_headers.copy()
-        headers.update(more or {})
-        return headers
+    def _way(self, target: Target) -> Way:
+        told = merged(self._told, self._secrets.headers) if self._secrets.target == target else self._told
+        proxy = self._proxy if target.scheme == "http" else None  # of https it sees nothing
+        if proxy and proxy.login:
+            told = merged(told, [("Proxy-Authorization", proxy.login)])
+        if self._buffer is None:
+            self._buffer = memoryview(bytearray(_BUFFER))
+        way = self._ways[target] = Way(target, told, self._buffer, by_proxy=proxy is not None)
+        return way
 
-    def _connected(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    resolver=CheckedResolver(self._dialled), socket_factory=self._new_socket, ssl=self._tls, limit=0
-                ),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, connect=self.patience.connect, sock_connect=self.patience.connect
-                ),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": self._user_agent, "Accept": ACCEPT, "Accept-Encoding": ACCEPTED},
-                auto_decompress=False,
-                trust_env=False,
-                proxy=self._proxy.url if self._proxy else None,
-                max_line_size=LONGEST_LINE,
-                max_field_size=LONGEST_LINE,
-                max_headers=MOST_HEADERS,
-            )
-        return self._session
+    async def _connected(self, way: Way) -> Wire:
+        """A new connection, made within the time for it."""
+        loop, wire, (scheme, host, port) = asyncio.get_running_loop(), Wire(way), way.target
+        name = host.rstrip(".") if scheme == "https" else None
+        for other in self._ways.values():
+            other.tidy()
+        async with asyncio.timeout(self.patience.connect):
+            if self._proxy and name:
+                _, below = await self._tunnel(self._proxy, host, port)
+                secured = await loop.start_tls(below.transport, wire, self._trust(), server_hostname=name)
+                assert secured is not None, "the tunnel was open"
+                wire.connection_made(secured)
+                wire.below = below  # which would close the tunnel if it went before the wire
+                return wire
+            if self._proxy:
+                made, name = await self._dial_proxy(self._proxy), self._proxy.tls_name
+            else:
+                made = await self._dial(self.gate, host, port)
+            tls = self._trust() if name else None
+            await loop.create_connection(lambda: wire, sock=made, ssl=tls, server_hostname=name)
+            return wire
+
+    async def _tunnel(self, proxy: Upstream, host: str, port: int) -> Streams:
+        name, made = proxy.tls_name, await self._dial_proxy(proxy)
+        tls = self._trust() if name else None
+        reader, writer = await asyncio.open_connection(sock=made, ssl=tls, server_hostname=name)
+        try:
+            await proxy.tunnel(reader, writer, host, port)
+        except BaseException:  # also who lost patience
+            writer.close()
+            raise
+        return reader, writer
+
+    async def _dial_proxy(self, proxy: Upstream) -> socket.socket:
+        try:
+            return await self._dial(self._dialled, *proxy.pair)
+        except Unresolved:
+            raise
+        except OSError as error:
+            raise ProxyAway(*error.args) from None
+
+    async def _dial(self, gate: Gate, host: str, port: int) -> socket.socket:
+        """Connected to the first of the checked addresses that lets itself be connected to."""
+        loop, failed = asyncio.get_running_loop(), OSError("the host has no address")
+        for address in await gate.addresses(host, port):
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            try:
+                made = self._new_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port)))
+            except OSError as error:
+                failed = error
+                continue
+            try:
+                made.setblocking(False)
+                await loop.sock_connect(made, (address, port))
+            except OSError as error:
+                made.close()
+                failed = error
+            except BaseException:
+                made.close()
+                raise
+            else:
+                return made
+        raise failed
+
+    def _trust(self) -> ssl.SSLContext:
+        return self._own_trust or _trust_of_the_system()
 
     def _new_socket(self, info: AddressInfo) -> socket.socket:
         checked = self._dialled.open_socket(info)
@@ -266,8 +276,17 @@ class Egress:
         return self._open_socket(info)
 
 
+@cache
+def _trust_of_the_system() -> ssl.SSLContext:
+    """Made when it is needed, and once: reading all those certificates takes longer than most requests."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
 def _trusting(ca_file: str) -> ssl.SSLContext:
     context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
     try:
         context.load_verify_locations(ca_file)
     except OSError as error:
@@ -275,31 +294,3 @@ def _trusting(ca_file: str) -> ssl.SSLContext:
             f"Expected a file of certificates, found that {ca_file} cannot be read as one: {error}"
         ) from None
     return context
-
-
-async def _read(content: aiohttp.StreamReader, headers: Headers, most: int, limit: Limit, *, cut: bool) -> bytes:
-    """The unpacked body; raises TooLarge as soon as it is."""
-    decoder = Decoder(headers.get("Content-Encoding", ""), most)
-    length = headers.get("Content-Length", "")
-    if not cut and length.isdigit() and int(length) > most:
-        raise TooLarge
-    try:
-        while data := await content.readany():
-            limit.heard()
-            decoder.feed(data)
-    except TooLarge:
-        if cut:
-            return decoder.so_far()
-        raise
-    return decoder.body()
-
-
-async def _drain(response: aiohttp.ClientResponse) -> None:
-    """Reads what little is left of a body, so that its connection can be used again. If it cannot, never mind."""
-    if response.content.is_eof() or (response.content_length or 0) > _DRAINED:
-        return
-    with suppress(aiohttp.ClientError, OSError):
-        async with asyncio.timeout(_DRAINED_WITHIN):
-            left = _DRAINED
-            while left > 0 and (data := await response.content.readany()):
-                left -= len(data)

@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -11,11 +11,45 @@ from typing import NamedTuple, TypeAlias
 from kept.model.url import resolve
 from kept.origins.web.gate import Target
 
-Headers: TypeAlias = Mapping[str, str]
-Wanted: TypeAlias = Callable[[int, Headers], bool]  # whether the body of an answer with this status is
-
 _COOKIE = re.compile(r"=([^;\s]+)")
 _NO_TEXT = re.compile("[\udc80-\udcff]")  # a byte of a header that is no UTF-8
+
+
+class Headers(Mapping[str, str]):
+    """The headers of an answer, by names in any case. Of one that came more than once, the first; ``every`` has all."""
+
+    __slots__ = ("_by_name", "_pairs")
+
+    def __init__(self, pairs: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        self._pairs = pairs
+        self._by_name = {name.rstrip().lower(): value for name, value in reversed(pairs)}
+
+    def __getitem__(self, name: str) -> str:
+        return _text(self._by_name[name.lower().encode()])
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.lower().encode() in self._by_name
+
+    def __iter__(self) -> Iterator[str]:
+        return map(_text, self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def every(self, name: str) -> list[str]:
+        wanted = name.lower().encode()
+        return [_text(value) for one, value in self._pairs if one.rstrip().lower() == wanted]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """All of them, as they came."""
+        return [(_text(name), _text(value)) for name, value in self._pairs]
+
+
+def _text(value: bytes) -> str:
+    return value.rstrip(b" \t").decode("utf-8", "surrogateescape")
+
+
+Wanted: TypeAlias = Callable[[int, Headers], bool]  # whether the body of an answer with this status is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-from yarl import URL
-
 from kept.origins.web.addresses import is_literal, why_closed
 
 Pair: TypeAlias = tuple[str, int]  # host and port
@@ -22,11 +19,16 @@ Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]  # host and 
 AddressInfo: TypeAlias = tuple[Any, Any, int, str, tuple[Any, ...]]  # as getaddrinfo has it
 
 _AUTHORITY = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
+_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)\.?$")
 _PATH = re.compile(r"/[!-\"$-~]*")  # printable, and no fragment
 
 
 class Closed(Exception):
     """This host is not for us: the sentence says why."""
+
+
+class Unresolved(socket.gaierror):
+    """Nobody knows this name, or it cannot be asked for now."""
 
 
 class Target(NamedTuple):
@@ -53,9 +55,7 @@ def _authority(text: str) -> Target | None:
         return None
     port = int(match[3]) if match[3] else 443 if match[1] == "https" else 80
     target = Target(match[1], match[2].strip("[]"), port)
-    # What is checked has to be what is dialled, and that is what aiohttp's parser finds.
-    parsed = URL(f"{text}/", encoded=True)
-    return target if 0 < port < 65536 and (parsed.raw_host, parsed.port) == target.pair else None
+    return target if 0 < port < 65536 and (is_literal(target.host) or match[2][0] != "[") else None
 
 
 async def resolve_by_system(host: str, port: int) -> Sequence[str]:
@@ -76,9 +76,17 @@ class Gate:
 
     async def addresses(self, host: str, port: int) -> Sequence[str]:
         """The checked addresses. Closed if any is not public; OSError when the host has none."""
-        found = [host] if is_literal(host) else await self._resolve(host, port)
+        if is_literal(host):
+            found: Sequence[str] = [host]
+        elif _NUMBER.search(host):  # "127.1", "0x7f000001": resolvers take it for an address, each in its own way
+            raise Closed(f"{host} is not a host name")
+        else:
+            try:
+                found = await self._resolve(host, port)
+            except OSError as error:
+                raise Unresolved(*error.args) from None
         if not found:
-            raise OSError("the host has no address")
+            raise Unresolved(socket.EAI_NONAME, "the host has no address")
         for address in found:
             self.check(host, port, address)
         return found
@@ -96,28 +104,3 @@ class Gate:
         if (address[0], address[1]) not in self._opened and (reason := why_closed(address[0])):
             raise OSError(f"{address[0]} is not a public address ({reason})")
         return socket.socket(family, kind, protocol)
-
-
-class CheckedResolver(AbstractResolver):
-    """The gate, in the shape that aiohttp asks."""
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=socket.IPPROTO_TCP,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for address in await self._gate.addresses(host, port)
-        ]
-
-    async def close(self) -> None:
-        pass

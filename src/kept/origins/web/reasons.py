@@ -1,13 +1,14 @@
 """Why there is no answer, in words. Never the words of an error: those may hold a request's headers."""
 
 import os
-
-import aiohttp
-from aiohttp.http_exceptions import LineTooLong
+import ssl
 
 from kept.origins.web.deadlines import TimedOut
 from kept.origins.web.decoding import Bomb, TooLarge, Undecodable
 from kept.origins.web.exchange import Patience, Trouble
+from kept.origins.web.gate import Unresolved
+from kept.origins.web.upstream import NoTunnel, ProxyAway
+from kept.origins.web.wire import CutShort, Dropped, Garbled, HeadTooLong, OnlyInterim
 
 
 def of_unpacking(error: Bomb | TooLarge | Undecodable, most: int) -> tuple[Trouble, str]:
@@ -28,25 +29,25 @@ def of_asking(error: Exception, patience: Patience) -> tuple[Trouble, str]:
             return Trouble.FAILED, str(error)
         case TimeoutError():
             return Trouble.FAILED, f"no connection within {patience.connect:g} s"
-        case aiohttp.ClientConnectorDNSError():
+        case Unresolved():
             return Trouble.FAILED, "its host name cannot be resolved"
-        case aiohttp.ClientConnectorCertificateError():
-            return Trouble.NEVER, f"its certificate is not trusted ({_certificate(error.certificate_error)})"
-        case aiohttp.ClientSSLError():
+        case ssl.SSLCertVerificationError():
+            return Trouble.NEVER, f"its certificate is not trusted ({error.verify_message or type(error).__name__})"
+        case ssl.SSLError():
             return Trouble.FAILED, "no secure connection could be made"
-        case aiohttp.ClientHttpProxyError():
-            return Trouble.FAILED, f"the proxy answered {error.status}"
-        case aiohttp.ClientProxyConnectionError():
+        case NoTunnel(status=int(status)):
+            return Trouble.FAILED, f"the proxy answered {status}"
+        case ProxyAway():
             return Trouble.FAILED, "the proxy cannot be reached"
-        case aiohttp.ClientConnectorError():
-            return Trouble.FAILED, f"no connection: {_system(error.os_error)}"
-        case aiohttp.ClientPayloadError():
+        case CutShort():
             return Trouble.FAILED, "the answer was cut short"
-        case aiohttp.ClientResponseError():
-            return Trouble.FAILED, "its headers are too long" if _is_too_long(error) else "not a valid HTTP answer"
-        case aiohttp.InvalidURL():
-            return Trouble.NEVER, "not a web address that can be asked"
-        case aiohttp.ClientOSError() | aiohttp.ServerDisconnectedError():
+        case HeadTooLong():
+            return Trouble.FAILED, "its headers are too long"
+        case OnlyInterim():
+            return Trouble.FAILED, "the server sent nothing but interim answers"
+        case Garbled():
+            return Trouble.FAILED, "not a valid HTTP answer"
+        case Dropped() | NoTunnel():
             return Trouble.FAILED, "the connection was closed before an answer came"
         case OSError():
             return Trouble.FAILED, f"no connection: {_system(error)}"
@@ -56,15 +57,3 @@ def of_asking(error: Exception, patience: Patience) -> tuple[Trouble, str]:
 
 def _system(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else str(error) or type(error).__name__
-
-
-def _certificate(error: Exception) -> str:
-    return getattr(error, "verify_message", "") or type(error).__name__
-
-
-def _is_too_long(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, LineTooLong) or "too many headers" in str(error).lower():
-            return True
-        error = error.__cause__
-    return False

@@ -15,8 +15,6 @@ from datetime import datetime
 from functools import lru_cache
 from http import HTTPStatus
 
-from multidict import MultiMapping
-
 from kept.model.document import Validators
 from kept.model.frontier import Fetched, Gone, NotModified, Refused, Unreachable, Visit
 from kept.model.wishes import Wishes, wishes_of
@@ -111,8 +109,7 @@ def wishes_in(headers: Headers, agent: str) -> Wishes:
     """What X-Robots-Tag asks of us, or of everybody. It may be there more than once."""
     if "X-Robots-Tag" not in headers:
         return Wishes()
-    values = headers.getall("X-Robots-Tag") if isinstance(headers, MultiMapping) else [headers["X-Robots-Tag"]]
-    return wishes_of(_meant_for(agent.lower(), value) for value in values)
+    return wishes_of(_meant_for(agent.lower(), value) for value in headers.every("X-Robots-Tag"))
 
 
 def _meant_for(agent: str, value: str) -> str:

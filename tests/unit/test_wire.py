@@ -1,0 +1,455 @@
+"""Our own HTTP client: what is whole, what is not, when a connection is used again, and what a request says."""
+
+import asyncio
+import gzip
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kept.origins.web import wire
+from kept.origins.web.egress import Egress
+from kept.origins.web.exchange import Answer, Headers, NoAnswer, Patience, Secrets, Trouble
+from kept.origins.web.gate import target_of
+from kept.origins.web.proxy import GateProxy
+from kept.origins.web.upstream import parse_upstream
+from tests.unit.test_egress import certificate, here, serving  # noqa: F401 - a fixture
+
+GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+PATIENCE = Patience(connect=2, first_byte=2, whole=5)
+
+
+class Server:
+    """Answers what it is told, connection by connection. What it was asked, head by head, is in ``heads``."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.connections = 0
+        self.heads: list[str] = []
+
+    def url(self, path: str = "/") -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def egress(self, **more: Any) -> Egress:
+        return Egress(allowed=frozenset({("127.0.0.1", self.port)}), **{"patience": PATIENCE, **more})
+
+
+Talk = Callable[[Server, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def a_server(talk: Talk, **more: Any) -> AsyncIterator[Server]:
+    made, tasks = Server(), set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())
+        made.connections += 1
+        with suppress(OSError, EOFError, asyncio.CancelledError):
+            await talk(made, reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, **more)
+    made.port = server.sockets[0].getsockname()[1]
+    try:
+        yield made
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def saying(*pieces: bytes, then: str = "listen", pause: float = 0.0) -> Talk:
+    """To every request the same pieces; ``then`` it listens again, or closes, or waits."""
+
+    async def talk(made: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            made.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+                await asyncio.sleep(pause)
+            if then == "close" or "Connection: close" in made.heads[-1]:
+                return
+            if then == "wait":
+                await asyncio.sleep(3600)
+
+    return talk
+
+
+def asked(talk: Talk, times: int = 1, most: int = 100_000, **more: Any) -> tuple[list[Answer | NoAnswer], Server]:
+    """The answers to some requests, one after the other."""
+
+    async def story() -> tuple[list[Answer | NoAnswer], Server]:
+        async with a_server(talk) as server:
+            egress = server.egress()
+            answers = [await egress.ask(server.url(), most=most, **more) for _ in range(times)]
+            await egress.close()
+            return answers, server
+
+    return asyncio.run(story())
+
+
+def body_of(answer: Answer | NoAnswer) -> bytes:
+    assert isinstance(answer, Answer), answer
+    return answer.body
+
+
+def reason_of(answer: Answer | NoAnswer) -> str:
+    assert isinstance(answer, NoAnswer), answer
+    return answer.reason
+
+
+# ── What is whole ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+WHOLE = {
+    "a length": (GOOD, "listen"),
+    "chunks": (CHUNKED + b"2\r\nhe\r\n3;why=not\r\nllo\r\n0\r\nTrailer: x\r\n\r\n", "listen"),
+    "the end of the connection": (b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n\r\nhello", "close"),
+    "an old server": (b"HTTP/1.0 200 OK\r\n\r\nhello", "close"),
+    "bare line feeds": (b"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello", "listen"),
+    "no reason": (b"HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello", "listen"),
+    "interim answers": (
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + GOOD,
+        "listen",
+    ),
+    "packed": (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"hello", mtime=0), "close"),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_body_ends_where_its_server_says(name: str, at_once: bool) -> None:
+    said, then = WHOLE[name]
+    pieces = [said] if at_once else [said[start : start + 1] for start in range(len(said))]
+    (answer,), _ = asked(saying(*pieces, then=then))
+    assert body_of(answer) == b"hello"
+    assert isinstance(answer, Answer)
+    assert "link" not in answer.headers, "an interim answer's"
+
+
+@pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
+def test_some_answers_have_no_body_whatever_they_say(status: bytes) -> None:
+    answers, server = asked(saying(b"HTTP/1.1 " + status + b"\r\nContent-Length: 50\r\n\r\n"), times=3)
+    assert [body_of(answer) for answer in answers] == [b""] * 3
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", "the answer was cut short"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length : 6\r\n\r\nhello", "the answer was cut short"),
+        (CHUNKED + b"6\r\nhello", "the answer was cut short"),
+        (CHUNKED + b"5\r\nhello\r\n", "the answer was cut short"),
+        (CHUNKED + b"5\r\nhello\r\n0\r\n", "the answer was cut short"),
+        (CHUNKED.replace(b"Encoding:", b"Encoding :") + b"5\r\nhello\r\n", "the answer was cut short"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\nhello", "the answer was cut short"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"hello", mtime=0)[:-9],
+            "cannot be unpacked",
+        ),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", "the connection was closed before an answer came"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", "the connection was closed before an answer came"),
+        (b"", "the connection was closed before an answer came"),
+        (CHUNKED + b"5\r\nhello!\r\n0\r\n\r\n", "not a valid HTTP answer"),
+        (CHUNKED.replace(b"\r\n\r\n", b"\r\nContent-Length: 5\r\n\r\n") + b"5\r\nhello", "not a valid HTTP answer"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 4\r\n\r\nhello", "not a valid HTTP answer"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello", "not a valid HTTP answer"),
+        (b"HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 5\r\n\r\nhello", "not a valid HTTP answer"),
+        (b"HTTP/1.1 101 Go\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nhello", "not a valid HTTP answer"),
+        (b"HTTP/2 200\r\n\r\nhello", "not a valid HTTP answer"),
+        (b"HTTP/1.1 103 Hints\r\n\r\n" * 30 + GOOD, "the server sent nothing but interim answers"),
+    ],
+)
+def test_what_is_not_whole_or_not_http_is_no_answer(said: bytes, reason: str) -> None:
+    (answer,), _ = asked(saying(said, then="close"))
+    assert isinstance(answer, NoAnswer), answer
+    assert answer.trouble is Trouble.FAILED
+    assert answer.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    "begins",
+    [
+        b"HTTP/1.1 200 ",
+        b"HTTP/1.1 200 OK\r\nX: ",
+        CHUNKED + b"5;",
+        CHUNKED + b"5\r\nhello\r\n0\r\nTrailer: ",
+        b"HTTP/1.1 103 Hints\r\nX: ",
+    ],
+)
+def test_what_goes_on_without_saying_anything_is_given_up(begins: bytes) -> None:
+    answer = asked(saying(begins, *[b"a" * 65_536] * 200))[0][0]
+    assert reason_of(answer) == "its headers are too long"
+
+
+@pytest.mark.parametrize(("longest", "lines"), [(wire.LONGEST_LINE, 1), (1, wire.MOST_HEADERS + 1)])
+def test_headers_are_bounded_line_by_line(longest: int, lines: int) -> None:
+    header = b"\r\n".join([b"X: " + b"a" * longest] * lines)
+    answer = asked(saying(b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n", then="wait"))[0][0]
+    assert reason_of(answer) == "its headers are too long"
+
+
+# ── Which connection is used again ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_connection_that_was_closed_while_idle_is_no_error() -> None:
+    async def one_each(made: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answers once; at the second request it closes, as a server does whose patience has just ended."""
+        made.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.write(GOOD)
+        made.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+
+    answers, server = asked(one_each, times=3)
+    assert [body_of(answer) for answer in answers] == [b"hello"] * 3
+    assert (server.connections, len(server.heads)) == (3, 5)
+    answers, server = asked(one_each, times=2, body=b"x")
+    assert body_of(answers[0]) == b"hello"
+    assert reason_of(answers[1]) == "the connection was closed before an answer came"
+    assert server.connections == 1, "it may have been acted upon"
+
+
+def test_half_an_answer_is_not_asked_for_again() -> None:
+    async def talk(made: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for said in (GOOD, GOOD[:8]):
+            made.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+            writer.write(said)
+
+    answers, server = asked(talk, times=2)
+    assert reason_of(answers[1]) == "the connection was closed before an answer came"
+    assert server.connections == 1
+
+
+def test_a_connection_is_not_trusted_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kept.origins.web import way
+
+    assert asked(saying(GOOD), times=3)[1].connections == 1
+    monkeypatch.setattr(way, "TRUSTED_FOR", 0.0)
+    assert asked(saying(GOOD), times=3)[1].connections == 3
+
+
+@pytest.mark.parametrize("more", [b"and more", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlies", b"HTTP/1.1 2"])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_nobody_asked_for_is_nobodys_answer(more: bytes, at_once: bool) -> None:
+    async def story() -> None:
+        pieces = [GOOD + more] if at_once else [GOOD, more]
+        async with a_server(saying(*pieces, pause=0.02)) as server:
+            egress = server.egress()
+            for _ in range(3):
+                assert body_of(await egress.ask(server.url(), most=100)) == b"hello"
+                await asyncio.sleep(0.1)
+            assert server.connections == 3
+            await egress.close()
+
+    asyncio.run(story())
+
+
+def test_whoever_gives_up_leaves_no_connection_and_disturbs_nobody_elses() -> None:
+    async def story() -> None:
+        async with a_server(saying(GOOD[:9], GOOD[9:], pause=0.2)) as server:
+            egress = server.egress()
+            tasks = [asyncio.create_task(egress.ask(server.url(f"/{n}"), most=100)) for n in range(20)]
+            await asyncio.sleep(0.1)
+            for task in tasks[::2]:
+                task.cancel()
+            done = await asyncio.gather(*tasks, return_exceptions=True)
+            assert [isinstance(one, asyncio.CancelledError) for one in done] == [True, False] * 10
+            assert all(body_of(one) == b"hello" for one in done[1::2])  # type: ignore[arg-type]
+            assert [way.wires for way in egress._ways.values()] == [10]
+            await egress.close()
+
+    asyncio.run(story())
+
+
+def test_closing_ends_what_is_under_way() -> None:
+    async def story() -> None:
+        async with a_server(saying(then="wait")) as server:
+            egress = server.egress()
+            task = asyncio.create_task(egress.ask(server.url(), most=100))
+            await asyncio.sleep(0.05)
+            await egress.close()
+            assert reason_of(await task) == "the connection was closed before an answer came"
+
+    asyncio.run(story())
+
+
+# ── What is not wanted ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+UNWANTED = {
+    "short": (b"HTTP/1.1 404 No\r\nContent-Length: 5\r\n\r\nhello", "listen", 1),
+    "long": (b"HTTP/1.1 404 No\r\nContent-Length: 99999\r\n\r\nhello", "wait", 3),
+    "long, in chunks": (CHUNKED.replace(b"200 OK", b"404 No") + b"20000\r\n" + bytes(0x20000), "wait", 3),
+    "cut short": (b"HTTP/1.1 404 No\r\nContent-Length: 500\r\n\r\nhello", "close", 3),
+    "no chunks": (CHUNKED.replace(b"200 OK", b"404 No") + b"nonsense", "wait", 3),
+    "until the end": (b"HTTP/1.1 404 No\r\n\r\nhello", "close", 3),
+}
+
+
+@pytest.mark.parametrize("name", UNWANTED)
+def test_a_body_that_nobody_wants_is_read_only_if_that_is_cheap(name: str) -> None:
+    said, then, connections = UNWANTED[name]
+    began = time.monotonic()
+    answers, server = asked(saying(said, then=then), times=3)
+    assert [(body_of(answer), answer.status) for answer in answers] == [(b"", 404)] * 3
+    assert server.connections == connections
+    assert time.monotonic() - began < wire.DRAINED_WITHIN
+
+
+def test_a_body_that_nobody_wants_is_not_waited_for() -> None:
+    began = time.monotonic()
+    (answer,), _ = asked(saying(b"HTTP/1.1 404 No\r\nContent-Length: 500\r\n\r\nhello", then="wait"))
+    assert (body_of(answer), answer.status) == (b"", 404)
+    assert time.monotonic() - began < wire.DRAINED_WITHIN + 0.5
+
+
+# ── What a request says, and what headers are ────────────────────────────────────────────────────────────────────────
+
+
+def test_what_a_request_says() -> None:
+    async def story() -> None:
+        async with a_server(saying(GOOD)) as server:
+            secrets = Secrets(target_of(server.url()), (("X-Key", "one"), ("X-Key", "two"), ("accept", "text/x-own")))
+            egress = server.egress(user_agent="Kept/1", secrets=secrets)
+            await egress.ask(server.url("/a?b=c"), most=100)
+            await egress.ask(server.url("/"), most=100, headers={"If-None-Match": '"é"', "ACCEPT": "text/plain"})
+            await egress.ask(server.url("/"), most=100, body=b"{}", headers={"content-type": "application/json"})
+            for wrong in ("a\r\nX: y", "a\nb", "a\0b"):
+                answer = await egress.ask(server.url("/"), most=100, headers={"X": wrong})
+                assert reason_of(answer) == "no valid answer (ValueError)"
+            await egress.close()
+            first, second, third = (head.split("\r\n") for head in server.heads)
+            host = f"Host: 127.0.0.1:{server.port}"
+            keys = ["X-Key: one", "X-Key: two"]
+            own = [host, "User-Agent: Kept/1", "Accept-Encoding: gzip, deflate", *keys]
+            assert first == ["GET /a?b=c HTTP/1.1", *own, "accept: text/x-own", "", ""]
+            assert second == ["GET / HTTP/1.1", *own, 'If-None-Match: "é"', "ACCEPT: text/plain", "", ""]
+            posted = ["accept: text/x-own", "content-type: application/json", "Content-Length: 2"]
+            assert third == ["POST / HTTP/1.1", *own, *posted, "", ""]
+
+    asyncio.run(story())
+
+
+def test_headers_are_found_in_any_case_and_those_that_came_twice_are_all_there() -> None:
+    headers = Headers([(b"X-Robots-Tag", b"noindex "), (b"ETag", b'"\xe9"'), (b"x-robots-tag", b"nofollow")])
+    assert headers["x-ROBOTS-tag"] == headers.get("X-Robots-Tag") == "noindex"
+    assert headers.every("X-robots-tag") == ["noindex", "nofollow"]
+    assert headers["etag"] == '"\udce9"'
+    assert "etag" in headers
+    assert headers.get("Retry-After", "") == ""
+    assert "Retry-After" not in headers
+    assert headers.every("Retry-After") == []
+    assert len(headers) == len(list(headers)) == 2
+    assert [name for name, _ in headers.pairs()] == ["X-Robots-Tag", "ETag", "x-robots-tag"]
+
+
+@pytest.mark.parametrize("host", ["127.1", "0x7f.1", "2130706433", "0x7f000001", "017700000001", "127.0.0.1.", "0x"])
+def test_a_number_that_may_be_an_address_is_no_name(host: str) -> None:
+    async def story() -> None:
+        async def never(host: str, port: int) -> Sequence[str]:
+            raise AssertionError("it was resolved")
+
+        for egress in (Egress(resolve=never), Egress(resolve=never, proxy="http://127.0.0.1:1")):
+            answer = await egress.ask(f"http://{host}/", most=10)
+            assert isinstance(answer, NoAnswer)
+            assert answer.trouble is Trouble.CLOSED
+
+    asyncio.run(story())
+
+
+def test_no_certificates_are_read_for_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> ssl.SSLContext:
+        raise AssertionError("they were")
+
+    monkeypatch.setattr(ssl, "create_default_context", never)
+    assert body_of(asked(saying(GOOD))[0][0]) == b"hello"
+
+
+# ── Through a proxy, and by TLS ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("http://proxy.test:3128", ("proxy.test", 3128, False, None)),
+        ("https://proxy.test", ("proxy.test", 443, True, None)),
+        ("HTTP://Proxy.test/", ("proxy.test", 80, False, None)),
+        ("http://me:p%40ss@[::1]:8080/", ("::1", 8080, False, "Basic bWU6cEBzcw==")),
+        ("http://me@10.0.0.1", ("10.0.0.1", 80, False, "Basic bWU6")),
+        ("http://bücher.test:80", ("xn--bcher-kva.test", 80, False, None)),
+    ],
+)
+def test_how_a_proxy_is_named(url: str, found: tuple[object, ...]) -> None:
+    proxy = parse_upstream(url)
+    assert (proxy.host, proxy.port, proxy.tls, proxy.login) == found
+
+
+@pytest.mark.parametrize("secure_proxy", [False, True])
+@pytest.mark.parametrize("secure_site", [False, True])
+def test_a_proxy_is_asked_and_connections_through_it_are_used_again(
+    certificate: Path,  # noqa: F811
+    secure_proxy: bool,
+    secure_site: bool,
+) -> None:
+    async def story() -> None:
+        tls = {"ssl": serving(certificate)}
+        async with a_server(saying(GOOD), **(tls if secure_site else {})) as site:
+            allowed = frozenset({("docs.test", site.port)})
+            outer = Egress(allowed=allowed, resolve=here)
+            async with GateProxy(outer) as upstream:
+                listening = await asyncio.start_server(upstream._serve, "127.0.0.1", 0, **(tls if secure_proxy else {}))
+                port = listening.sockets[0].getsockname()[1]
+                scheme = "https" if secure_proxy else "http"
+                where = f"{scheme}://{upstream.username}:{upstream.password}@docs.test:{port}"
+                egress = Egress(allowed=allowed, resolve=here, proxy=where, ca_file=str(certificate))
+                url = f"{'https' if secure_site else 'http'}://docs.test:{site.port}/"
+                for _ in range(3):
+                    assert body_of(await egress.ask(url, most=100)) == b"hello"
+                if secure_site:
+                    assert site.connections == 1
+                    assert "Proxy-Authorization" not in site.heads[0], "the tunnel's business"
+                wrong = Egress(
+                    allowed=allowed, resolve=here, proxy=where.replace("kept:", "who:"), ca_file=str(certificate)
+                )
+                refused = await wrong.ask(url, most=100)
+                if secure_site:
+                    assert reason_of(refused) == "the proxy answered 407"
+                else:
+                    assert isinstance(refused, Answer)
+                    assert refused.status == 407
+                for one in (egress, wrong):
+                    await one.close()
+                listening.close()
+                await asyncio.sleep(0.05)
+            gone = Egress(allowed=allowed, resolve=here, proxy=where, ca_file=str(certificate))
+            assert reason_of(await gone.ask(url, most=100)) == "the proxy cannot be reached"
+
+    asyncio.run(story())
+
+
+def test_a_site_that_speaks_no_tls_and_one_that_ends_without_a_word(certificate: Path) -> None:  # noqa: F811
+    async def ends(made: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello")
+        await writer.drain()
+        writer.transport.abort()
+
+    async def plainly(made: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(GOOD)
+
+    async def story() -> None:
+        async with a_server(plainly) as plain, a_server(ends, ssl=serving(certificate)) as site:
+            for server, reason in ((plain, "no secure connection could be made"), (site, "the answer was cut short")):
+                egress = Egress(allowed=frozenset({("docs.test", server.port)}), resolve=here, ca_file=str(certificate))
+                answer = await egress.ask(f"https://docs.test:{server.port}/", most=100)
+                assert reason_of(answer) == reason
+                await egress.close()
+
+    asyncio.run(story())
