@@ -44,7 +44,7 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
     if looked is None:
         return Unreadable(reason="an empty page")
     hrefs, base, said, content = looked
-    parts = Writer().write(content)
+    parts = Writer(content).write()
     nodes = [SectionData(heading=p.heading, level=p.level, anchor=p.anchor, content=p.text) for p in parts[1:]]
     markdown = "\n\n".join([part.text for part in parts if part.text])
     return Extracted(

@@ -1,7 +1,6 @@
 """A table of a page: its cells as they come, and the table that Markdown makes of them."""
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 from kept.extract.html_words import code_span
@@ -12,20 +11,22 @@ _HOLDS_BLOCKS = re.compile(r"^(?:```|- |\d+\. |\| |#+ )", re.MULTILINE)
 MOST_COLUMNS = 200
 
 
-@dataclass(slots=True, eq=False)
 class Table:
     """Cells hold blocks of Markdown until it is known whether the table says something or only arranges them."""
 
-    out: list[str]  # what was being written when it began
-    frames: list[Any]
-    arranges: bool = False
-    grid: bool = False
-    means_it: bool = False  # a table, whatever it looks like
-    caption: str = ""
-    rows: list[list[str]] = field(default_factory=list)
-    headed: bool = False  # its first row is a header
-    any_header: bool = False
-    _spans: dict[int, int] = field(default_factory=dict)  # columns that a cell above reaches into, and how far down
+    __slots__ = ("_spans", "any_header", "arranges", "caption", "frames", "grid", "headed", "means_it", "out", "rows")
+
+    def __init__(self, out: list[str], frames: list[Any], *, grid: bool = False, means_it: bool = False) -> None:
+        self.out = out  # what was being written when it began
+        self.frames = frames
+        self.arranges = False  # it turned out to be none
+        self.grid = grid
+        self.means_it = means_it  # a table, whatever it looks like
+        self.caption = ""
+        self.rows: list[list[str]] = []
+        self.headed = False  # its first row is a header
+        self.any_header = False
+        self._spans: dict[int, int] = {}  # columns that a cell above reaches into, and how far down
 
     def next_row(self) -> None:
         self.rows.append([])
@@ -40,7 +41,12 @@ class Table:
             self.headed = self.headed or (len(self.rows) == 1 and not row)
         elif len(self.rows) == 1 and row and not self.grid:
             self.headed = False  # a row that has a name in its first cell is no header
-        spans = dict(_SPAN.findall(attributes)) if "span=" in attributes else {}
+        if "span=" not in attributes and len(row) < MOST_COLUMNS:
+            row.append(blocks)
+            if self._spans:
+                self._fill()
+            return
+        spans = dict(_SPAN.findall(attributes))
         down = int(spans.get("row", 1))
         for number in range(max(1, int(spans.get("col", 1)))):
             if len(row) >= MOST_COLUMNS:

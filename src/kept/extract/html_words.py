@@ -6,7 +6,6 @@ they type it.
 
 import re
 
-_SPECIAL = re.compile(r"[*_`<\[\\]")
 _ESCAPED = re.compile(
     r"\*(?=\S)|(?<=\S)\*"  # what could begin or end emphasis
     r"|(?<![^\W_])_(?=\w)|(?<=\w)_(?![^\W_])"  # the same, and never inside a word
@@ -30,7 +29,20 @@ def unescaped(text: str) -> str:
 
 def written(text: str) -> str:
     """The text so that Markdown shows it as it is."""
-    return _ESCAPED.sub(r"\\\g<0>", text) if _SPECIAL.search(text) else text
+    # Most words have none of these marks, and asking for one after the other is quicker than a pattern for all.
+    if "_" in text or "*" in text or "`" in text or "[" in text or "<" in text or "\\" in text:
+        return _ESCAPED.sub(r"\\\g<0>", text)
+    return text
+
+
+def one_spaced(text: str) -> str:
+    """The words with one blank between them, whatever was there: " ".join(text.split()), made quicker."""
+    plain = text.replace("\n", " ") if "\n" in text else text
+    if not plain.isprintable():  # there are blanks of other kinds, or there may be
+        return " ".join(text.split())
+    while "  " in plain:
+        plain = plain.replace("  ", " ")
+    return plain.strip(" ")
 
 
 def paragraph_start(text: str) -> str:
