@@ -6,13 +6,15 @@ for. Words that follow its description belong to the section around it again.
 
 from __future__ import annotations
 
+from typing import Final
+
 from kept.extract.html_headings import open_heading
 from kept.extract.html_page import DEEPEST, Closer, Definitions, Frame, List, Page, end_line, flush, leave_out
 from kept.extract.html_rules import Role
 from kept.extract.html_tags import Tag
 from kept.extract.html_words import code_span, one_spaced
 
-_DESCRIBED = frozenset({
+_DESCRIBED: Final = frozenset({
     "py", "c", "cpp", "js", "std", "rst", "class", "function", "method", "attribute", "data", "exception",
     "module", "describe", "option", "cmdoption", "envvar",
 })  # fmt: skip

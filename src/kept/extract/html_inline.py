@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from kept.extract.html_page import BREAK, Closer, Page, done, leave_out, one_line
 from kept.extract.html_rules import ROUTES, Role, role_of
 from kept.extract.html_tags import HREF, NAME, Tag, attribute, tag_of
 from kept.extract.html_words import code_span, link_target, one_spaced, unescaped, written
 
-_MARKS = frozenset({"", "¶", "#", "§", "🔗", "link", "Link", "Anchor", "anchor", "permalink", "Permalink"})
-_LOOKS_LIKE_MATH = re.compile(r"^\\[(\[](.*)\\[)\]]$", re.DOTALL)
-_ATTRIBUTE = re.compile(r' ([a-zA-Z:-]+)="([^"]*)"')
+_MARKS: Final = frozenset({"", "¶", "#", "§", "🔗", "link", "Link", "Anchor", "anchor", "permalink", "Permalink"})
+_LOOKS_LIKE_MATH: Final = re.compile(r"^\\[(\[](.*)\\[)\]]$", re.DOTALL)
+_ATTRIBUTE: Final = re.compile(r' ([a-zA-Z:-]+)="([^"]*)"')
 
 
 def other(page: Page, tag: Tag) -> Closer:

@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kept.extract.html_rules import DROPPED_IDS, IDS_OF_NOTHING, Role
 from kept.extract.html_tables import Table
 from kept.extract.html_tags import Tag, Walk
 from kept.extract.html_words import one_spaced, paragraph_start, unescaped, written
 
-DEEPEST = 30
+DEEPEST: Final = 30
 """Lists in lists, and tables in tables; what is deeper is written without them, as no person would follow it."""
 
-BREAK = "\0"  # a line break inside a paragraph: no page that gets here has a NUL in it
+BREAK: Final = "\0"  # a line break inside a paragraph: no page that gets here has a NUL in it
 
 
 class Part:

@@ -1,14 +1,14 @@
 """A table of a page: its cells as they come, and the table that Markdown makes of them."""
 
 import re
-from typing import Any
+from typing import Any, Final
 
 from kept.extract.html_words import code_span
 
-_SPAN = re.compile(r' (col|row)span="(\d{1,3})"')
-_FENCE = re.compile(r"^(`{3,})[^`\n]*\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
-_HOLDS_BLOCKS = re.compile(r"^(?:```|- |\d+\. |\| |#+ )", re.MULTILINE)
-MOST_COLUMNS = 200
+_SPAN: Final = re.compile(r' (col|row)span="(\d{1,3})"')
+_FENCE: Final = re.compile(r"^(`{3,})[^`\n]*\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
+_HOLDS_BLOCKS: Final = re.compile(r"^(?:```|- |\d+\. |\| |#+ )", re.MULTILINE)
+MOST_COLUMNS: Final = 200
 
 
 class Table:

@@ -6,13 +6,15 @@ Walk           goes from one tag to the next, and never back
 
 from __future__ import annotations
 
+from typing import Final
+
 from kept.extract.html_rules import NAVIGATION, Role, role_of
 from kept.extract.html_words import unescaped
 
-LARGE = 500_000
+LARGE: Final = 500_000
 """Characters. A page is taken apart all at once, which is quicker, unless that would take much memory."""
 
-VOID = frozenset({
+VOID: Final = frozenset({
     "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input", "keygen",
     "link", "meta", "param", "source", "track", "wbr",
 })  # fmt: skip
@@ -20,7 +22,7 @@ VOID = frozenset({
 # How attributes begin, for attribute().
 CLASS, HREF, ID, NAME = ' class="', ' href="', ' id="', ' name="'
 
-_TAB_ROLES = (('role="tabpanel"', Role.PANEL), ('role="tablist"', Role.TABS))
+_TAB_ROLES: Final = (('role="tabpanel"', Role.PANEL), ('role="tablist"', Role.TABS))
 
 
 def attribute(attributes: str, begins: str) -> str | None:
@@ -65,7 +67,7 @@ def _role(classes: str, attributes: str) -> Role | None:
     return Role.DROP if ' hidden=""' in attributes else role
 
 
-_known: dict[str, Tag] = {}
+_known: Final[dict[str, Tag]] = {}
 
 
 def tag_of(text: str) -> Tag:
@@ -96,7 +98,7 @@ class Walk:
             return None
         piece = self._ahead.pop()
         tag, end, self.behind = piece.partition(">")
-        if not end or tag.startswith(("!", "?")):
+        if not end or (tag < "A" and not tag.startswith("/")):
             return self._unusual(piece)
         return tag
 

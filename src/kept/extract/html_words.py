@@ -5,8 +5,9 @@ they type it.
 """
 
 import re
+from typing import Final
 
-_ESCAPED = re.compile(
+_ESCAPED: Final = re.compile(
     r"\*(?=\S)|(?<=\S)\*"  # what could begin or end emphasis
     r"|(?<![^\W_])_(?=\w)|(?<=\w)_(?![^\W_])"  # the same, and never inside a word
     r"|`"
@@ -14,9 +15,9 @@ _ESCAPED = re.compile(
     r"|\[(?=[^\[\]]*\]\()"  # would be a link
     r"|\\(?=[!-/:-@\[-`{-~])"
 )
-_LINE_START = re.compile(r"(?:#{1,6}|[-+>]|[-=]{3,}|~{3,})(?:\s|$)|(\d{1,9})[.)]\s")
-_TICKS = re.compile(r"`+")
-_NEEDS_BRACKETS = re.compile(r"[\s<>()]")
+_LINE_START: Final = re.compile(r"(?:#{1,6}|[-+>]|[-=]{3,}|~{3,})(?:\s|$)|(\d{1,9})[.)]\s")
+_TICKS: Final = re.compile(r"`+")
+_NEEDS_BRACKETS: Final = re.compile(r"[\s<>()]")
 
 
 def unescaped(text: str) -> str:
@@ -37,12 +38,15 @@ def written(text: str) -> str:
 
 def one_spaced(text: str) -> str:
     """The words with one blank between them, whatever was there: " ".join(text.split()), made quicker."""
-    plain = text.replace("\n", " ") if "\n" in text else text
-    if not plain.isprintable():  # there are blanks of other kinds, or there may be
+    if "\n" in text:
+        plain = " ".join([words for line in text.split("\n") if (words := line.strip(" "))])
+    else:
+        plain = text.strip(" ")
+    if not plain.isprintable():  # blanks of other kinds are not, and there is no other way to ask for them at once
         return " ".join(text.split())
     while "  " in plain:
         plain = plain.replace("  ", " ")
-    return plain.strip(" ")
+    return plain
 
 
 def paragraph_start(text: str) -> str:

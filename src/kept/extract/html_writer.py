@@ -11,7 +11,7 @@ html_definitions, html_cells, html_tabs. The tables at the end of this file say 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kept.extract import html_cells, html_code, html_definitions, html_headings, html_inline, html_lists, html_tabs
 from kept.extract.html_page import Closer, Page, Part, done, flush, leave_out, space
@@ -29,11 +29,11 @@ class Writer(Page):
     def write(self) -> list[Part]:
         """The parts of the page in its order. The first has no heading, and often no words."""
         waiting: list[Closer] = []
-        openers, words = _OPENERS, self.words
+        openers, words, paragraph, nothing, taken = _OPENERS, self.words, flush, leave_out, done
         while (step := self.step()) is not None:
             if step.startswith("/"):
                 close = waiting.pop() if waiting else None
-                if close is flush:
+                if close is paragraph:
                     if words:
                         self.flush()
                 elif close is not None:
@@ -47,10 +47,10 @@ class Writer(Page):
                     close = html_inline.other(self, tag)
                 else:
                     close = None
-                if close is leave_out:
+                if close is nothing:
                     if not tag.is_void:
                         self.behind = self.skip()
-                elif close is not done and not tag.is_void:
+                elif close is not taken and not tag.is_void:
                     waiting.append(close)
             text = self.behind
             if text:
@@ -124,7 +124,7 @@ def _div(page: Page, tag: Tag) -> Closer:
 
 # ── Which tag, and which role, is whose ──────────────────────────────────────────────────────────────────────────────
 
-_ROLES: dict[Role, Opener] = {
+_ROLES: Final[dict[Role, Opener]] = {
     Role.DROP: _drop,
     Role.PERMALINK: _plain_block,
     Role.QUOTE: html_lists.quote,
@@ -142,7 +142,7 @@ _ROLES: dict[Role, Opener] = {
     Role.ABOUT: _plain_block,
 }
 
-_OPENERS: dict[str, Opener] = {
+_OPENERS: Final[dict[str, Opener]] = {
     **dict.fromkeys(("p", "section", "article", "aside", "header", "main", "figure", "address", "center", "body",
                      "fieldset", "form", "hgroup", "menu", "html", "dir", "figcaption"), _block),
     "div": _div,
