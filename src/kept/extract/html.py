@@ -32,7 +32,9 @@ NEXT_TO_NOTHING: Final = 300
 
 def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extracted | Unreadable:
     """What a page says. Its links are those of the whole page, navigation included."""
-    if b"\0" in body and body.count(b"\0") * 100 < len(body):  # a few by mistake, as browsers allow; text of two bytes a letter has many
+    if b"\0" in body and body.count(b"\0") * 100 < len(
+        body
+    ):  # a few by mistake, as browsers allow; text of two bytes a letter has many
         body = body.replace(b"\0", b"")
     text = decode(body, charset or _declared_charset(body))
     if isinstance(text, Unreadable):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from textwrap import dedent
 
 from kept.extract.html_page import Closer, Page, done, flush, leave_out
-from kept.extract.html_rules import Role, language, role_of
-from kept.extract.html_tags import Tag, tag_of
+from kept.extract.html_rules import Role, role_of
+from kept.extract.html_tags import Tag
 from kept.extract.html_words import fenced, unescaped, written
 
 
 def around_code(page: Page, tag: Tag) -> Closer:
-    found = language(tag.classes, tag.attributes)
+    found = tag.language()
     if not found:
         return flush
     if page.code_labels:
@@ -30,7 +30,7 @@ def pre(page: Page, tag: Tag) -> Closer:
     if page.role(tag) is Role.DROP:
         return leave_out
     text, inner = _verbatim(page)
-    _put(page, text, language(tag.classes, tag.attributes) or inner or page.language)
+    _put(page, text, tag.language() or inner or page.language)
     return done
 
 
@@ -55,23 +55,24 @@ def _verbatim(page: Page) -> tuple[str, str]:
     found = ""
     depth = 1
     closes: list[bool] = []
-    while (step := page.step()) is not None:
-        text = page.behind
-        if step.startswith("/"):
+    while page.step():
+        text, tag = page.behind, page.tag
+        if page.ends:
             depth -= 1
             if not depth:
                 return unescaped("".join(said)), found
             if closes and closes.pop() and not said[-1].endswith("\n"):
                 said.append("\n")
                 text = text.removeprefix("\n")
-        elif (tag := tag_of(step)).name == "br":
+        elif tag.name == "br":
             said.append("\n")
         elif not tag.is_void:
-            if tag.name == "code" and not found and tag.attributes:
-                found = language(tag.classes, tag.attributes)
+            if tag.name == "code" and not found:
+                found = tag.language()
             role = role_of(tag.classes) if tag.classes else None
             if role is Role.DROP or role is Role.PERMALINK or tag.name == "button":
-                said.append(page.skip())
+                page.skip()
+                said.append(page.behind)
                 continue
             depth += 1
             closes.append(tag.name in ("div", "tr", "p", "li"))

@@ -7,11 +7,12 @@ from typing import Final
 
 from kept.extract.html_page import BREAK, Closer, Page, done, leave_out, one_line
 from kept.extract.html_rules import ROUTES, Role, role_of
-from kept.extract.html_tags import HREF, NAME, Tag, attribute, tag_of
+from kept.extract.html_tags import HREF, NAME, Tag, attribute
 from kept.extract.html_words import code_span, link_target, one_spaced, unescaped, written
 
 _MARKS: Final = frozenset({"", "¶", "#", "§", "🔗", "link", "Link", "Anchor", "anchor", "permalink", "Permalink"})
 _LOOKS_LIKE_MATH: Final = re.compile(r"^\\[(\[](.*)\\[)\]]$", re.DOTALL)
+_NEVER_FOLLOWED: Final = ("javascript:", "data:")
 _ATTRIBUTE: Final = re.compile(r' ([a-zA-Z:-]+)="([^"]*)"')
 
 
@@ -139,7 +140,7 @@ def a(page: Page, tag: Tag) -> Closer:
         return leave_out
     if NAME in tag.attributes:
         page.note(attribute(tag.attributes, NAME))
-    if not href or page.code or href.startswith(("javascript:", "data:")):
+    if not href or page.code or href.startswith(_NEVER_FOLLOWED):
         return None
     text = page.behind
     if (
@@ -252,13 +253,13 @@ def math(page: Page, tag: Tag) -> Closer:
     """MathML: as it was written, where the page still says that; else the words in it."""
     said, annotation, inside = [page.behind], [""], False
     depth = 1
-    while depth and (step := page.step()) is not None:
-        if step.startswith("/"):
+    while depth and page.step():
+        if page.ends:
             depth -= 1
             inside = False
-        elif not (inner := tag_of(step)).is_void:
+        elif not page.tag.is_void:
             depth += 1
-            inside = inner.name == "annotation"
+            inside = page.tag.name == "annotation"
         if depth:
             (annotation if inside else said).append(page.behind)
     if depth:

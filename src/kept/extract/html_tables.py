@@ -7,6 +7,7 @@ from kept.extract.html_words import code_span
 
 _SPAN: Final = re.compile(r' (col|row)span="(\d{1,3})"')
 _FENCE: Final = re.compile(r"^(`{3,})[^`\n]*\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
+_LINE_ENDS: Final = re.compile(r"\s*(?:\\?\n\s*)+")
 _HOLDS_BLOCKS: Final = re.compile(r"^(?:```|- |\d+\. |\| |#+ )", re.MULTILINE)
 MOST_COLUMNS: Final = 200
 
@@ -87,7 +88,9 @@ def table_of(rows: list[list[str]], *, headed: bool) -> str:
 
 
 def _line(cells: list[str], width: int) -> str:
-    return f"| {' | '.join([*cells, *[''] * (width - len(cells))])} |"
+    if len(cells) < width:
+        cells = cells + [""] * (width - len(cells))
+    return f"| {' | '.join(cells)} |"
 
 
 def _code_lines(block: re.Match[str]) -> str:
@@ -97,8 +100,8 @@ def _code_lines(block: re.Match[str]) -> str:
 def cell_text(blocks: str) -> str:
     """Blocks of Markdown on one line, as a cell has to be; code is still code."""
     text = blocks.strip()
-    if "```" in text:
-        text = _FENCE.sub(_code_lines, text)
     if "\n" in text:
-        text = re.sub(r"\s*(?:\\?\n\s*)+", "<br>", text)
-    return text.replace("|", "\\|")
+        if "```" in text:
+            text = _FENCE.sub(_code_lines, text)
+        text = _LINE_ENDS.sub("<br>", text)
+    return text.replace("|", "\\|") if "|" in text else text

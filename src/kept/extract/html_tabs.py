@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kept.extract.html_page import Closer, Page, done, flush, leave_out
 from kept.extract.html_rules import Role
-from kept.extract.html_tags import Tag, tag_of
+from kept.extract.html_tags import Tag
 from kept.extract.html_words import unescaped, written
 
 
@@ -13,17 +13,16 @@ def labels(page: Page, tag: Tag) -> Closer:
     labels = page.code_labels if page.in_group else page.labels
     labels.clear()
     said = [page.behind]
-    depth = 1
-    while (step := page.step()) is not None:
-        if step.startswith("/"):
-            depth -= 1
-            if step in ("/label", "/li", "/button", "/a") and (label := " ".join("".join(said).split())):
+    around = [tag.name]
+    while page.step():
+        if page.ends:
+            if around.pop() in ("label", "li", "button", "a") and (label := " ".join("".join(said).split())):
                 labels.append(unescaped(label))
                 said.clear()
-            if not depth:
+            if not around:
                 return done
-        elif not tag_of(step).is_void:
-            depth += 1
+        elif not page.tag.is_void:
+            around.append(page.tag.name)
         said.append(page.behind)
     page.behind = ""
     return done

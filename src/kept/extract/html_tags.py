@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kept.extract.html_rules import NAVIGATION, Role, role_of
+from kept.extract.html_rules import NAVIGATION, Role, language, role_of
 from kept.extract.html_words import unescaped
 
 LARGE: Final = 500_000
@@ -20,7 +20,10 @@ VOID: Final = frozenset({
 })  # fmt: skip
 
 # How attributes begin, for attribute().
-CLASS, HREF, ID, NAME = ' class="', ' href="', ' id="', ' name="'
+CLASS: Final = ' class="'
+HREF: Final = ' href="'
+ID: Final = ' id="'
+NAME: Final = ' name="'
 
 _TAB_ROLES: Final = (('role="tabpanel"', Role.PANEL), ('role="tablist"', Role.TABS))
 
@@ -36,19 +39,26 @@ def attribute(attributes: str, begins: str) -> str | None:
 class Tag:
     """A tag that begins an element, and what it says about it."""
 
-    __slots__ = ("attributes", "classes", "id", "is_void", "name", "role")
+    __slots__ = ("_language", "attributes", "classes", "id", "is_void", "name", "role")
 
     def __init__(self, text: str) -> None:
         self.name = text.split(None, 1)[0] if text else ""
         self.is_void = self.name in VOID or not self.name[:1].isalnum()  # what ends by itself, and a comment
         self.attributes = attributes = text[len(self.name) :]
         self.classes = ""
+        self._language: str | None = None
         self.id: str | None = None
         self.role: Role | None = None  # by its class, mostly; what its id says depends on where it stands
         if attributes:
             self.classes = attribute(attributes, CLASS) or ""
             self.id = attribute(attributes, ID)
             self.role = _role(self.classes, attributes)
+
+    def language(self) -> str:
+        """The language of code that it names; "" if it names none."""
+        if self._language is None:
+            self._language = language(self.classes, self.attributes) if self.attributes else ""
+        return self._language
 
 
 def _role(classes: str, attributes: str) -> Role | None:
@@ -83,40 +93,53 @@ def tag_of(text: str) -> Tag:
     return tag
 
 
+_COMMENT: Final = Tag("!")
+_SLASH: Final = ord("/")
+_LETTERS: Final = ord("A")  # and what comes before them begins no tag
+
+
 class Walk:
     """A place in a page that moves from tag to tag."""
 
     def __init__(self, html: str) -> None:
-        self.behind = ""  # the words behind the tag at hand
+        self.ends = False  # whether the tag at hand ends an element
+        self.tag = _COMMENT  # the tag at hand, if it begins one
+        self.behind = ""  # the words behind it
         self._html = html
         self._at = html.find("<")  # what lies ahead is taken apart up to here
         self._ahead: list[str] = []  # each tag without its `<`, with the words behind it; the next one is the last
 
-    def step(self) -> str | None:
-        """The next tag, without its brackets; None at the end of the page. A comment is a tag called "!"."""
+    def step(self) -> bool:
+        """Goes to the next tag; False at the end of the page."""
         if not self._ahead and not self._look_ahead():
-            return None
+            return False
         piece = self._ahead.pop()
-        tag, end, self.behind = piece.partition(">")
-        if not end or (tag < "A" and not tag.startswith("/")):
-            return self._unusual(piece)
-        return tag
+        first = ord(piece[0]) if piece else 0
+        self.ends = first == _SLASH
+        end = piece.find(">")
+        if end < 0 or (first < _LETTERS and not self.ends):
+            self._unusual(piece)
+            return True
+        self.behind = piece[end + 1 :]
+        if not self.ends:
+            self.tag = tag_of(piece[:end])
+        return True
 
     def holds_words_only(self) -> bool:
         """Whether the next tag is the end of the element that has just begun. Perhaps not known, and then False."""
         return bool(self._ahead) and self._ahead[-1].startswith("/")
 
-    def skip(self) -> str:
-        """Goes to the end of the element that has just begun; the words behind it."""
+    def skip(self) -> None:
+        """Goes to the end of the element that has just begun, or of the page."""
         depth = 1
-        while (tag := self.step()) is not None:
-            if tag.startswith("/"):
+        while self.step():
+            if self.ends:
                 depth -= 1
                 if not depth:
-                    return self.behind
-            elif not tag_of(tag).is_void:
+                    return
+            elif not self.tag.is_void:
                 depth += 1
-        return ""
+        self.behind = ""
 
     def _look_ahead(self) -> bool:
         start = self._at
@@ -127,20 +150,20 @@ class Walk:
         self._ahead.reverse()
         return True
 
-    def _unusual(self, piece: str) -> str | None:
+    def _unusual(self, piece: str) -> None:
         """A comment, as which other such things count, and what is behind them is lost; or a name with a `<` in it."""
         if piece.startswith("!--"):
             end = piece.find("-->", 3)
             while end < 0 and (self._ahead or self._look_ahead()):
                 piece = self._ahead.pop()
                 end = piece.find("-->")
-            self.behind = piece[end + 3 :] if end >= 0 else ""
-            return "!"
-        if piece.startswith(("!", "?")):
-            self.behind = ""
-            return "!"
-        pieces = [piece]
-        while ">" not in pieces[-1] and (self._ahead or self._look_ahead()):
-            pieces.append(self._ahead.pop())
-        tag, _, self.behind = "<".join(pieces).partition(">")
-        return tag
+            self.tag, self.behind = _COMMENT, piece[end + 3 :] if end >= 0 else ""
+        elif piece.startswith(("!", "?")):
+            self.tag, self.behind = _COMMENT, ""
+        else:
+            pieces = [piece]
+            while ">" not in pieces[-1] and (self._ahead or self._look_ahead()):
+                pieces.append(self._ahead.pop())
+            text, _, self.behind = "<".join(pieces).partition(">")
+            if not self.ends:
+                self.tag = tag_of(text)

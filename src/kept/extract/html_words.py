@@ -75,7 +75,10 @@ def fenced(text: str, language: str) -> str:
 
 
 def link_target(href: str) -> str:
-    if _NEEDS_BRACKETS.search(href):
+    # The blanks among them are asked for by what is not printable: a pattern would take its time over every link.
+    if "(" in href or " " in href or ")" in href or "<" in href or ">" in href or not href.isprintable():
+        if not _NEEDS_BRACKETS.search(href):
+            return href
         href = href.strip().replace("\n", "").replace("<", "%3C").replace(">", "%3E")
         return f"<{href}>"
     return href

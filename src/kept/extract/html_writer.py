@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from kept.extract import html_cells, html_code, html_definitions, html_headings, html_inline, html_lists, html_tabs
 from kept.extract.html_page import Closer, Page, Part, done, flush, leave_out, space
 from kept.extract.html_rules import SILENT, Role
-from kept.extract.html_tags import Tag, tag_of
+from kept.extract.html_tags import Tag
 
 __all__ = ["Part", "Writer"]
 
@@ -30,8 +30,8 @@ class Writer(Page):
         """The parts of the page in its order. The first has no heading, and often no words."""
         waiting: list[Closer] = []
         openers, words, paragraph, nothing, taken = _OPENERS, self.words, flush, leave_out, done
-        while (step := self.step()) is not None:
-            if step.startswith("/"):
+        while self.step():
+            if self.ends:
                 close = waiting.pop() if waiting else None
                 if close is paragraph:
                     if words:
@@ -39,7 +39,7 @@ class Writer(Page):
                 elif close is not None:
                     close(self)
             else:
-                tag = tag_of(step)
+                tag = self.tag
                 opener = openers.get(tag.name)
                 if opener is not None:
                     close = opener(self, tag)
@@ -49,7 +49,7 @@ class Writer(Page):
                     close = None
                 if close is nothing:
                     if not tag.is_void:
-                        self.behind = self.skip()
+                        self.skip()
                 elif close is not taken and not tag.is_void:
                     waiting.append(close)
             text = self.behind
