@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import Enum, IntEnum, auto
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class Kind(Enum):
@@ -34,14 +34,14 @@ class Block(NamedTuple):
     kind: Kind
 
 
-_QUOTE = re.compile(r"(?: {0,3}> ?)++")
-_ONE_QUOTE = re.compile(r" {0,3}> ?")
-_ITEM = re.compile(r"(?:[-*+]|([0-9]{1,9})[.)])(?:[ \t]{1,4}(?![ \t])|[ \t]|$)")
-FENCE_OPENS = re.compile(r"(`{3,})[^`]*$|(~{3,})")
-_HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
-_UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")
-_TABLE_RULE = re.compile(r"[|:\- \t]*-[|:\- \t]*$")
-_DEEPEST = 20  # list markers on one line
+_QUOTE: Final = re.compile(r"(?: {0,3}> ?)++")
+_ONE_QUOTE: Final = re.compile(r" {0,3}> ?")
+_ITEM: Final = re.compile(r"(?:[-*+]|([0-9]{1,9})[.)])(?:[ \t]{1,4}(?![ \t])|[ \t]|$)")
+FENCE_OPENS: Final = re.compile(r"(`{3,})[^`]*$|(~{3,})")
+_HEADING: Final = re.compile(r"#{1,6}(?:[ \t]|$)")
+_UNDERLINE: Final = re.compile(r"(?:=+|-+)[ \t]*$")
+_TABLE_RULE: Final = re.compile(r"[|:\- \t]*-[|:\- \t]*$")
+_DEEPEST: Final = 20  # list markers on one line
 
 
 class Line:

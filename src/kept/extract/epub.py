@@ -7,7 +7,7 @@ from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 from kept.extract import html
-from kept.extract.html_page import VOID
+from kept.extract.html_tags import VOID
 from kept.extract.package import Damaged, Package, opened, within
 from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
@@ -21,18 +22,19 @@ from kept.extract.text import decode
 from kept.model.source import AS_READ, Region
 from kept.model.wishes import wishes_of
 
-DEEPEST = 10_000
+DEEPEST: Final = 10_000
 """Elements within elements. Parsing takes time in proportion to the square of it: at 200,000, minutes."""
 
 
-NEXT_TO_NOTHING = 300
+NEXT_TO_NOTHING: Final = 300
 """Characters of a page that only says where its reader is sent, addresses aside."""
 
 
 def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extracted | Unreadable:
     """What a page says. Its links are those of the whole page, navigation included."""
-    nuls = body.count(b"\0")
-    if nuls and nuls * 100 < len(body):  # a few by mistake, as browsers allow; text of two bytes a letter has many
+    if b"\0" in body and body.count(b"\0") * 100 < len(
+        body
+    ):  # a few by mistake, as browsers allow; text of two bytes a letter has many
         body = body.replace(b"\0", b"")
     text = decode(body, charset or _declared_charset(body))
     if isinstance(text, Unreadable):
@@ -44,7 +46,7 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
     if looked is None:
         return Unreadable(reason="an empty page")
     hrefs, base, said, content = looked
-    parts = Writer().write(content)
+    parts = Writer(content).write()
     nodes = [SectionData(heading=p.heading, level=p.level, anchor=p.anchor, content=p.text) for p in parts[1:]]
     markdown = "\n\n".join([part.text for part in parts if part.text])
     return Extracted(
@@ -72,7 +74,7 @@ def _look(text: str, region: Region) -> tuple[list[str], str | None, "_Said", st
     root = page.body or page.root
     if root is None:
         return None
-    hrefs, base, said = _hrefs(page), _base(page, text), _said(page)
+    hrefs, base, said = _hrefs(page), _base(page), _said(page)
     for selector in region.drop:
         for node in _outermost([node for node in root.css(selector) if node.mem_id != root.mem_id]):
             node.decompose()
@@ -82,19 +84,19 @@ def _look(text: str, region: Region) -> tuple[list[str], str | None, "_Said", st
 
 
 # Tags that hold others; what ends by itself cannot nest.
-_NESTING = re.compile(
+_NESTING: Final = re.compile(
     r"<(/?)(?!(?:p|li|td|tr|th|dt|dd|br|img|hr|input|meta|link|option|wbr|col|tbody|thead)\b)[a-zA-Z]"
 )
 
 
 def _is_too_deep(text: str) -> bool:
     """Whether parsing would take far too long. Only a page of very many tags is looked at: others cannot be so deep."""
-    if text.count("<") < 2 * DEEPEST:
+    if len(text) < 3 * DEEPEST or text.count("<") < 2 * DEEPEST:
         return False
     return max(accumulate([-1 if end else 1 for end in _NESTING.findall(text)]), default=0) > DEEPEST
 
 
-_CHARSET = re.compile(
+_CHARSET: Final = re.compile(
     rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{1,40})"
     rb"|<\?xml[^>]{0,100}encoding\s*=\s*[\"']([A-Za-z0-9_.-]{1,40})",
     re.IGNORECASE,
@@ -108,9 +110,9 @@ def _declared_charset(body: bytes) -> str | None:
     return None if label and label.lower().startswith(("utf-16", "utf-32")) else label
 
 
-_XHTML = "http://www.w3.org/1999/xhtml"
-_VOID = r"area|base|br|col|embed|frame|hr|img|input|link|meta|param|source|track|wbr"
-_UNENDED = re.compile(rf"<(?!(?:{_VOID})(?![a-zA-Z0-9]))([a-zA-Z][a-zA-Z0-9]*)(?![a-zA-Z0-9])[^>]*")
+_XHTML: Final = "http://www.w3.org/1999/xhtml"
+_VOID: Final = r"area|base|br|col|embed|frame|hr|img|input|link|meta|param|source|track|wbr"
+_UNENDED: Final = re.compile(rf"<(?!(?:{_VOID})(?![a-zA-Z0-9]))([a-zA-Z][a-zA-Z0-9]*)(?![a-zA-Z0-9])[^>]*")
 
 
 def _with_ends(text: str) -> str:
@@ -149,10 +151,10 @@ class _Said:
     rules: list[str] = field(default_factory=list)  # for robots
 
 
-_ROBOTS = ("robots", "kept")
-_SECONDS = 5
-_REFRESH = re.compile(r"(\d{0,4})(?:\.\d{0,9})? ?[;, ] ?(?:url ?= ?)?[\"']? ?([^\"' ][^\"']*)", re.IGNORECASE)
-_TARGET = re.compile(r"(?<=\])\([^()\s]*\)")
+_ROBOTS: Final = ("robots", "kept")
+_SECONDS: Final = 5
+_REFRESH: Final = re.compile(r"(\d{0,4})(?:\.\d{0,9})? ?[;, ] ?(?:url ?= ?)?[\"']? ?([^\"' ][^\"']*)", re.IGNORECASE)
+_TARGET: Final = re.compile(r"(?<=\])\([^()\s]*\)")
 
 
 def _said(page: LexborHTMLParser) -> _Said:
@@ -181,11 +183,8 @@ def _said(page: LexborHTMLParser) -> _Said:
     return said
 
 
-_BASE = re.compile("<base", re.IGNORECASE)
-
-
-def _base(page: LexborHTMLParser, text: str) -> str | None:
-    base = page.css_first("base[href]") if _BASE.search(text) else None
+def _base(page: LexborHTMLParser) -> str | None:
+    base = page.css_first("base[href]")
     return base.attributes.get("href") if base else None
 
 
@@ -234,16 +233,20 @@ def _above(node: LexborNode) -> Iterator[int]:
         above = above.parent
 
 
+_NAMED_REGIONS: Final = ", ".join([selector for word, selector in REGIONS if not word])
+
+
 def _region(page: LexborHTMLParser, text: str) -> LexborNode | None:
+    any_by_name = page.css_first(_NAMED_REGIONS) is not None
     for word, selector in REGIONS:
-        if word in text:
+        if word in text if word else any_by_name:
             found = page.css_first(selector)
             if found is not None:
                 return found
     return None
 
 
-_RAW = re.compile(rf"<(?:{'|'.join(RAW)})\b")
+_RAW: Final = re.compile(rf"<(?:{'|'.join(RAW)})\b")
 
 
 def _content(region: LexborNode, text: str) -> str:

@@ -2,61 +2,67 @@
 
 from __future__ import annotations
 
-from kept.extract.html_page import DEEPEST, Closer, Frame, List, Page, leave_out, one_line
+from kept.extract.html_page import DEEPEST, Closer, Frame, List, Page, flush, leave_out, one_line, space
 from kept.extract.html_rules import Role
 from kept.extract.html_tables import Table
+from kept.extract.html_tags import Tag
 
 
-def table(page: Page, name: str, attributes: str) -> Closer:
+def table(page: Page, tag: Tag) -> Closer:
     page.flush()
-    role = page.role(attributes) if attributes else None
+    role = page.role(tag)
     if role is Role.DROP:
         return leave_out
     in_quote = bool(page.frames) and page.frames[-1].list is None and not page.frames[-1].soft
     # Admonitions were laid out as a table of one row, a picture beside the words, long before there were others.
     arranges = role is Role.LAYOUT or (in_quote and not page.frames[-1].used) or len(page.tables) >= DEEPEST
-    arranges = arranges or 'role="presentation"' in attributes
-    means_it = 'class="params"' in attributes or 'class="fieldtable"' in attributes
-    table = Table(out=page.out, frames=page.frames, arranges=arranges, means_it=means_it)
+    arranges = arranges or 'role="presentation"' in tag.attributes
+    means_it = 'class="params"' in tag.attributes or 'class="fieldtable"' in tag.attributes
     if arranges:
-        return page.flush
+        return flush
+    return _begin(page, Table(page.out, page.frames, means_it=means_it))
+
+
+def grid(page: Page, tag: Tag) -> Closer:
+    return _begin(page, Table(page.out, page.frames, grid=True))
+
+
+def _begin(page: Page, table: Table) -> Closer:
     page.tables.append(table)
-    return lambda: _end(page, table)
+
+    def close(page: Page) -> None:
+        _end(page, table)
+
+    return close
 
 
 def _open_table(page: Page) -> Table | None:
     return page.tables[-1] if page.tables and not page.tables[-1].arranges else None
 
 
-def grid(page: Page, name: str, attributes: str) -> Closer:
-    table = Table(out=page.out, frames=page.frames, grid=True)
-    page.tables.append(table)
-    return lambda: _end(page, table)
-
-
-def tr(page: Page, name: str, attributes: str) -> Closer:
+def tr(page: Page, tag: Tag) -> Closer:
     page.flush()
-    role = page.role(attributes) if attributes else None
+    role = page.role(tag)
     if role is Role.DROP:
         return leave_out
     if role is Role.MEMBER:
         return _member_row(page, page.framed(Frame("- ", "  ", _member_list(page))))
     if role is Role.ABOUT:
-        return _member_row(page, lambda: _about(page))
+        return _member_row(page, _about)
     table = _open_table(page)
     if table is not None:
         table.next_row()
-    return page.flush
+    return flush
 
 
 def _member_row(page: Page, then: Closer) -> Closer:
     """A row of Doxygen's whose cells are one sentence."""
     page.in_member = True
 
-    def close() -> None:
+    def close(page: Page) -> None:
         page.in_member = False
         if then is not None:
-            then()
+            then(page)
 
     return close
 
@@ -76,28 +82,28 @@ def _about(page: Page) -> None:
         page.out[-1] += f": {text}"
 
 
-def cell(page: Page, name: str, attributes: str) -> Closer:
+def cell(page: Page, tag: Tag) -> Closer:
     table = _open_table(page)
-    role = page.role(attributes) if attributes else None
+    role = page.role(tag)
     if table is None:
         if role is Role.DROP:
             return leave_out
         if role is Role.TITLE:
             return page.line()
         if page.in_member:
-            return page.space
+            return space
         page.flush()
-        return page.flush
+        return flush
     if role is Role.DROP:
         return leave_out
-    return _captured(page, table, attributes, header=name == "th")
+    return _captured(page, table, tag.attributes, header=tag.name == "th")
 
 
 def _captured(page: Page, table: Table, attributes: str, *, header: bool) -> Closer:
     page.flush()
     page.out, page.frames = [], []
 
-    def close() -> None:
+    def close(page: Page) -> None:
         page.flush()
         if table.arranges:  # a heading came up in it
             return
@@ -108,13 +114,13 @@ def _captured(page: Page, table: Table, attributes: str, *, header: bool) -> Clo
     return close
 
 
-def caption(page: Page, name: str, attributes: str) -> Closer:
+def caption(page: Page, tag: Tag) -> Closer:
     page.flush()
     table = _open_table(page)
     if table is None:
         return page.line()
 
-    def close() -> None:
+    def close(page: Page) -> None:
         table.caption = one_line(page.words)
         page.words.clear()
         page.spans.clear()
@@ -157,8 +163,8 @@ def dissolve(page: Page) -> None:
                 page.put(cell.strip("\n"))
 
 
-def grid_cell(page: Page, table: Table, classes: str, attributes: str) -> Closer:
-    page.role(attributes)
-    if "col-first" in classes:
+def grid_cell(page: Page, table: Table, tag: Tag) -> Closer:
+    page.role(tag)
+    if "col-first" in tag.classes:
         table.next_row()
-    return _captured(page, table, "", header="table-header" in classes)
+    return _captured(page, table, "", header="table-header" in tag.classes)

@@ -4,47 +4,47 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from kept.extract.html_page import VOID, Closer, Page, attribute, done, leave_out
-from kept.extract.html_rules import Role, language, role_of
+from kept.extract.html_page import Closer, Page, done, flush, leave_out
+from kept.extract.html_rules import Role, role_of
+from kept.extract.html_tags import Tag
 from kept.extract.html_words import fenced, unescaped, written
 
 
-def around_code(page: Page, attributes: str) -> Closer:
-    found = language(attribute(attributes, "class") or "", attributes)
+def around_code(page: Page, tag: Tag) -> Closer:
+    found = tag.language()
     if not found:
-        return page.flush
+        return flush
     if page.code_labels:
         page.put(f"**{written(page.code_labels.popleft())}**")
     before, page.language = page.language, found
 
-    def close() -> None:
+    def close(page: Page) -> None:
         page.flush()
         page.language = before
 
     return close
 
 
-def pre(page: Page, name: str, attributes: str) -> Closer:
+def pre(page: Page, tag: Tag) -> Closer:
     page.flush()
-    classes = attribute(attributes, "class") or ""
-    if attributes and page.role(attributes) is Role.DROP:
+    if page.role(tag) is Role.DROP:
         return leave_out
     text, inner = _verbatim(page)
-    _put(page, text, language(classes, attributes) or inner or page.language)
+    _put(page, text, tag.language() or inner or page.language)
     return done
 
 
-def code_block(page: Page, name: str, attributes: str) -> Closer:
+def code_block(page: Page, tag: Tag) -> Closer:
     text, inner = _verbatim(page)
     _put(page, text, inner or page.language)
     return done
 
 
-def signature(page: Page, name: str, attributes: str) -> Closer:
+def signature(page: Page, tag: Tag) -> Closer:
     text, _ = _verbatim(page)
     lines = [" ".join(line.split()) for line in text.strip().split("\n")]
     # Boxes of Doxygen and TypeDoc are cut for their looks; javadoc breaks lines as people do.
-    on_one_line = "memproto" in attributes or "tsd-" in attributes
+    on_one_line = "memproto" in tag.attributes or "tsd-" in tag.attributes
     _put(page, (" " if on_one_line else "\n").join(filter(None, lines)), page.language)
     return done
 
@@ -53,34 +53,31 @@ def _verbatim(page: Page) -> tuple[str, str]:
     """The text up to the end of the element that was just opened, as it stands, and the language it names."""
     said = [page.behind]
     found = ""
-    depth, page.behind = 1, ""
+    depth = 1
     closes: list[bool] = []
-    for tag, attributes, text in page.following:
-        if tag[:1] == "/":
+    while page.step():
+        text, tag = page.behind, page.tag
+        if page.ends:
             depth -= 1
             if not depth:
-                page.behind = text
-                break
+                return unescaped("".join(said)), found
             if closes and closes.pop() and not said[-1].endswith("\n"):
                 said.append("\n")
                 text = text.removeprefix("\n")
-        elif tag == "br":
+        elif tag.name == "br":
             said.append("\n")
-        elif tag and tag not in VOID:
-            role = None
-            if 'class="' in attributes:
-                classes = attribute(attributes, "class") or ""
-                role = role_of(classes)
-                if tag == "code" and not found:
-                    found = language(classes, attributes)
-            elif tag == "code" and not found and attributes:
-                found = language("", attributes)
-            if role is Role.DROP or role is Role.PERMALINK or tag == "button":
-                said.append(page.skip())
+        elif not tag.is_void:
+            if tag.name == "code" and not found:
+                found = tag.language()
+            role = role_of(tag.classes) if tag.classes else None
+            if role is Role.DROP or role is Role.PERMALINK or tag.name == "button":
+                page.skip()
+                said.append(page.behind)
                 continue
             depth += 1
-            closes.append(tag in ("div", "tr", "p", "li"))
+            closes.append(tag.name in ("div", "tr", "p", "li"))
         said.append(text)
+    page.behind = ""
     return unescaped("".join(said)), found
 
 

@@ -6,22 +6,21 @@ A heading ends whatever lists and tables are open around it: they were there to 
 from __future__ import annotations
 
 from kept.extract.html_cells import dissolve
-from kept.extract.html_page import Closer, Heading, Page, Part, attribute, leave_out, one_line
+from kept.extract.html_page import Closer, Heading, Page, Part, leave_out, one_line
 from kept.extract.html_rules import Role
+from kept.extract.html_tags import Tag
 from kept.extract.html_words import code_span
 from kept.extract.sections import LONGEST_HEADING
 
 
-def open_heading(page: Page, level: int, attributes: str, *, code: bool = False) -> Closer:
-    before = page.id
-    own = attribute(attributes, "id")
+def open_heading(page: Page, level: int, tag: Tag, *, code: bool = False) -> Closer:
     if page.heading is not None:  # a heading in a heading: one of them will do
         return None
-    heading = page.heading = Heading(level, own or before, code=code)
+    heading = page.heading = Heading(level, tag.id or page.id, code=code)
     if code:
         page.code += 1
 
-    def close() -> None:
+    def close(page: Page) -> None:
         page.heading = None
         if code:
             page.code -= 1
@@ -30,13 +29,13 @@ def open_heading(page: Page, level: int, attributes: str, *, code: bool = False)
     return close
 
 
-def h(page: Page, name: str, attributes: str) -> Closer:
+def h(page: Page, tag: Tag) -> Closer:
     page.flush()
-    if attributes and page.role(attributes, by_id=False) is Role.DROP:
+    if page.role(tag, by_id=False) is Role.DROP:
         return leave_out
     if page.is_quoted():
         return page.line()
-    return open_heading(page, int(name[1]), attributes)
+    return open_heading(page, int(tag.name[1]), tag)
 
 
 def _write(page: Page, heading: Heading) -> None:
@@ -51,7 +50,7 @@ def _write(page: Page, heading: Heading) -> None:
     _arrange(page)
     page.resumes = False
     anchor = heading.permalink or heading.anchor or heading.inside
-    part = Part(words[:LONGEST_HEADING], heading.level, anchor, start=len(page.out))
+    part = Part(words[:LONGEST_HEADING], heading.level, anchor, len(page.out))
     page.parts.append(part)
     page.section = part
     page.put("#" * heading.level + " " + text)

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
-from kept.extract.html_page import BREAK, VOID, Closer, Page, attribute, done, leave_out, one_line
+from kept.extract.html_page import BREAK, Closer, Page, done, leave_out, one_line
 from kept.extract.html_rules import ROUTES, Role, role_of
-from kept.extract.html_words import code_span, link_target, unescaped, written
+from kept.extract.html_tags import HREF, NAME, Tag, attribute
+from kept.extract.html_words import code_span, link_target, one_spaced, unescaped, written
 
-_MARKS = frozenset({"", "¶", "#", "§", "🔗", "link", "Link", "Anchor", "anchor", "permalink", "Permalink"})
-_LOOKS_LIKE_MATH = re.compile(r"^\\[(\[](.*)\\[)\]]$", re.DOTALL)
-_ATTRIBUTE = re.compile(r' ([a-zA-Z:-]+)="([^"]*)"')
+_MARKS: Final = frozenset({"", "¶", "#", "§", "🔗", "link", "Link", "Anchor", "anchor", "permalink", "Permalink"})
+_LOOKS_LIKE_MATH: Final = re.compile(r"^\\[(\[](.*)\\[)\]]$", re.DOTALL)
+_NEVER_FOLLOWED: Final = ("javascript:", "data:")
+_ATTRIBUTE: Final = re.compile(r' ([a-zA-Z:-]+)="([^"]*)"')
 
 
-def other(page: Page, name: str, attributes: str) -> Closer:
-    role = page.role(attributes)
+def other(page: Page, tag: Tag) -> Closer:
+    """Any element that is no block: a <span>, mostly."""
+    role = page.role(tag)
     if role is None:
         return None
     if role is Role.DROP or role is Role.PERMALINK:
         return leave_out
     if role is Role.MATH:
         return open_math(page, "$")
-    if role is Role.TITLE and "filename" in attributes:
+    if role is Role.TITLE and "filename" in tag.attributes:
         return page.line()
     return None
 
@@ -31,7 +35,7 @@ def open_math(page: Page, mark: str) -> Closer:
     page.code += 1
     start = len(page.words)
 
-    def close() -> None:
+    def close(page: Page) -> None:
         page.code -= 1
         text = "".join(page.words[start:]).strip()
         match = _LOOKS_LIKE_MATH.match(text)
@@ -42,11 +46,17 @@ def open_math(page: Page, mark: str) -> Closer:
     return close
 
 
-def _open(page: Page, kind: str, target: str = "") -> Closer:
-    if page.code or (page.spans and any(span[0] == kind for span in page.spans)):
+# ── Emphasis and links: marks around words ───────────────────────────────────────────────────────────────────────────
+
+
+def _open(page: Page, kind: str, close: Closer, target: str = "") -> Closer:
+    if page.code:
         return None
+    for span in page.spans:
+        if span[0] == kind:
+            return None
     page.spans.append((kind, len(page.words), target))
-    return lambda: _end(page, kind)
+    return close
 
 
 def _end(page: Page, kind: str) -> None:
@@ -81,55 +91,71 @@ def _marked(page: Page, kind: str, core: str, target: str) -> str:
     return f"{kind}{core.strip(BREAK)}{kind}"
 
 
-def em(page: Page, name: str, attributes: str) -> Closer:
-    if attributes and other(page, name, attributes) is leave_out:
+def _end_em(page: Page) -> None:
+    _end(page, "*")
+
+
+def _end_strong(page: Page) -> None:
+    _end(page, "**")
+
+
+def _end_sup(page: Page) -> None:
+    _end(page, "^")
+
+
+def _end_sub(page: Page) -> None:
+    _end(page, "_")
+
+
+def _end_a(page: Page) -> None:
+    _end(page, "a")
+
+
+def em(page: Page, tag: Tag) -> Closer:
+    if tag.attributes and other(page, tag) is leave_out:
         return leave_out
-    return _open(page, "*")
+    return _open(page, "*", _end_em)
 
 
-def strong(page: Page, name: str, attributes: str) -> Closer:
-    return _open(page, "**") if page.heading is None else None
+def strong(page: Page, tag: Tag) -> Closer:
+    return _open(page, "**", _end_strong) if page.heading is None else None
 
 
-def sup(page: Page, name: str, attributes: str) -> Closer:
-    return _open(page, "^" if name == "sup" else "_")
+def sup(page: Page, tag: Tag) -> Closer:
+    return _open(page, "^", _end_sup)
 
 
-def a(page: Page, name: str, attributes: str) -> Closer:
-    target = _target(page, attributes) if attributes else None
-    return target if not isinstance(target, str) else _open(page, "a", target)
+def sub(page: Page, tag: Tag) -> Closer:
+    return _open(page, "_", _end_sub)
 
 
-def whole_a(page: Page, attributes: str, text: str) -> None:
-    target = _target(page, attributes) if attributes else None
-    if target is leave_out:
-        return
-    core = text.strip()
-    if not isinstance(target, str) or not core or page.heading is not None or page.spans or "&" in core:
-        close = _open(page, "a", target) if isinstance(target, str) else target
-        if text:
-            page.say(text)
-        if close is not None:
-            close()
-        return
-    before = " " if text[0].isspace() else ""
-    behind = " " if text[-1].isspace() else ""
-    page.words.append(f"{before}[{' '.join(written(core).split())}]({link_target(target)}){behind}")
-
-
-def _target(page: Page, attributes: str) -> str | Closer:
-    """Where a link leads; or what is to be done at its end, where it is none that is written."""
-    href = attribute(attributes, "href")
-    role = page.role(attributes)
+def a(page: Page, tag: Tag) -> Closer:
+    if not tag.attributes:
+        return None
+    href = attribute(tag.attributes, HREF)
+    role = page.role(tag)
     if role is Role.PERMALINK and href and "#" in href:
         return _permalink(page, href)
-    if role is Role.DROP or 'class="src' in attributes:  # rustdoc's links to its source
+    if role is Role.DROP or 'class="src' in tag.attributes:  # rustdoc's links to its source
         return leave_out
-    if ' name="' in attributes:
-        page.note(attribute(attributes, "name"))
-    if not href or page.code or href.startswith(("javascript:", "data:")):
+    if NAME in tag.attributes:
+        page.note(attribute(tag.attributes, NAME))
+    if not href or page.code or href.startswith(_NEVER_FOLLOWED):
         return None
-    return href
+    text = page.behind
+    if (
+        page.spans
+        or page.heading is not None
+        or not page.holds_words_only()
+        or "&" in text
+        or not (core := text.strip())
+    ):
+        return _open(page, "a", _end_a, href)
+    before = " " if text[0].isspace() else ""
+    behind = " " if text[-1].isspace() else ""
+    page.words.append(f"{before}[{one_spaced(written(core))}]({link_target(href)}){behind}")
+    page.step()
+    return done
 
 
 def _permalink(page: Page, href: str) -> Closer:
@@ -141,7 +167,7 @@ def _permalink(page: Page, href: str) -> Closer:
         heading.permalink = href[1:]
     before, said = len(page.words), len(heading.words)
 
-    def close() -> None:
+    def close(page: Page) -> None:
         words, text = one_line(heading.words[said:]), one_line(page.words[before:])
         if words not in _MARKS:
             heading.linked = words, text
@@ -150,57 +176,37 @@ def _permalink(page: Page, href: str) -> Closer:
     return close
 
 
-def whole_span(page: Page, attributes: str, text: str) -> None:
-    close = other(page, "span", attributes) if attributes else None
-    if close is leave_out:
-        return
-    if text:
-        page.say(text)
-    if close is not None:
-        close()
+# ── Code ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def code(page: Page, name: str, attributes: str) -> Closer:
-    if attributes:
-        page.role(attributes)
+def code(page: Page, tag: Tag) -> Closer:
+    page.role(tag)
     if page.code:
         return None
+    if page.heading is None and page.holds_words_only() and "\u200b" not in page.behind:
+        _put_code(page, unescaped(page.behind))
+        page.step()
+        return done
     page.code += 1
     start = len(page.words)
-    return lambda: _end_code(page, start)
 
+    def close(page: Page) -> None:
+        page.code -= 1
+        text = "".join(page.words[start:]).replace(BREAK, " ")
+        del page.words[start:]
+        _put_code(page, text)
 
-def _end_code(page: Page, start: int) -> None:
-    page.code -= 1
-    text = "".join(page.words[start:]).replace(BREAK, " ")
-    del page.words[start:]
-    _put_code(page, text)
-
-
-def whole_code(page: Page, attributes: str, text: str) -> None:
-    if attributes:
-        page.role(attributes)
-    if page.code or page.heading is not None or "\u200b" in text:
-        page.code += 1
-        start = len(page.words)
-        if text:
-            page.say(text)
-        if page.code > 1:
-            page.code -= 1
-        else:
-            _end_code(page, start)
-    else:
-        _put_code(page, unescaped(text))
+    return close
 
 
 def _put_code(page: Page, text: str) -> None:
-    core = " ".join(text.split())
+    core = one_spaced(text)
     if not core:
         if text:
             page.words.append(" ")
         return
     before = page.words[-1] if page.words else ""
-    if before[-1:] == "`" and before[-2:] != "``" and "`" not in core:  # two spans that touch are one
+    if before.endswith("`") and not before.endswith("``") and "`" not in core:  # two spans that touch are one
         page.words[-1] = f"{before[:-1]}{core}`"
         return
     lead = " " if text[0].isspace() else ""
@@ -208,7 +214,10 @@ def _put_code(page: Page, text: str) -> None:
     page.words.append(f"{lead}{code_span(core)}{behind}")
 
 
-def br(page: Page, name: str, attributes: str) -> Closer:
+# ── The rest ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def br(page: Page, tag: Tag) -> Closer:
     if page.words:
         page.words.append(" " if page.code else BREAK)
         if page.heading is not None:
@@ -216,13 +225,13 @@ def br(page: Page, name: str, attributes: str) -> Closer:
     return None
 
 
-def hr(page: Page, name: str, attributes: str) -> Closer:
+def hr(page: Page, tag: Tag) -> Closer:
     page.flush()
     return None
 
 
-def img(page: Page, name: str, attributes: str) -> Closer:
-    found = dict(_ATTRIBUTE.findall(attributes))
+def img(page: Page, tag: Tag) -> Closer:
+    found = dict(_ATTRIBUTE.findall(tag.attributes))
     alt = " ".join(unescaped(found.get("alt", "")).split())
     source = unescaped(found.get("src", ""))
     if page.heading is not None or page.code or role_of(found.get("class", "")) is Role.DROP:
@@ -234,29 +243,29 @@ def img(page: Page, name: str, attributes: str) -> Closer:
     return None
 
 
-def checkbox(page: Page, name: str, attributes: str) -> Closer:
-    if 'type="checkbox"' in attributes and page.frames and page.frames[-1].list and not page.frames[-1].used:
-        page.words.append("[x] " if ' checked=""' in attributes else "[ ] ")
+def checkbox(page: Page, tag: Tag) -> Closer:
+    if 'type="checkbox"' in tag.attributes and page.frames and page.frames[-1].list and not page.frames[-1].used:
+        page.words.append("[x] " if ' checked=""' in tag.attributes else "[ ] ")
     return None
 
 
-def math(page: Page, name: str, attributes: str) -> Closer:
+def math(page: Page, tag: Tag) -> Closer:
     """MathML: as it was written, where the page still says that; else the words in it."""
     said, annotation, inside = [page.behind], [""], False
-    depth, page.behind = 1, ""
-    for tag, _, text in page.following:
-        if tag[:1] == "/":
+    depth = 1
+    while depth and page.step():
+        if page.ends:
             depth -= 1
             inside = False
-            if not depth:
-                page.behind = text
-                break
-        elif tag and tag not in VOID:
+        elif not page.tag.is_void:
             depth += 1
-            inside = tag == "annotation"
-        (annotation if inside else said).append(text)
-    written_as = attribute(attributes, "alttext") or unescaped("".join(annotation)) or unescaped(" ".join(said))
-    mark = "$$" if 'display="block"' in attributes else "$"
+            inside = page.tag.name == "annotation"
+        if depth:
+            (annotation if inside else said).append(page.behind)
+    if depth:
+        page.behind = ""
+    written_as = attribute(tag.attributes, ' alttext="') or unescaped("".join(annotation)) or unescaped(" ".join(said))
+    mark = "$$" if 'display="block"' in tag.attributes else "$"
     if text := " ".join(written_as.split()):
         page.words.append(f"{mark}{text}{mark}")
         if page.heading is not None:

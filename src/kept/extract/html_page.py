@@ -9,118 +9,84 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
-from kept.extract.html_rules import DROPPED_IDS, IDS_OF_NOTHING, NAVIGATION, Role, role_of
+from kept.extract.html_rules import DROPPED_IDS, IDS_OF_NOTHING, Role
 from kept.extract.html_tables import Table
-from kept.extract.html_words import paragraph_start, unescaped, written
+from kept.extract.html_tags import Tag, Walk
+from kept.extract.html_words import one_spaced, paragraph_start, unescaped, written
 
-DEEPEST = 30
+DEEPEST: Final = 30
 """Lists in lists, and tables in tables; what is deeper is written without them, as no person would follow it."""
 
-# A whole element with nothing but words in it (name, attributes, words), or a tag (name or /name, attributes); and the
-# words behind it.
-Token: TypeAlias = tuple[str, str, str, str, str, str]
-Closer: TypeAlias = Callable[[], None] | None  # what is to be done at the end of an element
+BREAK: Final = "\0"  # a line break inside a paragraph: no page that gets here has a NUL in it
 
 
-VOID = frozenset({
-    "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input", "keygen",
-    "link", "meta", "param", "source", "track", "wbr",
-})  # fmt: skip
-BREAK = "\0"  # a line break inside a paragraph: no page that gets here has a NUL in it
-_ID = re.compile(r' id="[^"]*"')
-_TAB_ROLES = (('role="tabpanel"', Role.PANEL), ('role="tablist"', Role.TABS))
-
-
-@dataclass(slots=True)
 class Part:
     """A heading and what stands under it, as Markdown, the heading's own line included."""
 
-    heading: str = ""
-    level: int = 0
-    anchor: str | None = None
-    text: str = ""
-    continues: bool = False  # the section of that heading, taken up again
-    start: int = 0
+    __slots__ = ("anchor", "continues", "heading", "level", "start", "text")
+
+    def __init__(self, heading: str, level: int, anchor: str | None, start: int, *, continues: bool = False) -> None:
+        self.heading = heading
+        self.level = level
+        self.anchor = anchor
+        self.text = ""
+        self.continues = continues  # the section of that heading, taken up again
+        self.start = start
 
 
-@dataclass(slots=True, eq=False)
 class Frame:
     """Something around paragraphs that puts a prefix before their lines: an item of a list, a quotation."""
 
-    first: str  # before the very first line
-    rest: str  # before all others
-    list: List | None = None
-    used: bool = False
-    soft: bool = False  # a <blockquote>: often there only to indent code, and then it is not one
-    blocks: int = 0
+    __slots__ = ("blocks", "first", "list", "rest", "soft", "used")
+
+    def __init__(self, first: str, rest: str, around: List | None = None, *, soft: bool = False) -> None:
+        self.first = first  # before the very first line
+        self.rest = rest  # before all others
+        self.list = around
+        self.used = False
+        self.soft = soft  # a <blockquote>: often there only to indent code, and then it is not one
+        self.blocks = 0
 
 
-@dataclass(slots=True, eq=False)
 class List:
-    ordered: bool
-    number: int
-    around: Frame | None
-    arranges: bool = False
-    items: int = 0
-    last: Frame | None = None
+    __slots__ = ("around", "arranges", "items", "last", "number", "ordered")
+
+    def __init__(self, *, ordered: bool, number: int, around: Frame | None, arranges: bool = False) -> None:
+        self.ordered = ordered
+        self.number = number
+        self.around = around
+        self.arranges = arranges
+        self.items = 0
+        self.last: Frame | None = None
 
 
-@dataclass(slots=True, eq=False)
 class Definitions:
-    kind: str
-    nested: bool
-    owner: Part
-    depth: int
-    item: Frame | None = None
-    named: bool = False  # its terms are headings
-    told: bool = False  # the last of them was explained
+    __slots__ = ("depth", "item", "kind", "named", "nested", "owner", "told")
+
+    def __init__(self, *, kind: str, nested: bool, owner: Part, depth: int) -> None:
+        self.kind = kind
+        self.nested = nested
+        self.owner = owner
+        self.depth = depth
+        self.item: Frame | None = None
+        self.named = False  # its terms are headings
+        self.told = False  # the last of them was explained
 
 
-@dataclass(slots=True)
 class Heading:
-    level: int
-    anchor: str | None
-    inside: str | None = None
-    permalink: str | None = None
-    code: bool = False
-    words: list[str] = field(default_factory=list)
-    linked: tuple[str, str] = ("", "")  # the words of its permalink, as words and as Markdown: they may be all it has
+    __slots__ = ("anchor", "code", "inside", "level", "linked", "permalink", "words")
 
-
-def leave_out() -> None:
-    """Stands, among what is to be done at the end of an element, for: nothing that is in it is said."""
-
-
-def done() -> None:
-    """Likewise for: all of it was taken already, up to its end."""
-
-
-def one_line(words: list[str]) -> str:
-    return " ".join("".join(words).replace(BREAK, " ").split())
-
-
-def attribute(attributes: str, name: str) -> str | None:
-    start = attributes.find(f' {name}="')
-    if start < 0:
-        return None
-    start += len(name) + 3
-    return unescaped(attributes[start : attributes.find('"', start)])
-
-
-@lru_cache(10_000)
-def _role(attributes: str) -> Role | None:
-    """What attributes say; pages repeat themselves in them."""
-    role = role_of(attribute(attributes, "class") or "")
-    if role is Role.DROP or any(said in attributes for said in NAVIGATION):
-        return Role.DROP
-    if ' role="tab' in attributes:
-        return next((tab for said, tab in _TAB_ROLES if said in attributes), role)
-    return Role.DROP if ' hidden=""' in attributes else role
+    def __init__(self, level: int, anchor: str | None, *, code: bool) -> None:
+        self.level = level
+        self.anchor = anchor
+        self.inside: str | None = None
+        self.permalink: str | None = None
+        self.code = code
+        self.words: list[str] = []
+        self.linked = ("", "")  # the words of its permalink, as words and as Markdown: they may be all it has
 
 
 def _is_tight(item: Frame) -> bool:
@@ -133,10 +99,11 @@ def _is_tight(item: Frame) -> bool:
     return around.around is not None and around.around.list is not None and around.around.blocks == 1
 
 
-class Page:
+class Page(Walk):
     """One page being written: blocks, the paragraph that is gathered, the sections, and what is open around it all."""
 
-    def __init__(self) -> None:
+    def __init__(self, html: str) -> None:
+        super().__init__(html)
         self.out: list[str] = []  # what is written: blocks and what is between them
         self.words: list[str] = []  # the paragraph that is being gathered
         self.spans: list[tuple[str, int, str]] = []  # what is open in it: kind, where it begins, target
@@ -144,7 +111,7 @@ class Page:
         self.lists: list[List] = []
         self.tables: list[Table] = []
         self.definitions: list[Definitions] = []
-        self.parts = [Part()]
+        self.parts = [Part("", 0, None, 0)]
         self.section = self.parts[0]  # the part that words belong to now
         self.resumes = False  # they did not belong to it a moment ago
         self.heading: Heading | None = None
@@ -155,9 +122,6 @@ class Page:
         self.in_group = False  # of VitePress's
         self.labels: deque[str] = deque()  # of the panels to come, and of the code blocks to come
         self.code_labels: deque[str] = deque()
-        self.tokens: Iterator[Token] = iter(())
-        self.following = self._following()  # each tag to come, with the words behind it
-        self.behind = ""  # the words behind the tag at hand
 
     def say(self, text: str) -> None:
         if text.isspace():
@@ -181,7 +145,7 @@ class Page:
         text = "".join(self.words)
         self.words.clear()
         self.spans.clear()
-        text = " ".join(text.split())
+        text = one_spaced(text)
         if BREAK in text:
             for piece in re.split(r"\0(?: ?\0)+", text):
                 lines = [line for line in map(str.strip, piece.split(BREAK)) if line]
@@ -235,7 +199,7 @@ class Page:
         if last.continues and (last.heading, last.level, last.anchor) == (around.heading, around.level, around.anchor):
             self.section = last
         elif around is not last:
-            part = Part(around.heading, around.level, around.anchor, continues=True, start=len(self.out))
+            part = Part(around.heading, around.level, around.anchor, len(self.out), continues=True)
             self.parts.append(part)
             self.section = part
 
@@ -243,41 +207,18 @@ class Page:
         if self.words:
             self.words.append(" ")
 
-    def _following(self) -> Iterator[tuple[str, str, str]]:
-        for whole, its, inside, name, attributes, text in self.tokens:
-            if whole:
-                yield whole, its, inside
-                yield f"/{whole}", "", text
-            else:
-                yield name, attributes, text
-
-    def skip(self) -> str:
-        """Goes to the end of the element that was just opened; the words behind it."""
-        depth = 1
-        for name, _, text in self.following:
-            if name[:1] == "/":
-                depth -= 1
-                if not depth:
-                    return text
-            elif name and name not in VOID:
-                depth += 1
-        return ""
-
-    def role(self, attributes: str, *, by_id: bool = True) -> Role | None:
-        """What the attributes say the element is. Its id is remembered for the heading that may follow.
+    def role(self, tag: Tag, *, by_id: bool = True) -> Role | None:
+        """What its tag says the element is. Its id is remembered for the heading that may follow.
 
         The id of a heading, or of its section, is made of its words: one called "Footer" is no footer.
         """
-        if ' id="' not in attributes:
-            return _role(attributes)
-        role = _role(_ID.sub("", attributes))
-        if role is Role.DROP:
-            return role
-        self.note(attribute(attributes, "id"))
+        if tag.id is None or tag.role is Role.DROP:
+            return tag.role
+        self.note(tag.id)
         if by_id and self.id in DROPPED_IDS:
             self.id = None
             return Role.DROP
-        return role
+        return tag.role
 
     def note(self, anchor: str | None) -> None:
         if anchor and anchor not in IDS_OF_NOTHING:
@@ -286,17 +227,10 @@ class Page:
             elif not self.words:
                 self.id = anchor
 
-    def line(self, between: str = " ") -> Closer:
+    def line(self) -> Closer:
         """A line of its own, in bold."""
         self.flush()
-
-        def close() -> None:
-            self.words[:] = ["".join(self.words).strip(" \n\t" + BREAK).replace(BREAK, between)]
-            if self.words and (text := "".join(self.words)).islower() and self.frames:
-                self.words[:] = [text.lstrip()[:1].upper() + text.lstrip()[1:]]  # "note", as CSS would have shown it
-            self.flush("**")
-
-        return close
+        return end_line
 
     def is_quoted(self) -> bool:
         return any(not frame.soft and frame.list is None for frame in self.frames)
@@ -307,15 +241,48 @@ class Page:
 
     def framed(self, frame: Frame) -> Closer:
         if len(self.frames) >= DEEPEST:
-            return self.flush
+            return flush
         self.frames.append(frame)
 
-        def close() -> None:
-            self.flush()
-            self.unframe(frame)
+        def close(page: Page) -> None:
+            page.flush()
+            page.unframe(frame)
 
         return close
 
     def unframe(self, frame: Frame) -> None:
         if frame in self.frames:
             del self.frames[self.frames.index(frame) :]
+
+
+# ── What is to be done at the end of an element ──────────────────────────────────────────────────────────────────────
+
+Closer: TypeAlias = Callable[[Page], None] | None
+
+
+def leave_out(page: Page) -> None:
+    """Stands for: nothing that is in the element is said."""
+
+
+def done(page: Page) -> None:
+    """Stands for: all of it was taken already, up to its end."""
+
+
+def flush(page: Page) -> None:
+    page.flush()
+
+
+def space(page: Page) -> None:
+    page.space()
+
+
+def end_line(page: Page, between: str = " ") -> None:
+    text = "".join(page.words).strip(" \n\t" + BREAK).replace(BREAK, between)
+    if text.islower() and page.frames:
+        text = text.lstrip()[:1].upper() + text.lstrip()[1:]  # "note", as CSS would have shown it
+    page.words[:] = [text]
+    page.flush("**")
+
+
+def one_line(words: list[str]) -> str:
+    return one_spaced("".join(words).replace(BREAK, " "))

@@ -9,19 +9,20 @@ Everything here is a table of names: a generator that changes its names is mende
 
 import re
 from enum import Enum, auto
+from typing import Final
 
-# A word that stands in the page if the selector can match: looking for a word is far quicker than asking the tree.
-# The first selector that matches is the content. "body" means: all of it, without what the roles below drop.
-REGIONS = (
-    ("docContent", "#docContent"),  # DocBook, as PostgreSQL's site has it
-    ("md-content__inner", "article.md-content__inner"),  # Material for MkDocs
+# The first selector that matches is the content. "body" means: all of it, without what the roles below drop. The word
+# before it stands in every such page; where the selector is a name that is looked up as quickly, there is none.
+REGIONS: Final = (
+    ("", "#docContent"),  # DocBook, as PostgreSQL's site has it
+    ("", "article.md-content__inner"),  # Material for MkDocs
     ("theme-doc-markdown", "div.theme-doc-markdown"),  # Docusaurus
-    ("vp-doc", ".vp-doc"),  # VitePress
+    ("", ".vp-doc"),  # VitePress
     ("articleBody", "[itemprop=articleBody]"),  # Sphinx: Read the Docs
-    ("furo-main-content", "#furo-main-content"),  # Sphinx: Furo
-    ("bd-article", "article.bd-article"),  # Sphinx: PyData
+    ("", "#furo-main-content"),  # Sphinx: Furo
+    ("", "article.bd-article"),  # Sphinx: PyData
     ("sphinxsidebar", "div.body[role=main], div.document div.body"),  # Sphinx: the themes it comes with
-    ("yui-main", "#yui-main .yui-g"),  # Sphinx: Django's own
+    ("", "#yui-main .yui-g"),  # Sphinx: Django's own
     ("rustdoc", "#main-content"),
     ("col-content", "div.col-content"),  # TypeDoc
     ("Doxygen", "div#doc-content, body"),
@@ -33,20 +34,20 @@ REGIONS = (
 )
 
 # How links begin that lead to another page of a site whose scripts make all pages out of one.
-ROUTES = ("#/", "#!/")
+ROUTES: Final = ("#/", "#!/")
 
 # What only one generator calls so, and others call their content: the word that tells it, and what to drop.
-ITS_OWN = (
+ITS_OWN: Final = (
     ("Doxygen", "div.header > div.summary, address.footer, .ttc"),
     ("mtimelink", "p[align=center] > small"),  # SQLite: when the page was changed, and what it is a page of
     ("SQLite C Interface", "div.nosearch > a[href='intro.html']"),
 )
 
 # Elements whose text is no markup: they are gone before the content is walked through.
-RAW = ["script", "style", "iframe", "noscript", "noembed", "noframes", "xmp", "plaintext", "template"]
+RAW: Final = ["script", "style", "iframe", "noscript", "noembed", "noframes", "xmp", "plaintext", "template"]
 
 # Elements that say nothing, or nothing that can be read.
-SILENT = (
+SILENT: Final = (
     "head", "nav", "footer", "button", "select", "textarea", "dialog", "svg", "object", "audio", "video", "canvas",
     "map",
 )  # fmt: skip
@@ -72,7 +73,7 @@ class Role(Enum):
     ABOUT = auto()
 
 
-_ROLES: dict[str, Role] = {}
+_ROLES: Final[dict[str, Role]] = {}
 for _role, _names in {
     Role.DROP: """
         breadcrumb breadcrumbs theme-doc-breadcrumbs toc toctitle table-of-contents contents-local
@@ -111,10 +112,10 @@ for _role, _names in {
     Role.GROUP: "vp-code-group",
     Role.PANEL: "tabbed-block",
 }.items():
-    _ROLES |= dict.fromkeys(_names.split(), _role)
+    _ROLES.update(dict.fromkeys(_names.split(), _role))
 
 # Class names that a build makes up anew each time ("admonitionHeading_Gvgb") begin with one of these.
-_BEGINNINGS = (
+_BEGINNINGS: Final = (
     ("admonitionHeading_", Role.TITLE),
     ("codeBlockTitle_", Role.TITLE),
     ("tocCollapsible_", Role.DROP),
@@ -125,22 +126,22 @@ _BEGINNINGS = (
     ("separator:", Role.DROP),
 )
 
-DROPPED_IDS = frozenset({
+DROPPED_IDS: Final = frozenset({
     "toc", "footer", "sidebar", "nav-path", "side-nav", "top", "titlearea", "MSearchSelectWindow",
     "MSearchResultsWindow", "navbar.top", "navbar.bottom", "navbar-top", "navbar-bottom", "breadcrumbs",
     "docNav", "footer-text", "rustdoc-toc", "mtimelink",
 })  # fmt: skip
 
 # Where a page begins, not a heading of it.
-IDS_OF_NOTHING = frozenset({
+IDS_OF_NOTHING: Final = frozenset({
     "content", "main", "main-content", "header", "preamble", "body", "doc-content", "docContent", "wrapper",
     "page", "root", "furo-main-content", "article", "app", "__docusaurus",
 })  # fmt: skip
 
 # The roles of aria that matter.
-NAVIGATION = ('role="navigation"', 'role="search"', 'role="banner"', 'role="contentinfo"')
+NAVIGATION: Final = ('role="navigation"', 'role="search"', 'role="banner"', 'role="contentinfo"')
 
-_known: dict[str, Role | None] = {}
+_known: Final[dict[str, Role | None]] = {}
 
 
 def role_of(classes: str) -> Role | None:
@@ -160,23 +161,23 @@ def role_of(classes: str) -> Role | None:
     return found
 
 
-_LANGUAGE = re.compile(
+_LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:|sourceCode)[-\s]([A-Za-z0-9_+#.-]+)"
 )
-_DATA = re.compile(r' data-(?:lang|language)="([A-Za-z0-9_+#.-]+)"')
-_NO_LANGUAGE = frozenset({
+_DATA: Final = re.compile(r' data-(?:lang|language)="([A-Za-z0-9_+#.-]+)"')
+_NO_LANGUAGE: Final = frozenset({
     "default", "none", "text", "txt", "notranslate", "plaintext", "plain", "source", "output", "unknown",
     "nohighlight", "no-highlight",
 })  # fmt: skip
-_BETTER_KNOWN_AS = {
+_BETTER_KNOWN_AS: Final = {
     "python3": "python", "py": "python", "py3": "python", "ipython3": "python", "pycon3": "pycon", "c++": "cpp",
     "postgresql": "sql", "shell": "sh",
 }  # fmt: skip
-_RUST = re.compile(r"(?:^|\s)rust(?:\s|$)")
+_RUST: Final = re.compile(r"(?:^|\s)rust(?:\s|$)")
 
 
 # Names that stand for a language on their own, as the class of a <code>.
-_PLAIN = frozenset({
+_PLAIN: Final = frozenset({
     "ts", "tsx", "js", "jsx", "json", "yaml", "toml", "html", "css", "sh", "bash", "console", "python", "rust",
     "go", "java", "kotlin", "c", "cpp", "sql", "xml",
 })  # fmt: skip

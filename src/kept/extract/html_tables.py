@@ -1,31 +1,33 @@
 """A table of a page: its cells as they come, and the table that Markdown makes of them."""
 
 import re
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from kept.extract.html_words import code_span
 
-_SPAN = re.compile(r' (col|row)span="(\d{1,3})"')
-_FENCE = re.compile(r"^(`{3,})[^`\n]*\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
-_HOLDS_BLOCKS = re.compile(r"^(?:```|- |\d+\. |\| |#+ )", re.MULTILINE)
-MOST_COLUMNS = 200
+_SPAN: Final = re.compile(r' (col|row)span="(\d{1,3})"')
+_FENCE: Final = re.compile(r"^(`{3,})[^`\n]*\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
+_LINE_ENDS: Final = re.compile(r"\s*(?:\\?\n\s*)+")
+_HOLDS_BLOCKS: Final = re.compile(r"^(?:```|- |\d+\. |\| |#+ )", re.MULTILINE)
+MOST_COLUMNS: Final = 200
 
 
-@dataclass(slots=True, eq=False)
 class Table:
     """Cells hold blocks of Markdown until it is known whether the table says something or only arranges them."""
 
-    out: list[str]  # what was being written when it began
-    frames: list[Any]
-    arranges: bool = False
-    grid: bool = False
-    means_it: bool = False  # a table, whatever it looks like
-    caption: str = ""
-    rows: list[list[str]] = field(default_factory=list)
-    headed: bool = False  # its first row is a header
-    any_header: bool = False
-    _spans: dict[int, int] = field(default_factory=dict)  # columns that a cell above reaches into, and how far down
+    __slots__ = ("_spans", "any_header", "arranges", "caption", "frames", "grid", "headed", "means_it", "out", "rows")
+
+    def __init__(self, out: list[str], frames: list[Any], *, grid: bool = False, means_it: bool = False) -> None:
+        self.out = out  # what was being written when it began
+        self.frames = frames
+        self.arranges = False  # it turned out to be none
+        self.grid = grid
+        self.means_it = means_it  # a table, whatever it looks like
+        self.caption = ""
+        self.rows: list[list[str]] = []
+        self.headed = False  # its first row is a header
+        self.any_header = False
+        self._spans: dict[int, int] = {}  # columns that a cell above reaches into, and how far down
 
     def next_row(self) -> None:
         self.rows.append([])
@@ -40,7 +42,12 @@ class Table:
             self.headed = self.headed or (len(self.rows) == 1 and not row)
         elif len(self.rows) == 1 and row and not self.grid:
             self.headed = False  # a row that has a name in its first cell is no header
-        spans = dict(_SPAN.findall(attributes)) if "span=" in attributes else {}
+        if "span=" not in attributes and len(row) < MOST_COLUMNS:
+            row.append(blocks)
+            if self._spans:
+                self._fill()
+            return
+        spans = dict(_SPAN.findall(attributes))
         down = int(spans.get("row", 1))
         for number in range(max(1, int(spans.get("col", 1)))):
             if len(row) >= MOST_COLUMNS:
@@ -81,7 +88,9 @@ def table_of(rows: list[list[str]], *, headed: bool) -> str:
 
 
 def _line(cells: list[str], width: int) -> str:
-    return f"| {' | '.join([*cells, *[''] * (width - len(cells))])} |"
+    if len(cells) < width:
+        cells = cells + [""] * (width - len(cells))
+    return f"| {' | '.join(cells)} |"
 
 
 def _code_lines(block: re.Match[str]) -> str:
@@ -91,8 +100,8 @@ def _code_lines(block: re.Match[str]) -> str:
 def cell_text(blocks: str) -> str:
     """Blocks of Markdown on one line, as a cell has to be; code is still code."""
     text = blocks.strip()
-    if "```" in text:
-        text = _FENCE.sub(_code_lines, text)
     if "\n" in text:
-        text = re.sub(r"\s*(?:\\?\n\s*)+", "<br>", text)
-    return text.replace("|", "\\|")
+        if "```" in text:
+            text = _FENCE.sub(_code_lines, text)
+        text = _LINE_ENDS.sub("<br>", text)
+    return text.replace("|", "\\|") if "|" in text else text

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from kept.extract.html_page import VOID, Closer, Page, done, leave_out
+from kept.extract.html_page import Closer, Page, done, flush, leave_out
 from kept.extract.html_rules import Role
+from kept.extract.html_tags import Tag
 from kept.extract.html_words import unescaped, written
 
 
-def labels(page: Page, name: str, attributes: str) -> Closer:
+def labels(page: Page, tag: Tag) -> Closer:
     """Remembers the labels, one for each panel that follows."""
     labels = page.code_labels if page.in_group else page.labels
     labels.clear()
     said = [page.behind]
-    depth, page.behind = 1, ""
-    for tag, _, text in page.following:
-        if tag[:1] == "/":
-            depth -= 1
-            if tag in ("/label", "/li", "/button", "/a") and (label := " ".join("".join(said).split())):
+    around = [tag.name]
+    while page.step():
+        if page.ends:
+            if around.pop() in ("label", "li", "button", "a") and (label := " ".join("".join(said).split())):
                 labels.append(unescaped(label))
                 said.clear()
-            if not depth:
-                page.behind = text
-                break
-        elif tag and tag not in VOID:
-            depth += 1
-        said.append(text)
+            if not around:
+                return done
+        elif not page.tag.is_void:
+            around.append(page.tag.name)
+        said.append(page.behind)
+    page.behind = ""
     return done
 
 
-def group(page: Page, name: str, attributes: str) -> Closer:
+def group(page: Page, tag: Tag) -> Closer:
     page.in_group = True
 
-    def close() -> None:
+    def close(page: Page) -> None:
         page.flush()
         page.in_group = False
         page.code_labels.clear()
@@ -39,14 +39,14 @@ def group(page: Page, name: str, attributes: str) -> Closer:
     return close
 
 
-def panel(page: Page, name: str, attributes: str) -> Closer:
+def panel(page: Page, tag: Tag) -> Closer:
     if page.labels:
         page.put(f"**{written(page.labels.popleft())}**")
-    return page.flush
+    return flush
 
 
-def label(page: Page, name: str, attributes: str) -> Closer:
-    role = page.role(attributes) if attributes else None
+def label(page: Page, tag: Tag) -> Closer:
+    role = page.role(tag)
     if role is Role.TITLE:
         return page.line()
     return leave_out if role is Role.DROP else None

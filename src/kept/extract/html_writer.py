@@ -10,62 +10,49 @@ html_definitions, html_cells, html_tabs. The tables at the end of this file say 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from typing import TypeAlias, cast
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from kept.extract import html_cells, html_code, html_definitions, html_headings, html_inline, html_lists, html_tabs
-from kept.extract.html_page import VOID, Closer, Page, Part, Token, attribute, done, leave_out
+from kept.extract.html_page import Closer, Page, Part, done, flush, leave_out, space
 from kept.extract.html_rules import SILENT, Role
+from kept.extract.html_tags import Tag
 
 __all__ = ["Part", "Writer"]
 
-Opener: TypeAlias = Callable[[Page, str, str], Closer]
-
-LARGE = 500_000
-"""Characters. The tags of a page are found all at once, which is quicker, unless that would take much memory."""
-
-_ATTRIBUTES = r'([^>"]*+(?:"[^"]*+"[^>"]*+)*+)'
-_TOKENS = re.compile(
-    rf"<(?:(code|a|span|tt|kbd|samp)\b{_ATTRIBUTES}>([^<]*+)</\1|(/?[a-zA-Z][^\s/>]*+){_ATTRIBUTES}|!--(?s:.*?)--)>([^<]*+)"
-)
-
-
-def _one_by_one(html: str) -> Iterator[Token]:
-    for found in _TOKENS.finditer(html):
-        yield cast(Token, found.groups(""))
+Opener: TypeAlias = Callable[[Page, Tag], Closer]
 
 
 class Writer(Page):
     """One page being written. Made for one call of write()."""
 
-    def write(self, html: str) -> list[Part]:
+    def write(self) -> list[Part]:
         """The parts of the page in its order. The first has no heading, and often no words."""
-        tokens = self.tokens = iter(_TOKENS.findall(html)) if len(html) < LARGE else _one_by_one(html)
         waiting: list[Closer] = []
-        openers, whole_ones, words = _OPENERS, _WHOLE, self.words
-        for whole, its, inside, name, attributes, text in tokens:
-            if whole:
-                whole_ones[whole](self, its, inside)
-            elif name[:1] == "/":
+        openers, words, paragraph, nothing, taken = _OPENERS, self.words, flush, leave_out, done
+        while self.step():
+            if self.ends:
                 close = waiting.pop() if waiting else None
-                if close is not None:
-                    close()
-            elif name:
-                self.behind = text
-                opener = openers.get(name)
+                if close is paragraph:
+                    if words:
+                        self.flush()
+                elif close is not None:
+                    close(self)
+            else:
+                tag = self.tag
+                opener = openers.get(tag.name)
                 if opener is not None:
-                    close = opener(self, name, attributes)
-                elif attributes and name not in VOID:
-                    close = html_inline.other(self, name, attributes)
+                    close = opener(self, tag)
+                elif tag.attributes and not tag.is_void:
+                    close = html_inline.other(self, tag)
                 else:
                     close = None
-                if close is leave_out:
-                    text = self.skip() if name not in VOID else text
-                elif close is done:
-                    text = self.behind
-                elif name not in VOID:
+                if close is nothing:
+                    if not tag.is_void:
+                        self.skip()
+                elif close is not taken and not tag.is_void:
                     waiting.append(close)
+            text = self.behind
             if text:
                 if text.isspace() and self.heading is None:
                     if words:
@@ -75,7 +62,7 @@ class Writer(Page):
         while waiting:
             close = waiting.pop()
             if close is not None:
-                close()
+                close(self)
         self.flush()
         ends = [part.start for part in self.parts[1:]] + [len(self.out)]
         for part, end in zip(self.parts, ends, strict=True):
@@ -86,59 +73,58 @@ class Writer(Page):
 # ── Blocks of no particular kind: what their classes say ─────────────────────────────────────────────────────────────
 
 
-def _drop(page: Page, name: str, attributes: str) -> Closer:
+def _drop(page: Page, tag: Tag) -> Closer:
     page.space()
     return leave_out
 
 
-def _block(page: Page, name: str, attributes: str) -> Closer:
-    in_link = bool(page.spans) and page.spans[-1][0] == "a" and name in ("div", "p")  # a card is one link
+def _block(page: Page, tag: Tag) -> Closer:
+    in_link = bool(page.spans) and page.spans[-1][0] == "a" and tag.name in ("div", "p")  # a card is one link
     if in_link or page.heading is not None:
         page.space()
-        return leave_out if attributes and page.role(attributes) is Role.DROP else page.space
+        return leave_out if page.role(tag) is Role.DROP else space
     page.flush()
-    if not attributes:
-        return page.flush
-    role = page.role(attributes, by_id=name != "section" and 'class="section' not in attributes)
-    if role is None:
-        if 'class="' in attributes and name == "div":
-            if page.in_group and 'class="tabs"' in attributes:
-                return html_tabs.labels(page, name, attributes)
-            return html_code.around_code(page, attributes)
-        return page.flush
-    return _ROLES[role](page, name, attributes)
+    if not tag.attributes:
+        return flush
+    role = page.role(tag, by_id=tag.name != "section" and 'class="section' not in tag.attributes)
+    if role is not None:
+        return _ROLES[role](page, tag)
+    if tag.name == "div" and 'class="' in tag.attributes:
+        if page.in_group and 'class="tabs"' in tag.attributes:
+            return html_tabs.labels(page, tag)
+        return html_code.around_code(page, tag)
+    return flush
 
 
-def _plain_block(page: Page, name: str, attributes: str) -> Closer:
-    return page.flush
+def _plain_block(page: Page, tag: Tag) -> Closer:
+    return flush
 
 
-def _title_block(page: Page, name: str, attributes: str) -> Closer:
+def _title_block(page: Page, tag: Tag) -> Closer:
     return page.line()
 
 
-def _heading_block(page: Page, name: str, attributes: str) -> Closer:
-    return html_headings.open_heading(page, 1, attributes)
+def _heading_block(page: Page, tag: Tag) -> Closer:
+    return html_headings.open_heading(page, 1, tag)
 
 
-def _math_block(page: Page, name: str, attributes: str) -> Closer:
+def _math_block(page: Page, tag: Tag) -> Closer:
     return html_inline.open_math(page, "$$")
 
 
-def _div(page: Page, name: str, attributes: str) -> Closer:
+def _div(page: Page, tag: Tag) -> Closer:
     """Most blocks; and the cells of a grid, which javadoc makes of boxes."""
-    if page.tables and page.tables[-1].grid and 'class="' in attributes:
-        classes = attribute(attributes, "class") or ""
-        if classes.startswith("col-") or "table-header" in classes:
-            return html_cells.grid_cell(page, page.tables[-1], classes, attributes)
-        if classes == "caption":
-            return html_cells.caption(page, name, attributes)
-    return _block(page, name, attributes)
+    if page.tables and page.tables[-1].grid and tag.classes:
+        if tag.classes.startswith("col-") or "table-header" in tag.classes:
+            return html_cells.grid_cell(page, page.tables[-1], tag)
+        if tag.classes == "caption":
+            return html_cells.caption(page, tag)
+    return _block(page, tag)
 
 
 # ── Which tag, and which role, is whose ──────────────────────────────────────────────────────────────────────────────
 
-_ROLES: dict[Role, Opener] = {
+_ROLES: Final[dict[Role, Opener]] = {
     Role.DROP: _drop,
     Role.PERMALINK: _plain_block,
     Role.QUOTE: html_lists.quote,
@@ -156,13 +142,7 @@ _ROLES: dict[Role, Opener] = {
     Role.ABOUT: _plain_block,
 }
 
-_WHOLE: dict[str, Callable[[Page, str, str], None]] = {
-    **dict.fromkeys(("code", "tt", "kbd", "samp"), html_inline.whole_code),
-    "a": html_inline.whole_a,
-    "span": html_inline.whole_span,
-}
-
-_OPENERS: dict[str, Opener] = {
+_OPENERS: Final[dict[str, Opener]] = {
     **dict.fromkeys(("p", "section", "article", "aside", "header", "main", "figure", "address", "center", "body",
                      "fieldset", "form", "hgroup", "menu", "html", "dir", "figcaption"), _block),
     "div": _div,
@@ -170,11 +150,11 @@ _OPENERS: dict[str, Opener] = {
     **dict.fromkeys(("em", "i", "cite", "dfn"), html_inline.em),
     **dict.fromkeys(("strong", "b"), html_inline.strong),
     **dict.fromkeys(("code", "tt", "kbd", "samp"), html_inline.code),
-    **dict.fromkeys(("sup", "sub"), html_inline.sup),
     **dict.fromkeys(SILENT, _drop),
     **dict.fromkeys(("ul", "ol"), html_lists.ul),
     **dict.fromkeys(("td", "th"), html_cells.cell),
     "a": html_inline.a, "br": html_inline.br, "hr": html_inline.hr, "img": html_inline.img, "math": html_inline.math,
+    "sup": html_inline.sup, "sub": html_inline.sub,
     "input": html_inline.checkbox, "pre": html_code.pre, "li": html_lists.li, "blockquote": html_lists.blockquote,
     "details": html_lists.details, "summary": html_lists.summary, "dl": html_definitions.dl, "dt": html_definitions.dt,
     "dd": html_definitions.dd, "table": html_cells.table, "tr": html_cells.tr, "caption": html_cells.caption,

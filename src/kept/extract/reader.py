@@ -48,7 +48,7 @@ _READERS = {
     f"{_OPEN_XML}.wordprocessingml.document": Reader("docx", 1, helped_by="text/markdown"),
     "application/x-ipynb+json": Reader("notebook", 1, helped_by="text/markdown"),
     "application/yaml": Reader("yaml_data", 1, "PyYAML"),
-    "text/html": Reader("html", 4, "selectolax"),
+    "text/html": Reader("html", 5, "selectolax"),
     "text/markdown": Reader("markdown", 3, "markdown-it-py"),
     "text/plain": Reader("text", 2),
 }

@@ -12,15 +12,15 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kept.errors import WrongCall
 from kept.extract.blocks import FENCE_OPENS, Block, Kind, Line, Pause, blocks_of, closes
 
-SECTIONING_VERSION = 1
+SECTIONING_VERSION: Final = 1
 """Raised when the same tree and rules give other sections than before."""
 
-_LEAST_TARGET = 200
+_LEAST_TARGET: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class SectionRules:
         return f"sectioning {SECTIONING_VERSION} max {self.max_characters} target {self.target_characters}"
 
 
-DEFAULT_RULES = SectionRules()
+DEFAULT_RULES: Final = SectionRules()
 
 
 def split(text: str, rules: SectionRules) -> list[str]:
@@ -156,7 +156,7 @@ def _frame(block: str, kind: Kind) -> _Frame:
     return _Frame(body=code, first=f"{first}\n", opening=f"{margin}{line.words}\n", closing=f"\n{closing}")
 
 
-_SENTENCE_ENDS = (". ", "? ", "! ", ".\t", "。", "？", "！")
+_SENTENCE_ENDS: Final = (". ", "? ", "! ", ".\t", "。", "？", "！")
 
 
 def _where_to_cut(text: str, start: int, limit: int, target: int) -> int:
@@ -175,7 +175,7 @@ def _where_to_cut(text: str, start: int, limit: int, target: int) -> int:
     return wish
 
 
-_BLANK_LINES = re.compile(r"(?:[ \t]*\n)+")
+_BLANK_LINES: Final = re.compile(r"(?:[ \t]*\n)+")
 
 
 def without_blank_ends(text: str) -> str:

@@ -43,7 +43,7 @@ def decode(body: bytes, charset: str | None) -> str | Unreadable:
             return Unreadable(reason=f"not the {codec} text it is declared to be")
     else:
         text = _first_that_decodes(body[mark:], codec)
-    if "\0" in text:
+    if b"\0" in body and "\0" in text:
         return Unreadable(reason="binary data, not text")
     return normalise(text)
 
