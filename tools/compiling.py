@@ -19,7 +19,9 @@ COMPILED = (
     "kept/extract/blocks.py",
     "kept/extract/html*.py",
     "kept/extract/prose.py",
+    "kept/extract/sections.py",
     "kept/extract/splitting.py",
+    "kept/extract/text.py",
     "kept/model/words.py",
     "kept/model/indexing.py",
 )

@@ -24,7 +24,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from kept.crawl import activate, settle
 from kept.crawl.activate import Activation
@@ -49,6 +49,7 @@ from kept.store.frontier import Found
 from kept.store.jobs import Place
 
 log = Log(__name__)
+T = TypeVar("T")
 
 BATCH_PAGES = 200
 BATCH_SECONDS = 2.0
@@ -169,7 +170,14 @@ class Walk:
         settling: asyncio.Task[None] | None = None
         began = time.monotonic()
         more = True  # whether the frontier may have entries that are not leased
-        stopping = asyncio.create_task(self._stopping.wait())
+        bell = asyncio.Event()  # rung by whatever is done: to ask all that is under way, each time, would take longer
+
+        def start(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+            task = asyncio.create_task(work)
+            task.add_done_callback(lambda _: bell.set())
+            return task
+
+        stopping = start(self._stopping.wait())
         try:
             while True:
                 stopped, concurrency = self._stopped(), ground.origin.concurrency
@@ -181,32 +189,34 @@ class Walk:
                     if entries or visiting:
                         await self._give_back(entries, visiting)
                 while entries and len(visiting) < concurrency and not stopped:
-                    visiting.add(asyncio.create_task(self._visits.visit(entries.popleft())))
+                    visiting.add(start(self._visits.visit(entries.popleft())))
                 under_way = visiting or visited or settling
                 is_low = len(entries) <= self._leases.stride // 2 if more else not entries and not under_way
                 is_behind = len(visited) >= BATCH_PAGES  # the store is slower than the site: it waits for the store
                 if concurrency and is_low and not is_behind and not leasing and not stopped:
-                    leasing = asyncio.create_task(self._leases.take())
+                    leasing = start(self._leases.take())
                 # Nothing more can be leased before what was found is settled: that has to be done while some are left.
                 runs_dry = not more and not leasing and len(entries) + len(visiting) <= 2 * concurrency
                 due = is_behind or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped
                 if visited and due and not settling:
                     batch, visited = visited[:BATCH_PAGES], visited[BATCH_PAGES:]
-                    settling = asyncio.create_task(self._settle(batch, *self._links.found_by(batch)))
+                    settling = start(self._settle(batch, *self._links.found_by(batch)))
                     self._leases.pace = len(batch) / max(time.monotonic() - began, 0.001)
                     began = time.monotonic()
 
-                waiting: set[asyncio.Task[Any]] = visiting | {task for task in (leasing, settling) if task}
-                waiting |= set() if stopped else {stopping}
                 nap = LONGEST_NAP if concurrency else SHORTEST_NAP
                 left = max(0.0, began + BATCH_SECONDS - time.monotonic()) if visited and not settling else nap
-                done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-                visited += [task.result() for task in visiting & done]
-                visiting -= done
-                if settling in done:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(left):
+                        await bell.wait()
+                bell.clear()  # before anything is asked: what is done after that rings again
+                done = [task for task in visiting if task.done()]
+                visited += [task.result() for task in done]
+                visiting.difference_update(done)
+                if settling and settling.done():
                     await settling
                     settling, more = None, True
-                if leasing in done:
+                if leasing and leasing.done():
                     leased = await leasing
                     entries.extend(leased)
                     leasing, more = None, more and len(leased) >= self._leases.stride

@@ -41,6 +41,7 @@ FENCE_OPENS: Final = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _HEADING: Final = re.compile(r"#{1,6}(?:[ \t]|$)")
 _UNDERLINE: Final = re.compile(r"(?:=+|-+)[ \t]*$")
 _TABLE_RULE: Final = re.compile(r"[|:\- \t]*-[|:\- \t]*$")
+_MARKERS: Final = ("-", "*", "+", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
 _DEEPEST: Final = 20  # list markers on one line
 
 
@@ -50,27 +51,24 @@ class Line:
     __slots__ = ("column", "indent", "interrupts", "items", "quote", "words")
 
     def __init__(self, line: str) -> None:
-        quote = _QUOTE.match(line)
-        self.quote = quote[0] if quote else ""
-        body = line[len(self.quote) :]
-        self.words = body.lstrip(" \t")
-        margin = body[: len(body) - len(self.words)]
-        self.indent = self.column = len(margin.expandtabs(4))
+        self.quote = ""
+        self.words = line.lstrip(" \t")
+        if self.words.startswith(">") and (quote := _QUOTE.match(line)):
+            self.quote = quote[0]
+            line = line[len(self.quote) :]
+            self.words = line.lstrip(" \t")
+        self.indent = self.column = _columns(line[: len(line) - len(self.words)])
         self.items: list[int] = []  # the column where the words of each item begin
         self.interrupts = True  # only a list that begins with 1 can begin in the middle of a paragraph
-        while len(self.items) < _DEEPEST and (item := _ITEM.match(self.words)):
+        while self.words.startswith(_MARKERS) and len(self.items) < _DEEPEST and (item := _ITEM.match(self.words)):
             self.interrupts &= item[1] in (None, "1")
             self.words = self.words[item.end() :]
-            self.column += len(item[0].expandtabs(4))
+            self.column += _columns(item[0])
             self.items.append(self.column)
 
 
-def _lines(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    while (end := text.find("\n", start)) >= 0:
-        yield start, end
-        start = end + 1
-    yield start, len(text)
+def _columns(margin: str) -> int:
+    return len(margin.expandtabs(4)) if "\t" in margin else len(margin)
 
 
 def blocks_of(text: str) -> Iterator[Block]:
@@ -85,7 +83,12 @@ def blocks_of(text: str) -> Iterator[Block]:
     heading = False  # the block is a heading
     until: _Fence | str | None = None  # what ends the block, when blank lines do not
 
-    for at, upto in _lines(text):
+    upto = -1
+    while upto < len(text):
+        at = upto + 1
+        upto = text.find("\n", at)
+        if upto < 0:
+            upto = len(text)
         if until is not None:
             raw = text[at:upto]
             inside, ends = until.meets(raw) if isinstance(until, _Fence) else (True, until in raw.lower())
@@ -125,10 +128,11 @@ def blocks_of(text: str) -> Iterator[Block]:
             apart = False
             continue
 
-        fence = FENCE_OPENS.match(line.words) if deeper < 4 or listing else None
-        titled = deeper < 4 and not line.items and _HEADING.match(line.words) is not None
+        first = line.words[:1]  # asked before any pattern: most lines begin with a letter, and are none of these
+        fence = FENCE_OPENS.match(line.words) if first in ("`", "~") and (deeper < 4 or listing) else None
+        titled = first == "#" and deeper < 4 and not line.items and _HEADING.match(line.words) is not None
         table = kind is not Kind.TABLE and "|" in line.words and _is_table_rule(text, upto)
-        boxed = line.words[:4].lower() == "<pre"
+        boxed = first == "<" and line.words[:4].lower() == "<pre"
         if apart or is_item or fence or titled or table or boxed:
             if end:
                 yield Block(start, end, pause, kind)
@@ -149,7 +153,7 @@ def blocks_of(text: str) -> Iterator[Block]:
                 until = _Fence(mark=fence[1] or fence[2], quotes=marks, column=items[-1] if items else 0)
             elif boxed and "</pre" not in line.words.lower():
                 until = "</pre"
-        elif kind is Kind.TEXT and _UNDERLINE.match(line.words):
+        elif kind is Kind.TEXT and first in ("=", "-") and _UNDERLINE.match(line.words):
             heading = True
         end = upto
         apart = heading
@@ -171,6 +175,8 @@ class _Fence(NamedTuple):
 
     def meets(self, line: str) -> tuple[bool, bool]:
         """Whether this line is still part of the code block, and whether the block ends here."""
+        if not self.quotes and not self.column and self.mark not in line:  # as on most lines
+            return True, False
         at = 0
         for _ in range(self.quotes):
             quote = _ONE_QUOTE.match(line, at)
@@ -178,7 +184,7 @@ class _Fence(NamedTuple):
                 return False, True
             at = quote.end()
         words = line[at:].lstrip(" \t")
-        indent = len(line[at : len(line) - len(words)].expandtabs(4))
+        indent = _columns(line[at : len(line) - len(words)])
         if words and indent < self.column:
             return False, True
         return True, closes(words, self.mark)

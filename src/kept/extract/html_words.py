@@ -38,10 +38,8 @@ def written(text: str) -> str:
 
 def one_spaced(text: str) -> str:
     """The words with one blank between them, whatever was there: " ".join(text.split()), made quicker."""
-    if "\n" in text:
-        plain = " ".join([words for line in text.split("\n") if (words := line.strip(" "))])
-    else:
-        plain = text.strip(" ")
+    lines = text.split("\n") if "\n" in text else [text]
+    plain = " ".join([words for line in lines if (words := line.strip())])
     if not plain.isprintable():  # blanks of other kinds are not, and there is no other way to ask for them at once
         return " ".join(text.split())
     while "  " in plain:

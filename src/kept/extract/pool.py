@@ -12,6 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from time import monotonic
 from typing import TypeAlias, cast
 
 from kept.extract.process import LENGTH, READY, Page, allowed, give_back
@@ -116,7 +117,8 @@ class _Reader(asyncio.SubprocessProtocol):
         self._lost = lost
         self._came = bytearray()
         self._reason = ""
-        self._alarm: asyncio.TimerHandle | None = None  # set for its start, and for the page it reads
+        self._since = 0.0  # when it began to load, or to read the page at hand
+        self._alarm: asyncio.TimerHandle | None = None  # one for many pages: most are read long before it
 
     @property
     def pid(self) -> int:
@@ -131,7 +133,7 @@ class _Reader(asyncio.SubprocessProtocol):
         """Its pipe takes what it has not read yet: so few pages that nobody has to wait for that."""
         self.waiting.append((page, answer))
         if len(self.waiting) == 1:
-            self._set_alarm()
+            self._begin()
         frame = pickle.dumps(page, 5)
         self._pipe.write(LENGTH.pack(len(frame)) + frame)  # if it died, whoever it is lost to gives them to another
 
@@ -144,7 +146,7 @@ class _Reader(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self._pipe = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0))
-        self._alarm = asyncio.get_running_loop().call_later(TO_START, self.give_up, "its reader came to a standstill")
+        self._begin()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Hands each answer to whoever waits for it."""
@@ -153,7 +155,7 @@ class _Reader(asyncio.SubprocessProtocol):
         if not self.is_ready and len(came) >= len(READY):
             del came[: len(READY)]
             self.is_ready = True
-            self._set_alarm()
+            self._begin()
         try:
             while self.is_ready and len(came) >= LENGTH.size:
                 end = LENGTH.size + LENGTH.unpack_from(came)[0]
@@ -177,16 +179,30 @@ class _Reader(asyncio.SubprocessProtocol):
 
     def _answered(self, found: Reading | Unreadable) -> None:
         _, answer = self.waiting.popleft()
-        self._set_alarm()
+        self._begin()
         if not answer.done():
             answer.set_result(found)
 
-    def _set_alarm(self) -> None:
-        """A reader that has nothing to do may be silent for ever, one that reads a page may not."""
-        if self._alarm:
-            self._alarm.cancel()
+    def _begin(self) -> None:
+        """What it does now has a time of its own."""
+        self._since = monotonic()
+        if self._alarm is not None and not self.is_ready:
+            self._alarm.cancel()  # it may be more patient than who waits for a page
+            self._alarm = None
+        if self._alarm is None:
+            self._watch()
+
+    def _watch(self) -> None:
+        """A reader that has nothing to do may be silent for ever, one that loads or reads a page may not."""
         self._alarm = None
         if self.waiting:
             patience = PATIENCE * (1 + allowed(self._seconds, self.waiting[0][0][0]))
-            late = "its reader came to a standstill"
-            self._alarm = asyncio.get_running_loop().call_later(patience, self.give_up, late)
+        elif not self.is_ready:
+            patience = TO_START
+        else:
+            return
+        left = self._since + patience - monotonic()
+        if left <= 0:
+            self.give_up("its reader came to a standstill")
+        else:
+            self._alarm = asyncio.get_running_loop().call_later(left, self._watch)

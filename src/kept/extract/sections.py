@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kept.extract.splitting import DEFAULT_RULES, SectionRules, split, without_blank_ends
-from kept.model.document import SECTIONS_PER_CONTENT, Content, Section
+from kept.model.document import SECTIONS_PER_CONTENT, Content, Section, Unreadable
 from kept.model.indexing import words_of
 from kept.model.wishes import Wishes
 
@@ -63,14 +63,6 @@ class Extracted:
     canonical: str | None = None  # where it says it really is
     moved_to: str | None = None  # where it sends its reader at once, having next to nothing to say itself
     wishes: Wishes = Wishes()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
-    """These bytes cannot be made into words, and why."""
-
-    reason: str
-    broke: bool = False  # the reader broke down over them, which says little about the page
 
 
 # ── The tree, and the hash over it ───────────────────────────────────────────────────────────────────────────────────

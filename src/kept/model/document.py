@@ -83,6 +83,14 @@ class Reading(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """These bytes cannot be made into words, and why."""
+
+    reason: str
+    broke: bool = False  # the reader broke down over them, which says little about the page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
     """What a document was over the generations ``born <= g < died``."""
 

@@ -56,7 +56,7 @@ def leads_to_log_in(url: str, *, outside: bool) -> bool:
 
 def is_log_in_form(body: bytes) -> bool:
     """Whether a page asks for a password and says little else. Pages with a box to log in are pages."""
-    if b"password" not in body and b"PASSWORD" not in body and b"Password" not in body:
+    if b"assword" not in body and b"PASSWORD" not in body:
         return False
     if len(body) > LARGEST or not _PASSWORD.search(body):
         return False
