@@ -14,7 +14,7 @@ import string
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kept.model.words import camel_parts, defined, folded, language_word, name, name_word, words
+from kept.model.words import camel_parts, defined, folded, language_word, name, name_word, unmarked, words
 
 if TYPE_CHECKING:  # a search does without
     from kept.model.document import Section
@@ -44,7 +44,7 @@ def with_paths(sections: "Sequence[Section]") -> "Iterator[tuple[Section, str, s
 
 def indexed(title: str, above: str, section: "Section") -> Indexed:
     """The fields of a section; ``above`` are the headings above it, one a line."""
-    text, code = _apart(section.text)
+    text, code = _apart(unmarked(section.text))
     return Indexed(_names(title, above, section), _plain(f"{title}\n{above}"), _plain(text), _plain(code))
 
 

@@ -15,15 +15,21 @@ _ACCENTS = "[\u0300-\u036f]+"  # compiled by who meets one: most texts are ASCII
 _CJK = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 
 
-_BETWEEN_WORDS = "\xa0‘’“”–—…"  # what most texts that are no ASCII have of it
+_BETWEEN_WORDS = "\xa0’“”—–…‘"  # what most texts have that are not quite ASCII
+
+
+def unmarked(text: str) -> str:
+    """The text with blanks for typographic marks. What is ASCII then is quick to deal with."""
+    for mark in _BETWEEN_WORDS:
+        if text.isascii():
+            return text
+        text = text.replace(mark, " ")
+    return text
 
 
 def folded(text: str) -> str:
     """The text without accents, and with spaces between the words that are written without."""
-    if text.isascii():
-        return text
-    for mark in _BETWEEN_WORDS:
-        text = text.replace(mark, " ")
+    text = unmarked(text)
     if text.isascii():
         return text
     plain = unicodedata.normalize("NFC", re.sub(_ACCENTS, "", unicodedata.normalize("NFKD", text)))
@@ -58,14 +64,16 @@ def name(heading: str) -> tuple[str, ...]:
     return tuple(found) if len(found) <= _LONGEST_NAME else ()
 
 
-_DEFINED = re.compile(r"^\*\*(.{1,80}?[^:\n])\*\*[ \\]*$", re.MULTILINE)  # "Returns:" explains nothing
+_DEFINED = re.compile(r"(.{1,80}?[^:\n])\*\*[ \\]*")  # "Returns:" explains nothing
 
 
 def defined(text: str) -> Iterator[tuple[str, ...]]:
     """The names that a definition list in this Markdown explains: lines of their own, in bold."""
     if "\n**" in text or text.startswith("**"):
-        for term in _DEFINED.findall(text):
-            if found := name(term):
+        _, *terms = f"\n{text}".split("\n**")
+        for term in terms:
+            line = _DEFINED.fullmatch(term.partition("\n")[0])
+            if line is not None and (found := name(line[1])):
                 yield found
 
 
