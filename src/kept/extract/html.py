@@ -119,13 +119,14 @@ def _with_ends(text: str) -> str:
     """XHTML may end any element where it begins. For HTML all that follows would be inside: a page in its <script/>."""
     if _XHTML not in text[:2048]:
         return text
-    *pieces, last = text.split("/>")
-    return "".join([*map(_with_end, pieces), last])
-
-
-def _with_end(piece: str) -> str:
-    tag = _UNENDED.fullmatch(piece, max(piece.rfind("<"), 0))
-    return f"{piece}></{tag[1]}>" if tag else f"{piece}/>"
+    pieces, taken, before = [], 0, 0
+    while (end := text.find("/>", before)) >= 0:
+        tag = _UNENDED.fullmatch(text, max(text.rfind("<", before, end), before), end)
+        before = end + 2
+        if tag:
+            pieces.append(f"{text[taken:end]}></{tag[1]}>")
+            taken = before
+    return "".join([*pieces, text[taken:]]) if pieces else text
 
 
 def _hrefs(page: LexborHTMLParser) -> list[str]:

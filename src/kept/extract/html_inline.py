@@ -153,7 +153,7 @@ def a(page: Page, tag: Tag) -> Closer:
         return _open(page, "a", _end_a, href)
     before = " " if text[0].isspace() else ""
     behind = " " if text[-1].isspace() else ""
-    page.words.append(f"{before}[{one_spaced(written(core))}]({link_target(href)}){behind}")
+    page.words.append(f"{before}[{one_spaced(written(core), page.tidy)}]({link_target(href)}){behind}")
     page.step()
     return done
 
@@ -200,7 +200,7 @@ def code(page: Page, tag: Tag) -> Closer:
 
 
 def _put_code(page: Page, text: str) -> None:
-    core = one_spaced(text)
+    core = one_spaced(text, page.tidy)
     if not core:
         if text:
             page.words.append(" ")

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from kept.extract.html_rules import DROPPED_IDS, IDS_OF_NOTHING, Role
 from kept.extract.html_tables import Table
 from kept.extract.html_tags import Tag, Walk
-from kept.extract.html_words import one_spaced, paragraph_start, unescaped, written
+from kept.extract.html_words import is_tidy, one_spaced, paragraph_start, unescaped, written
 
 DEEPEST: Final = 30
 """Lists in lists, and tables in tables; what is deeper is written without them, as no person would follow it."""
@@ -104,6 +104,7 @@ class Page(Walk):
 
     def __init__(self, html: str) -> None:
         super().__init__(html)
+        self.tidy = is_tidy(html)
         self.out: list[str] = []  # what is written: blocks and what is between them
         self.words: list[str] = []  # the paragraph that is being gathered
         self.spans: list[tuple[str, int, str]] = []  # what is open in it: kind, where it begins, target
@@ -145,7 +146,7 @@ class Page(Walk):
         text = "".join(self.words)
         self.words.clear()
         self.spans.clear()
-        text = one_spaced(text)
+        text = one_spaced(text, self.tidy)
         if BREAK in text:
             for piece in re.split(r"\0(?: ?\0)+", text):
                 lines = [line for line in map(str.strip, piece.split(BREAK)) if line]

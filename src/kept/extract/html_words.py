@@ -36,11 +36,20 @@ def written(text: str) -> str:
     return text
 
 
-def one_spaced(text: str) -> str:
-    """The words with one blank between them, whatever was there: " ".join(text.split()), made quicker."""
+def is_tidy(text: str) -> bool:
+    """Whether ASCII has no blanks in it but spaces and newlines, as on most pages."""
+    return not any([blank in text for blank in "\t\r\f\v\x1c\x1d\x1e\x1f"])
+
+
+def one_spaced(text: str, tidy: bool = False) -> str:
+    """The words with one blank between them, whatever was there: " ".join(text.split()), made quicker.
+
+    For words out of a tidy text it is quicker still.
+    """
     lines = text.split("\n") if "\n" in text else [text]
     plain = " ".join([words for line in lines if (words := line.strip())])
-    if not plain.isprintable():  # blanks of other kinds are not, and there is no other way to ask for them at once
+    # Blanks of other kinds are not printable, and there is no other way to ask for all of them at once.
+    if not (tidy and plain.isascii()) and not plain.isprintable():
         return " ".join(text.split())
     while "  " in plain:
         plain = plain.replace("  ", " ")
