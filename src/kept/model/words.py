@@ -32,6 +32,10 @@ def folded(text: str) -> str:
     text = unmarked(text)
     if text.isascii():
         return text
+    return "\n".join([line if line.isascii() else _folded(line) for line in text.split("\n")])
+
+
+def _folded(text: str) -> str:
     plain = unicodedata.normalize("NFC", re.sub(_ACCENTS, "", unicodedata.normalize("NFKD", text)))
     return re.sub(_CJK, lambda run: f" {' '.join(pairs(run[0]))} ", plain)
 
