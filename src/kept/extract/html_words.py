@@ -38,7 +38,7 @@ def written(text: str) -> str:
 
 def is_tidy(text: str) -> bool:
     """Whether ASCII has no blanks in it but spaces and newlines, as on most pages."""
-    return not any([blank in text for blank in "\t\r\f\v\x1c\x1d\x1e\x1f"])
+    return all(blank not in text for blank in "\t\r\f\v\x1c\x1d\x1e\x1f")
 
 
 def one_spaced(text: str, tidy: bool = False) -> str:
