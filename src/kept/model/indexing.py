@@ -77,7 +77,6 @@ def _names(title: str, above: str, section: "Section") -> str:
 
 
 _FENCE = re.compile(r"[ >]*(`{3,}|~{3,})[ ]*([^\s`]*)")
-_TARGET = re.compile(r"\]\((?:<[^>\n]*>|[^()\s]*)\)")
 
 
 def _apart(text: str) -> tuple[str, str]:
@@ -86,8 +85,18 @@ def _apart(text: str) -> tuple[str, str]:
     if "```" in text or "~~~" in text:
         text, code = _without_code(text)
     if "](" in text:
-        text = _TARGET.sub("]", text)
+        first, *others = text.split("](")
+        text = "".join([first, *map(_behind_target, others)])
     return text, code
+
+
+def _behind_target(text: str) -> str:
+    """What stands behind the target of a link that this begins with; all of it, if it begins with none."""
+    ends = ">)" if text.startswith("<") else ")"
+    target, end, behind = text.partition(ends)
+    if not end or "\n" in target or (ends == ")" and ("(" in target or " " in target)):
+        return f" {text}"
+    return f" {behind}"
 
 
 def _without_code(text: str) -> tuple[str, str]:
