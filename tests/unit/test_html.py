@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from kept.errors import WrongCall
 from kept.extract.html import check_region, extract
+from kept.extract.html_words import is_tidy, one_spaced
 from kept.extract.reader import read
 from kept.extract.sections import Extracted, SectionData, Unreadable
 from kept.model.document import Reading
@@ -172,6 +173,12 @@ CASES = {
     ),
     "a link that leads away is no mark": ("<p>a <a class=permalink href='b.html'>b</a></p>", "a [b](b.html)"),
     "what is called copy is no button": ("<div class=copy>a</div><button class=copy>b</button>", "a"),
+    "a bracket in a value is no tag": ("<p title='<b>'>a <a href='x?<y>'>b</a></p>", "a [b](<x?%3Cy%3E>)"),
+    "a bracket in a comment is no tag": ("<p>a<!-- <b> > <i -->b</p><!----><p>c</p>", "ab\n\nc"),
+    "a bracket in a name is a slip": ("<p>a <b<i>b</b<i> c</p><p>d</p>", "a b c\n\nd"),
+    "a stray quote costs no words": ('<p class="a"">b <i title="c">d</i></p><p id="e">f</p>', "b *d*\n\nf"),
+    "blanks of all kinds are one": ("<p>a \n\t b&nbsp;&emsp;c\x1c\x0cd  e<br>  f</p>", "a b c d e\\\nf"),
+    "lines in a cell": ("<table><tr><th>A<tr><td>b<br>c<p>d|e</table>", "| A |\n| --- |\n| b<br>c<br>d\\|e |"),
     "a word that may break is one word": ("<p>a<wbr>b c\u200bd</p>", "ab cd"),
 }
 
@@ -179,6 +186,18 @@ CASES = {
 @pytest.mark.parametrize(("html", "expected"), CASES.values(), ids=CASES)
 def test_html_reads_as(html: str, expected: str) -> None:
     assert markdown(f"<body>{html}</body>") == expected
+
+
+def test_a_large_page_reads_as_a_small_one_does() -> None:
+    """It is taken apart a piece at a time."""
+    piece = "<p>a <b>b</b> <!-- <br> --><code>d</code><br/>e</p>"
+    assert markdown(f"<body>{piece * 30_000}</body>") == "\n\n".join([markdown(piece)] * 30_000)
+
+
+@given(st.text(st.sampled_from("ab \n\t\0\x1c\x85\xa0\u2003\u200b\u2028—"), max_size=12))
+def test_words_are_one_blank_apart(text: str) -> None:
+    assert one_spaced(text) == " ".join(text.split())
+    assert one_spaced(text, is_tidy(text)) == " ".join(text.split())
 
 
 ANCHORS = {

@@ -7,7 +7,6 @@ from kept.extract.html_words import code_span
 
 _SPAN: Final = re.compile(r' (col|row)span="(\d{1,3})"')
 _FENCE: Final = re.compile(r"^(`{3,})[^`\n]*\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
-_LINE_ENDS: Final = re.compile(r"\s*(?:\\?\n\s*)+")
 _HOLDS_BLOCKS: Final = re.compile(r"^(?:```|- |\d+\. |\| |#+ )", re.MULTILINE)
 MOST_COLUMNS: Final = 200
 
@@ -100,8 +99,10 @@ def _code_lines(block: re.Match[str]) -> str:
 def cell_text(blocks: str) -> str:
     """Blocks of Markdown on one line, as a cell has to be; code is still code."""
     text = blocks.strip()
+    if "```" in text and "\n" in text:
+        text = _FENCE.sub(_code_lines, text)
     if "\n" in text:
-        if "```" in text:
-            text = _FENCE.sub(_code_lines, text)
-        text = _LINE_ENDS.sub("<br>", text)
+        first, *between, last = text.split("\n")
+        lines = [words for line in between if (words := line.removesuffix("\\").strip())]
+        text = "<br>".join([first.removesuffix("\\").rstrip(), *lines, last.lstrip()])
     return text.replace("|", "\\|") if "|" in text else text

@@ -3,9 +3,9 @@
     Writer.write    well-formed HTML, as a parser writes it -> its parts: one before any heading, then one a heading
 
 The walk takes one tag after the other and never looks back, so it takes time in proportion to the page, however that is
-nested. Every tag that is opened puts on a stack what is to be done when it is closed. What is written so far, and what
-is open, is the Page; what a tag does to it is said by idea: html_inline, html_headings, html_code, html_lists,
-html_definitions, html_cells, html_tabs. The tables at the end of this file say which tag is whose.
+nested (html_tags). Every tag that is opened puts on a stack what is to be done when it is closed. What is written so
+far, and what is open, is the Page (html_page); what a tag does to it is said by idea: html_inline, html_headings,
+html_code, html_lists, html_definitions, html_cells, html_tabs. The tables at the end of this file say which tag is whose.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Writer(Page):
     def write(self) -> list[Part]:
         """The parts of the page in its order. The first has no heading, and often no words."""
         waiting: list[Closer] = []
+        # By names of its own: for those of a module, compiled code asks a dictionary each time.
         openers, words, paragraph, nothing, taken = _OPENERS, self.words, flush, leave_out, done
         while self.step():
             if self.ends:
