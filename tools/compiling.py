@@ -19,6 +19,7 @@ COMPILED = (
     "kept/extract/blocks.py",
     "kept/extract/html*.py",
     "kept/extract/prose.py",
+    "kept/extract/reader.py",
     "kept/extract/sections.py",
     "kept/extract/splitting.py",
     "kept/extract/text.py",

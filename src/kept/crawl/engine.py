@@ -195,8 +195,10 @@ class Walk:
                 is_behind = len(visited) >= BATCH_PAGES  # the store is slower than the site: it waits for the store
                 if concurrency and is_low and not is_behind and not leasing and not stopped:
                     leasing = start(self._leases.take())
-                # Nothing more can be leased before what was found is settled: that has to be done while some are left.
-                runs_dry = not more and not leasing and len(entries) + len(visiting) <= 2 * concurrency
+                # Nothing more can be leased before what was found is settled: that is done while there is still some to
+                # visit, and in small batches, so that little is left to do when all of it is visited.
+                some, left = 2 * concurrency, len(entries) + len(visiting)
+                runs_dry = not more and not leasing and (left <= some or len(visited) >= some)
                 due = is_behind or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped
                 if visited and due and not settling:
                     batch, visited = visited[:BATCH_PAGES], visited[BATCH_PAGES:]
@@ -205,9 +207,9 @@ class Walk:
                     began = time.monotonic()
 
                 nap = LONGEST_NAP if concurrency else SHORTEST_NAP
-                left = max(0.0, began + BATCH_SECONDS - time.monotonic()) if visited and not settling else nap
+                wait = max(0.0, began + BATCH_SECONDS - time.monotonic()) if visited and not settling else nap
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(left):
+                    async with asyncio.timeout(wait):
                         await bell.wait()
                 bell.clear()  # before anything is asked: what is done after that rings again
                 done = [task for task in visiting if task.done()]

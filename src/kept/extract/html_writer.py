@@ -5,7 +5,7 @@
 The walk takes one tag after the other and never looks back, so it takes time in proportion to the page, however that is
 nested (html_tags). Every tag that is opened puts on a stack what is to be done when it is closed. What is written so
 far, and what is open, is the Page (html_page); what a tag does to it is said by idea: html_inline, html_headings,
-html_code, html_lists, html_definitions, html_cells, html_tabs. The tables at the end of this file say which tag is whose.
+html_code, html_lists, html_definitions, html_cells, html_tabs. The tables at the end of this file say which is whose.
 """
 
 from __future__ import annotations
