@@ -247,7 +247,7 @@ def _region(page: LexborHTMLParser, text: str) -> LexborNode | None:
     return None
 
 
-_RAW: Final = [f"<{name}" for name in RAW]
+_RAW: Final = re.compile(rf"<(?:{'|'.join(RAW)})\b")
 
 
 def _content(region: LexborNode, text: str) -> str:
@@ -256,8 +256,7 @@ def _content(region: LexborNode, text: str) -> str:
         for node in region.css(selector) if word in text else ():
             node.decompose()
     content = region.html or ""
-    for begin in _RAW:
-        if begin in content:
-            region.strip_tags(RAW, recursive=True)
-            return region.html or ""
+    if _RAW.search(content):
+        region.strip_tags(RAW, recursive=True)
+        content = region.html or ""
     return content
