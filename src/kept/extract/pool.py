@@ -20,6 +20,7 @@ from kept.extract.sections import Unreadable
 from kept.model.document import Reading
 from kept.model.source import AS_READ, Region
 
+AT_FIRST = 2  # processes; more are started when these are behind
 AHEAD = 3  # pages in a process's pipe, the one it reads included
 SECONDS = 2.0  # of processor time
 PATIENCE = 20  # times as long by the clock, for a reader that waits instead of working
@@ -51,8 +52,8 @@ class ReaderPool:
         self._mending: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Has the processes load their readers meanwhile, so that they are ready when the first pages come."""
-        while len(self._readers) < self._processes:
+        """Has some processes load their readers meanwhile, so that they are ready when the first pages come."""
+        while len(self._readers) < min(self._processes, AT_FIRST):
             await self._start()
 
     async def read(self, body: bytes, content_type: str, url: str, *, region: Region = AS_READ) -> Reading | Unreadable:
