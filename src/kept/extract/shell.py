@@ -14,9 +14,6 @@ from selectolax.lexbor import LexborHTMLParser
 SHORT = 300
 """Characters of Markdown: only a page with no more than these is looked at."""
 
-FEW_WORDS = 40
-"""Characters of Markdown: when its scripts have run, a page with more than these is one ("Loading …" is none)."""
-
 WORDS = 160  # characters outside of its scripts: a name, "Loading …", a line at the foot
 LINKS = 3
 
