@@ -268,10 +268,21 @@ def _fork(order: Order) -> dict[str, Any]:
     if tracer:
         tracer.wait()
     killed = os.WIFSIGNALED(status)
-    found = {"killed": killed, "seconds": time.monotonic() - began} | (json.loads(said) if said else {})
+    found = {"killed": killed, "seconds": time.monotonic() - began} | _heard(said, killed)
     if found.get("first_batch"):
         found["first_batch"] -= began
     return found
+
+
+def _heard(said: str, killed: bool) -> dict[str, Any]:
+    """What a crawler answered; nothing, if it was killed before or half-way through that."""
+    try:
+        answer: dict[str, Any] = json.loads(said) if said else {}
+    except ValueError:
+        if not killed:
+            raise
+        return {}
+    return answer
 
 
 def _trace(pid: int, order: Order) -> subprocess.Popen[bytes]:
