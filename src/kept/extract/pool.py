@@ -22,6 +22,7 @@ from kept.model.source import AS_READ, Region
 
 AT_FIRST = 2  # processes; more are started when these are behind
 AHEAD = 3  # pages in a process's pipe, the one it reads included
+SOME = 30  # pages
 SECONDS = 2.0  # of processor time
 PATIENCE = 20  # times as long by the clock, for a reader that waits instead of working
 TO_START = 120.0
@@ -113,6 +114,7 @@ class _Reader(asyncio.SubprocessProtocol):
     def __init__(self, seconds: float, lost: "Callable[[_Reader, str], None]") -> None:
         self.waiting: deque[tuple[Page, Answer]] = deque()
         self.is_ready = False
+        self._read = 0  # pages
         self.gone = asyncio.Event()
         self._seconds = seconds
         self._lost = lost
@@ -127,8 +129,8 @@ class _Reader(asyncio.SubprocessProtocol):
 
     @property
     def is_behind(self) -> bool:
-        """Whether another would help. One that still loads says nothing: everything waits for it, for a moment."""
-        return self.is_ready and len(self.waiting) >= AHEAD
+        """Whether another would help. What waited while it was loaded says nothing: that is soon read."""
+        return self._read >= SOME and len(self.waiting) >= AHEAD
 
     def give(self, page: Page, answer: Answer) -> None:
         """Its pipe takes what it has not read yet: so few pages that nobody has to wait for that."""
@@ -180,6 +182,7 @@ class _Reader(asyncio.SubprocessProtocol):
 
     def _answered(self, found: Reading | Unreadable) -> None:
         _, answer = self.waiting.popleft()
+        self._read += 1
         self._begin()
         if not answer.done():
             answer.set_result(found)

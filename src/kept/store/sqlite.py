@@ -158,9 +158,11 @@ class SqliteConnection:
         """A statement over :rows gets all of them at once, and others of this process run meanwhile: row by row, the
         interpreter would be waited for again and again.
         """
-        sql = self._statements[name]
+        sql, rows = self._statements[name], list(rows)
+        if not rows:  # a turn of the other thread takes longer than most statements
+            return 0
         if ":rows)" in sql:
-            return await self.thread.run(_run, sql, {"rows": json.dumps(list(rows), default=bytes.hex)})
+            return await self.thread.run(_run, sql, {"rows": json.dumps(rows, default=bytes.hex)})
         return await self.thread.run(_run_many, sql, rows)
 
     async def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
