@@ -196,9 +196,9 @@ class Walk:
                 if concurrency and is_low and not is_behind and not leasing and not stopped:
                     leasing = start(self._leases.take())
                 # Nothing more can be leased before what was found is settled: that is done while there is still some to
-                # visit, and in small batches, so that little is left to do when all of it is visited.
-                some, left = 2 * concurrency, len(entries) + len(visiting)
-                runs_dry = not more and not leasing and (left <= some or len(visited) >= some)
+                # visit, in smaller batches, so that little is left to do when all of it is visited.
+                left = len(entries) + len(visiting)
+                runs_dry = not more and not leasing and (left * 2 <= concurrency or len(visited) >= 2 * concurrency)
                 due = is_behind or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped
                 if visited and due and not settling:
                     batch, visited = visited[:BATCH_PAGES], visited[BATCH_PAGES:]
