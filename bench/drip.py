@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kept.model.root import derive_name
 from kept.model.source import Access, SourceKind, SourceSettings, host_and_port
-from kept.runtime import Runtime, open_runtime
+from kept.runtime.runtime import Runtime, open_runtime
 from kept.service import crawls, sources
 from kept.settings import load
 from tests.sites.hostile import hostile

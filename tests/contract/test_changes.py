@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kept.errors import NoSuchThing, WrongCall
-from kept.runtime import open_runtime
+from kept.runtime.runtime import open_runtime
 from kept.service import changes as feed
 from kept.service import comparing, reading
 from kept.service import generations as past

@@ -18,7 +18,7 @@ from aiohttp import web
 from kept import settings
 from kept.embed.embedder import unit
 from kept.errors import EmbedderUnavailable, TextRefused
-from kept.runtime import Runtime
+from kept.runtime.runtime import Runtime
 from kept.search.meaning import By, nearest
 from kept.service import finding
 from kept.store import sources, vectors

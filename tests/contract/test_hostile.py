@@ -22,7 +22,7 @@ from kept.model.wishes import Wishes
 from kept.origins.web import WebOrigin, web_origin
 from kept.origins.web.pacing import Pacing
 from kept.origins.web.visits import sniff
-from kept.runtime import Runtime, open_runtime
+from kept.runtime.runtime import Runtime, open_runtime
 from kept.service import crawls, sources
 from kept.settings import load
 from tests.sites.hostile import MODIFIED, PAGE, HostileSite, hostile, robots

@@ -21,7 +21,7 @@ from kept.model.generation import GenerationState
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Source
-from kept.runtime import open_runtime
+from kept.runtime.runtime import open_runtime
 from kept.service import crawls, sources
 from kept.service import generations as service_generations
 from kept.settings import load

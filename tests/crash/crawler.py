@@ -205,7 +205,7 @@ def _prepare() -> tuple[Callable[[Path], None], Callable[..., Any]]:
     import kept.extract.reader as reader
     import kept.origins.folder
     import kept.origins.web
-    import kept.runtime
+    import kept.runtime.runtime
     import kept.service
     import kept.store.postgres
     import kept.store.sqlite
@@ -384,7 +384,7 @@ async def crawl(url: str, root: str, last_job: str | None = None, heartbeat: flo
     from kept.model.job import JobStatus
     from kept.model.root import parse_root
     from kept.model.source import Access, SourceKind, SourceSettings, host_and_port
-    from kept.runtime import open_runtime
+    from kept.runtime.runtime import open_runtime
     from kept.service import crawls, sources
 
     beating = {"KEPT_WORK__HEARTBEAT_SECONDS": str(heartbeat)}

@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 
 from kept import settings
-from kept.runtime import Runtime, open_runtime
+from kept.runtime.runtime import Runtime, open_runtime
 from kept.service import keys
 
 

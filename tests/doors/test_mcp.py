@@ -25,7 +25,7 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from kept.runtime import open_runtime
+from kept.runtime.runtime import open_runtime
 from kept.serve.app import make_app
 from kept.serve.listening import listen
 from kept.serve.mcp.server import make_server

@@ -21,7 +21,7 @@ import pytest
 
 from kept.model.source import Access, Header, Render, SourceKind, SourceSettings, host_and_port
 from kept.origins.web.devtools import PROGRAMS
-from kept.runtime import open_runtime
+from kept.runtime.runtime import open_runtime
 from kept.service import crawls, reading, sources
 from kept.settings import load
 

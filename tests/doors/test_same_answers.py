@@ -18,7 +18,7 @@ import httpx2
 from mcp import Client
 from mcp_types import TextContent
 
-from kept.runtime import open_runtime
+from kept.runtime.runtime import open_runtime
 from kept.serve.mcp.server import make_server
 from kept.settings import load
 from tests.doors.server import serving as server

@@ -25,8 +25,8 @@ from kept.cli.screen import Screen
 from kept.errors import KeptError, NeedsDecision, NoSuchThing, SourceMissing, WrongCall
 
 if TYPE_CHECKING:  # heavy: loaded when a command runs
-    from kept.runtime import Runtime
     from kept.runtime.readers import ReaderPool
+    from kept.runtime.runtime import Runtime
     from kept.settings import Settings
 
 DONE, FAILED, WRONG, MISSING, UNDECIDED = 0, 1, 2, 3, 4
@@ -53,7 +53,7 @@ class Call:
         """A runtime on the database. A command that may begin one asks for it to be made, and shows how it goes."""
         import logging
 
-        from kept.runtime import open_runtime
+        from kept.runtime.runtime import open_runtime
 
         if not self.verbose:  # libraries would write their warnings between our sentences
             logging.getLogger().addHandler(logging.NullHandler())

@@ -40,7 +40,7 @@ def prepare() -> None:
 
 def labels() -> list[str]:
     """The sources of the database that the settings name; none where it cannot be read."""
-    from kept.runtime import open_runtime
+    from kept.runtime.runtime import open_runtime
     from kept.service.sources import list_sources
     from kept.settings import load
 

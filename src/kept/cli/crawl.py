@@ -16,7 +16,7 @@ from kept.service import crawls, shapes, sources
 from kept.service import generations as past
 
 if TYPE_CHECKING:
-    from kept.runtime import Runtime
+    from kept.runtime.runtime import Runtime
 
 
 async def crawl(

@@ -103,7 +103,7 @@ def _sqlite() -> Check:
 
 
 async def _database(settings: Settings) -> AsyncIterator[Check]:
-    from kept.runtime import open_runtime
+    from kept.runtime.runtime import open_runtime
     from kept.service.health import examine
 
     where = without_password(settings.database)

@@ -1,28 +1,18 @@
-"""Keeping: ``add``, ``set`` and ``refresh``."""
+"""Keeping: ``add``, ``set`` and ``refresh``.
 
-import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+What they do is loaded when they are called (``adding``, ``crawl``). ``add`` has its readers started before that: they
+load what they need while the crawl does.
+"""
+
+from contextlib import nullcontext
 
 import typer
 
 from kept.cli import options
 from kept.cli.command import Call
-from kept.cli.crawl import crawl, stay
 from kept.cli.setting import takes_settings
-from kept.cli.show import looks as show
 from kept.errors import WrongCall
-from kept.model.job import CrawlMode
-from kept.model.source import SourceKind
-from kept.runtime.looking import look_at_root, prepare, survey
-from kept.runtime.origins import check
-from kept.runtime.readers import started_readers
-from kept.service import keeping, sources
 from kept.service.given import Given
-
-if TYPE_CHECKING:
-    from kept.runtime.readers import ReaderPool
 
 
 @takes_settings
@@ -51,55 +41,18 @@ async def add(
 
     The same root again is a refresh; settings that are given again are changed.
     """
+    from kept.runtime.readers import started_readers
+
     call: Call = context.obj
-    wish = keeping.understand(root, given, as_=as_)
-    if dry_run:
-        check(wish.kind, wish.root, wish.settings, call.settings)
-        with call.waiting(f"reading {wish.root} …"):
-            found = await survey(call.settings, wish.kind, wish.root, wish.settings)
-        if call.as_json:
-            from kept.service import shapes
+    async with nullcontext() if dry_run or no_wait else started_readers() as readers:
+        from kept.cli import adding
+        from kept.service.wishing import understand
 
-            call.answer(shapes.survey(wish.root, found))
-        else:
-            show.survey(call.out, wish.root, found)
-        return None
-    if no_wait:
-        return await _add(call, wish, name, version, priority)
-    async with started_readers() as readers:
-        return await _add(call, wish, name, version, priority, readers)
-
-
-async def _add(
-    call: Call,
-    wish: keeping.Wish,
-    name: str | None,
-    version: str | None,
-    priority: int,
-    readers: "ReaderPool | None" = None,
-) -> int:
-    check(wish.kind, wish.root, wish.settings, call.settings)
-    if readers or wish.kind is SourceKind.FOLDER:
-        with call.waiting(f"looking at {wish.root} …"):
-            await look_at_root(call.settings, wish.kind, wish.root, wish.settings)
-    loading = asyncio.to_thread(prepare, wish.kind) if readers else asyncio.sleep(0)
-    async with _meanwhile(loading), call.open(create=True, readers=readers) as runtime:
-        source, is_new = await keeping.keep(runtime, wish, name=name, version=version)
-        if not is_new and name and name != source.name:
-            call.err.line(f"{source.root} is kept already, as '{source.label}'.")
-        waits = readers is not None
-        code = await crawl(call, runtime, source, priority=priority, wait=waits)
-        return await stay(call, runtime, source) if wish.given.watch and waits else code
-
-
-@asynccontextmanager
-async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """What is done while the database is opened."""
-    doing = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        await doing
+        wish = understand(root, given, as_=as_)
+        if dry_run:
+            await adding.look(call, wish)
+            return None
+        return await adding.add(call, wish, name, version, priority, readers)
 
 
 @takes_settings
@@ -112,6 +65,8 @@ async def set_(context: typer.Context, name: options.Name, *, given: Given) -> N
     kept set django@5.2 --exclude 'releases/*'
     kept set wiki --header 'Authorization: Bearer env:TOKEN'
     """
+    from kept.service import keeping, sources
+
     call: Call = context.obj
     if not given:
         raise WrongCall("Say what to change. See 'kept set --help'.")
@@ -142,6 +97,10 @@ async def refresh(
     kept refresh django@5.2 --failed-only
     kept refresh django@5.2 --quick
     """
+    from kept.cli.crawl import crawl
+    from kept.model.job import CrawlMode
+    from kept.service import sources
+
     call: Call = context.obj
     asked = {"--full": full, "--failed-only": failed_only, "--quick": quick}
     if sum(asked.values()) > 1:

@@ -10,7 +10,7 @@ from kept.errors import WrongCall
 from kept.model.source import SourceKind
 from kept.runtime.looking import try_page
 from kept.runtime.origins import check
-from kept.service import keeping, shapes
+from kept.service import shapes, wishing
 from kept.service.given import Given
 
 
@@ -26,7 +26,7 @@ async def try_(context: typer.Context, page: options.Page, *, given: Given) -> N
     call: Call = context.obj
     if page.startswith("@"):
         raise WrongCall("'kept try' looks at one page. 'kept add @urls.txt --dry-run' looks at a list.")
-    wish = keeping.understand(page, given, as_="web")
+    wish = wishing.understand(page, given, as_="web")
     if wish.kind is SourceKind.PACKAGE:
         raise WrongCall(f"'kept try' looks at one page. 'kept add {page} --dry-run' lists the files of a package.")
     check(wish.kind, wish.root, wish.settings, call.settings)

@@ -15,9 +15,8 @@ from contextlib import nullcontext, suppress
 from time import monotonic
 from typing import TypeAlias, cast
 
-from kept.extract.process import LENGTH, READY, Page, allowed, give_back
-from kept.extract.sections import Unreadable
-from kept.model.document import Reading
+from kept.extract.frames import LENGTH, READY, Page, allowed, give_back
+from kept.model.document import Reading, Unreadable
 from kept.model.source import AS_READ, Region
 
 AT_FIRST = 2  # processes; more are started when these are behind

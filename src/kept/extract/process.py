@@ -8,27 +8,15 @@ import os
 import pickle
 import resource
 import signal
-import struct
 import sys
-from contextlib import suppress
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO
 
+from kept.extract.frames import LENGTH, READY, Page, allowed, give_back
 from kept.extract.reader import extractor, read
 from kept.extract.sections import Unreadable
 from kept.model.document import Reading
-from kept.model.source import Region
 
-SECONDS_PER_MEGABYTE = 2.0
 MANY = 4_000_000  # bytes of pages, after which memory is given back
-
-READY = b"ready"
-LENGTH = struct.Struct("!I")
-
-Page: TypeAlias = tuple[bytes, str, str, Region]  # body, content type, URL, which part of it
-
-
-def allowed(seconds: float, body: bytes) -> float:
-    return seconds + len(body) / 1_000_000 * SECONDS_PER_MEGABYTE
 
 
 def serve(memory: int, seconds: float) -> None:
@@ -53,14 +41,6 @@ def serve(memory: int, seconds: float) -> None:
             gc.collect()
             give_back()
             unreturned = 0
-
-
-def give_back() -> None:
-    """Lets the system have what memory pages took; its allocator would keep thirty times the size of a large one."""
-    import ctypes
-
-    with suppress(AttributeError, OSError):  # only glibc's has to be asked
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _read(page: Page) -> Reading | Unreadable:

@@ -27,8 +27,8 @@ from kept.serve.problems import problem
 from kept.service import keys
 from kept.service.asking import Asker
 from kept.service.house import House
-from kept.service.keeping import Caller
 from kept.service.keys import Quota
+from kept.service.wishing import Caller
 from kept.settings import Settings
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})

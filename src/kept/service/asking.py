@@ -10,13 +10,13 @@ from kept.errors import LimitReached, WrongCall
 from kept.model.job import CrawlJob, CrawlMode
 from kept.model.key import KeyScope
 from kept.model.source import Limits, Source
-from kept.service import crawls, keeping, keys, uploads
+from kept.service import crawls, keeping, keys, uploads, wishing
 from kept.service import sources as kept
 from kept.service.crawls import Once
 from kept.service.given import Given
 from kept.service.house import House
-from kept.service.keeping import Caller, Wish
 from kept.service.keys import Quota
+from kept.service.wishing import Caller, Wish
 from kept.store import sources
 
 
@@ -88,7 +88,7 @@ async def remove(house: House, label: str, folder: Path) -> Source:
 
 async def change(house: House, asker: Asker, label: str, given: Given) -> Source:
     """The source with what was given; it holds from its next crawl on."""
-    pages = given.over(replace(keeping.NOTHING_SET, limits=Limits(max_pages=1))).limits.max_pages
+    pages = given.over(replace(wishing.NOTHING_SET, limits=Limits(max_pages=1))).limits.max_pages
     _check_pages(asker, math.inf if pages is None else pages)
     return await keeping.change(house, label, given, asker.caller)
 

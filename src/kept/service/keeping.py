@@ -1,73 +1,17 @@
-"""Keeping: what was asked for, understood, and made a source. The same at every door.
+"""Keeping: a wish becomes a source, and a source is changed. The same at every door.
 
-    understand   a root as it was typed and the settings that were given  -> a Wish
-    keep         a Wish                                                    -> the source, made or brought up to date
-    change       settings that were given                                  -> the source with them
-
-Who asks decides what may be asked. A person at the command line names their own files, hosts and variables; a caller
-of the server may name only what its operator allows.
+keep     a Wish (``wishing``)      -> the source, made or brought up to date
+change   settings that were given  -> the source with them
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from kept.errors import NoSuchThing, WrongCall
-from kept.model.repository import address_of, repository_of
-from kept.model.root import derive_name, derive_version, parse_root, split_login
-from kept.model.source import Access, Scope, Source, SourceKind, SourceSettings, host_and_port
-from kept.model.url import canonical, file_path
+from kept.model.root import derive_name
+from kept.model.source import Source, SourceSettings
 from kept.service import sources
 from kept.service.given import Given
 from kept.service.house import House
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """What somebody may name as a source."""
-
-    files: bool = False  # folders and files of this machine, and its environment
-    private: bool = False  # hosts that are not public
-
-
-NOTHING_SET = SourceSettings()
-
-PERSON = Caller(files=True, private=True)
-"""Somebody at the command line of this machine."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """A source as somebody asks for it."""
-
-    kind: SourceKind
-    root: str
-    begin: SourceSettings  # what the root itself says
-    given: Given
-
-    @property
-    def settings(self) -> SourceSettings:
-        return self.given.over(self.begin)
-
-    @property
-    def version(self) -> str:
-        """What the root itself says: a tag, the version of a package."""
-        return derive_version(self.root, self.kind)
-
-
-def understand(root: str, given: Given, caller: Caller = PERSON, *, as_: str | None = None) -> Wish:
-    """WrongCall for a root or settings that make no sense, or that this caller may not name.
-
-    ``as_``: "web" or "git", for a URL that could be either.
-    """
-    if as_ not in (None, "web", "git"):
-        raise WrongCall(f"--as should be web or git; it is '{as_}'.")
-    kind, url = parse_root(root, as_)
-    if not caller.files and (kind is SourceKind.FOLDER or url.startswith(("file:", "ssh:"))):
-        raise WrongCall("Files and keys of the server can only be used from its command line: kept add ROOT.")
-    wish = Wish(kind=kind, root=url, begin=_first_settings(root, kind, url, caller), given=given)
-    if given.watch and kind is not SourceKind.FOLDER:
-        raise WrongCall("--watch is for folders of this machine. What is elsewhere takes a --schedule.")
-    _check(wish.settings, given, caller)
-    return wish
+from kept.service.wishing import PERSON, Caller, Wish, check_settings
 
 
 async def keep(house: House, wish: Wish, *, name: str | None = None, version: str | None = None) -> tuple[Source, bool]:
@@ -95,23 +39,9 @@ async def keep(house: House, wish: Wish, *, name: str | None = None, version: st
 async def change(house: House, label: str, given: Given, caller: Caller = PERSON) -> Source:
     """The source with what was given; it holds from its next crawl on."""
     before = (await sources.show_source(house.db, label)).source
-    _check(given.over(before.settings), given, caller)
+    check_settings(given.over(before.settings), given, caller)
     house.check(before.kind, before.root, given.over(before.settings))
     return await sources.set_source(house.db, label, given.over, house.secrets, house.rhythm)
-
-
-def _first_settings(root: str, kind: SourceKind, url: str, caller: Caller) -> SourceSettings:
-    """What the root itself says: who may be asked, as whom, for which pages.
-
-    A person who names a root has allowed exactly that host and port, public or not.
-    """
-    if kind not in (SourceKind.WEB, SourceKind.GIT):
-        return SourceSettings()
-    pages = _pages(file_path(url)) if kind is SourceKind.WEB and url.startswith("file:") else ()
-    asked = [address_of(repository_of(url).remote)] if kind is SourceKind.GIT else map(host_and_port, pages or (url,))
-    allowed = tuple(dict.fromkeys(filter(None, asked))) if caller.private else ()
-    _, login = split_login(root)
-    return SourceSettings(scope=Scope(pages=pages), access=Access(allowed=allowed, headers=(login,) if login else ()))
 
 
 def _again(settings: SourceSettings, begin: SourceSettings) -> SourceSettings:
@@ -123,32 +53,3 @@ def _again(settings: SourceSettings, begin: SourceSettings) -> SourceSettings:
         scope=replace(settings.scope, pages=begin.scope.pages),
         access=replace(settings.access, allowed=allowed, headers=tuple(kept.values())),
     )
-
-
-def _check(settings: SourceSettings, given: Given, caller: Caller) -> None:
-    if settings.access.headers and len({host_and_port(page) for page in settings.scope.pages}) > 1:
-        raise WrongCall("A header or cookie is for one site only, and these pages are of several: make a list of each.")
-    if not caller.files and (what := given.of_this_machine):
-        raise WrongCall(f"{what} names something of the server's own machine: that can only be set from there.")
-
-
-def _pages(file: str) -> tuple[str, ...]:
-    """The URLs in a file, one a line. Empty lines, and those that begin with #, do not count."""
-    try:
-        with open(file, encoding="utf-8", errors="replace") as lines:
-            texts = [(number, line.strip()) for number, line in enumerate(lines, 1)]
-    except FileNotFoundError:
-        raise NoSuchThing(f"There is no file {file}.") from None
-    found: dict[str, None] = {}
-    for number, text in texts:
-        if not text or text.startswith("#"):
-            continue
-        bare, login = split_login(text)
-        url = canonical(bare)
-        if url is None or not url.startswith("http") or login:
-            what = "has a password in it" if login else "is not the URL of a web page"
-            raise WrongCall(f"Line {number} of {file} {what}. It takes one URL a line.")
-        found[url] = None
-    if not found:
-        raise WrongCall(f"{file} has no URL in it. It takes one URL a line.")
-    return tuple(found)

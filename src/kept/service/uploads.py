@@ -17,7 +17,7 @@ from kept.model.root import check_label, derive_name
 from kept.model.source import Source, SourceKind, SourceSettings, label_of
 from kept.model.url import file_path, file_url
 from kept.service.given import Given
-from kept.service.keeping import Wish
+from kept.service.wishing import Wish
 
 MOST_FILES = 20_000
 LARGEST = 1024**3  # of everything in a zip, unpacked

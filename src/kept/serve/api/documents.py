@@ -8,7 +8,7 @@ from kept import __version__
 from kept.serve.answers import TheAsker, TheHouse, answer, tagged, unchanged
 from kept.serve.api import models
 from kept.serve.api.models import Document, Number, Text, told
-from kept.service import comparing, finding, keeping, ledger, listing, reading, shapes
+from kept.service import comparing, finding, ledger, listing, reading, shapes, wishing
 from kept.service.house import House
 
 router = APIRouter(tags=["documents"])
@@ -117,6 +117,6 @@ async def why(request: Request, house: TheHouse, url: Annotated[Text, Query(min_
 @router.post("/try", responses=told(models.Look))
 async def try_page(body: models.Page, house: TheHouse, asker: TheAsker) -> Response:
     """One page as it would be kept. Nothing is kept."""
-    wish = keeping.understand(body.url, body.given(), asker.caller)
+    wish = wishing.understand(body.url, body.given(), asker.caller)
     house.check(wish.kind, wish.root, wish.settings)
     return answer(shapes.look(await house.try_page(wish.kind, wish.root, wish.settings)))

@@ -6,7 +6,7 @@ from kept.serve.answers import TheAsker, TheHouse, answer
 from kept.serve.api import models
 from kept.serve.api.models import Id, told
 from kept.serve.api.once import OnceKey, once
-from kept.service import asking, crawls, keeping, shapes
+from kept.service import asking, crawls, shapes, wishing
 from kept.service.given import Given
 
 router = APIRouter(tags=["queue"])
@@ -16,7 +16,7 @@ router = APIRouter(tags=["queue"])
 async def crawl(body: models.KnowledgeItem, house: TheHouse, asker: TheAsker, key: OnceKey = None) -> Response:
     """Keeps a site, or refreshes it."""
     given = Given(max_depth=body.max_depth, tag=body.tags)
-    wish = keeping.understand(body.url, given, asker.caller)
+    wish = wishing.understand(body.url, given, asker.caller)
     _, _, job = await asking.add(
         house, asker, wish, priority=body.priority, once=once(key, "POST /knowledge-items/crawl", body)
     )

@@ -11,7 +11,7 @@ from kept.serve.answers import TheAsker, TheHouse, added, answer, tagged, unchan
 from kept.serve.api import models
 from kept.serve.api.models import Label, Number, Text, told
 from kept.serve.api.once import OnceKey, once
-from kept.service import asking, changes, generations, keeping, listing, shapes, sources
+from kept.service import asking, changes, generations, listing, shapes, sources, wishing
 
 router = APIRouter(tags=["sources"])
 
@@ -19,7 +19,7 @@ router = APIRouter(tags=["sources"])
 @router.post("/sources", status_code=201, responses=models.ADDED)
 async def add_source(body: models.NewSource, house: TheHouse, asker: TheAsker, key: OnceKey = None) -> Response:
     """Keeps a site: makes the source and asks for a crawl. The same root again is a refresh, answered with 200."""
-    wish = keeping.understand(body.root, body.given(), asker.caller)
+    wish = wishing.understand(body.root, body.given(), asker.caller)
     source, is_new, job = await asking.add(
         house,
         asker,

@@ -16,7 +16,7 @@ from kept.serve.mcp.envelope import clean, cleaned, shortened
 from kept.serve.wording import worded
 from kept.service.asking import Asker
 from kept.service.house import House
-from kept.service.keeping import Caller
+from kept.service.wishing import Caller
 
 log = Log(__name__)
 

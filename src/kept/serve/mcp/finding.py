@@ -9,7 +9,7 @@ from kept.errors import WrongCall
 from kept.serve.mcp import answers
 from kept.serve.mcp.door import LOOKING_OUT, READING, Door, answer
 from kept.serve.mcp.envelope import NOTICE, clean, enclosed, shortened
-from kept.service import finding, keeping, ledger, reading, shapes
+from kept.service import finding, ledger, reading, shapes, wishing
 from kept.service.given import Given
 
 CHARACTERS_PER_TOKEN = 4  # about
@@ -100,7 +100,7 @@ def _offer_reading(door: Door) -> None:
         url: Annotated[str, Field(description="The page's URL.")], start: Start = 0
     ) -> Annotated[CallToolResult, answers.Looked]:
         """Fetch one page from the web, now, and read it as Markdown. Nothing is kept; add_source keeps."""
-        wish = keeping.understand(url, Given(), door.caller)
+        wish = wishing.understand(url, Given(), door.caller)
         look = shapes.look(await house.try_page(wish.kind, wish.root, wish.settings))
         shape = look | {"links": look["links"][:50], "notice": NOTICE, **_part(look["markdown"], start)}
         text = enclosed(f"{shape['title'] or ''}\nurl: {shape['url']}\nfetched just now\n\n{shape['markdown']}")

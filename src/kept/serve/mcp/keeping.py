@@ -11,7 +11,7 @@ from kept.serve.mcp import answers, versions
 from kept.serve.mcp.crawling import Wait, follow
 from kept.serve.mcp.door import ADDING, GIVING_UP, READING, Door, answer
 from kept.serve.mcp.envelope import clean, enclosed
-from kept.service import asking, keeping, shapes, sources
+from kept.service import asking, shapes, sources, wishing
 from kept.service.given import Given
 
 Named = Annotated[str, Field(description="The source: its name, or name@version.")]
@@ -101,7 +101,7 @@ def _offer_adding(door: Door) -> None:
             schedule=schedule,
         )
         asker = door.asker(context)
-        wish = keeping.understand(root, given, asker.caller)
+        wish = wishing.understand(root, given, asker.caller)
         house.check(wish.kind, wish.root, wish.settings)
         await house.look_at_root(wish.kind, wish.root, wish.settings)
         made, _, job = await asking.add(house, asker, wish, name=name, version=version)

@@ -8,7 +8,7 @@ from kept import __version__
 from kept.serve.mcp import crawling, finding, keeping, resources
 from kept.serve.mcp.door import Door
 from kept.service.house import House
-from kept.service.keeping import Caller
+from kept.service.wishing import Caller
 from kept.settings import Settings
 
 INSTRUCTIONS = """Kept holds complete, current copies of documentation, and every version they had.

@@ -8,7 +8,7 @@ from kept.errors import SourceUnavailable, WrongCall
 from kept.serve.answers import asker_of
 from kept.serve.web.forms import given
 from kept.serve.web.page import PageRoute, go_to, house_of, show, wants_part
-from kept.service import asking, keeping
+from kept.service import asking, wishing
 
 router = APIRouter(route_class=PageRoute)
 PATIENCE = 30  # seconds for a look
@@ -16,7 +16,7 @@ PATIENCE = 30  # seconds for a look
 
 @router.get("/add")
 async def adding(request: Request, root: str = "") -> Response:
-    return show("add.html", request, said={"root": root}, settings=keeping.NOTHING_SET, found=None)
+    return show("add.html", request, said={"root": root}, settings=wishing.NOTHING_SET, found=None)
 
 
 @router.post("/add/preview")
@@ -43,13 +43,13 @@ async def add(request: Request) -> Response:
     return go_to(f"/jobs/{job.id}")
 
 
-async def _wish(request: Request) -> keeping.Wish:
+async def _wish(request: Request) -> wishing.Wish:
     form = await request.form()
     root = str(form.get("root", "")).strip()
     if not root:
         raise WrongCall("Say where the documentation lives: the address of its first page.")
     if "://" not in root and "." in root.partition("/")[0] and not root.startswith((".", "/", "~")):
         root = f"https://{root}"
-    wish = keeping.understand(root, given(form), asker_of(request).caller)
+    wish = wishing.understand(root, given(form), asker_of(request).caller)
     house_of(request).check(wish.kind, wish.root, wish.settings)
     return wish
