@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import typer
 from kept.cli.command import DONE, FAILED, Call
 from kept.cli.words import without_password
 from kept.errors import KeptError, NoSuchThing
+from kept.model.nouns import dataclass
 from kept.settings import Settings
 
 OLDEST_PYTHON = (3, 11)

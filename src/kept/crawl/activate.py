@@ -8,7 +8,7 @@ base, after it all of the new generation. An abandoned generation's rows are del
 no other generation of its source is activated before they are gone: they would show through.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from kept.crawl.history import is_wrong
@@ -22,6 +22,7 @@ from kept.model.frontier import Outcome
 from kept.model.generation import Generation, GenerationState, Tally
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.store import documents, frontier, generations, jobs, sections, sources
 from kept.store.database import Connection, Database, moment

@@ -4,7 +4,6 @@ Pure: an entry, what its origin answered and what the reader made of it go in, a
 """
 
 import random
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
 
@@ -22,6 +21,7 @@ from kept.model.frontier import (
     Unreachable,
     Visit,
 )
+from kept.model.nouns import dataclass
 from kept.model.wishes import Wishes
 from kept.store.frontier import HeldUrl, Renewal
 

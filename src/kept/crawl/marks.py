@@ -1,12 +1,13 @@
 """What a crawl saw of what its base shows, read from the frontier: marks for the sweep, and moves."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kept.crawl.identity import Moving, end_of_redirects
 from kept.crawl.sweep import Crawl, Seen
 from kept.model.frontier import Outcome
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob
+from kept.model.nouns import dataclass
 from kept.store import documents, frontier
 from kept.store.database import Connection
 from kept.store.frontier import Exceptional

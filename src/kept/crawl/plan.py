@@ -6,7 +6,7 @@ person who reviews a held generation. Its cost follows the exceptions of the cra
 
 from collections import Counter
 from collections.abc import Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from kept.crawl.arrivals import adopt_namesakes, arrivals_for, sought_in
@@ -17,6 +17,7 @@ from kept.model.document import Lifecycle
 from kept.model.frontier import Outcome
 from kept.model.generation import Generation, Tally
 from kept.model.job import CrawlJob, CrawlMode
+from kept.model.nouns import dataclass
 from kept.store import documents, frontier, generations
 from kept.store.database import Connection
 from kept.store.frontier import Exceptional

@@ -1,12 +1,13 @@
 """A look before anything is kept: at one page, or at what a scope would take in."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kept.errors import NoSuchThing, SourceUnavailable
 from kept.extract.sections import Unreadable
 from kept.model.document import Reading
 from kept.model.frontier import Entry, Fetched, Gone, Listed, Redirected, Refused, Unreachable
+from kept.model.nouns import dataclass
 from kept.origins.folder import FolderOrigin
 from kept.origins.tree import TreeOrigin
 from kept.origins.web import WebOrigin

@@ -1,13 +1,13 @@
 """Which embedder there is, by what the operator said."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 
 from kept.embed import static
 from kept.embed.embedder import Embedder
 from kept.embed.remote import PATIENCE, Post, RemoteEmbedder
 from kept.errors import WrongCall
+from kept.model.nouns import dataclass
 
 QUERY_PATIENCE = 2.0  # seconds; somebody waits for the answer
 INSTALL = "pip install 'kept[meaning]'"

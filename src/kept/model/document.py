@@ -1,10 +1,10 @@
 """A document and what it was: versions, contents, sections."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from kept.model.nouns import dataclass
 from kept.model.wishes import Wishes
 
 if TYPE_CHECKING:

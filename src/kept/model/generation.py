@@ -1,9 +1,10 @@
 """A generation: a complete state of a source."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 
+from kept.model.nouns import dataclass
 from kept.model.source import SourceSettings
 
 

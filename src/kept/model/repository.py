@@ -8,11 +8,12 @@ written behind the remote: 'https://git.test/manual.git#v1.2'.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from urllib.parse import quote, unquote
 
 from kept.errors import WrongCall
+from kept.model.nouns import dataclass
 from kept.model.url import canonical
 
 

@@ -1,11 +1,11 @@
 """A schedule: when a source is refreshed without anybody asking."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from kept.errors import WrongCall
 from kept.model.duration import parse_duration
+from kept.model.nouns import dataclass
 
 SHORTEST = timedelta(minutes=1)
 LONGEST = timedelta(days=366)

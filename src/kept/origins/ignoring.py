@@ -8,7 +8,8 @@ import errno
 import os
 import re
 import stat
-from dataclasses import dataclass
+
+from kept.model.nouns import dataclass
 
 FILES = (".gitignore", ".keptignore")
 LARGEST = 1024 * 1024

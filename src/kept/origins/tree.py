@@ -4,11 +4,11 @@ Each file has a validator that is as good as its bytes, so what has not changed 
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from kept.model.document import Validators
 from kept.model.frontier import Entry, Fetched, Gone, Listed, NotModified, Refused, Unlisted, Unreachable, Visit
+from kept.model.nouns import dataclass
 from kept.model.url import canonical
 from kept.origins.origin import Budget
 

@@ -1,11 +1,12 @@
 """Finding sections by what they mean: the nearest vectors first, then which of them the asked generations show."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kept.embed.embedder import Embedder
 from kept.errors import EmbedderUnavailable, TextRefused
 from kept.log import Log
+from kept.model.nouns import dataclass
 from kept.model.words import Term
 from kept.search import search as words
 from kept.search.fuse import fuse

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from kept.errors import WrongCall
+from kept.model.nouns import dataclass
 from kept.model.words import Term, name_word, words
 
 LONGEST_QUERY = 1000

@@ -6,12 +6,12 @@ match checked.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import unquote
 
+from kept.model.nouns import dataclass
 from kept.model.url import with_anchor
 from kept.model.words import Wanted, language_word, name_word
 from kept.search.grouping import Group, grouped

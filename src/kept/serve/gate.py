@@ -13,7 +13,7 @@ import ipaddress
 import math
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import quote
 
 from fastapi import Response
@@ -23,6 +23,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kept.model.key import Key, KeyScope
+from kept.model.nouns import dataclass
 from kept.serve.problems import problem
 from kept.service import keys
 from kept.service.asking import Asker

@@ -2,13 +2,14 @@
 
 import asyncio
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from kept.errors import LimitReached, WrongCall
 from kept.model.job import CrawlJob, CrawlMode
 from kept.model.key import KeyScope
+from kept.model.nouns import dataclass
 from kept.model.source import Limits, Source
 from kept.service import crawls, keeping, keys, uploads, wishing
 from kept.service import sources as kept

@@ -2,11 +2,12 @@
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from kept.errors import WrongCall
+from kept.model.nouns import dataclass
 from kept.model.source import label_of
 from kept.search.search import name_of
 from kept.service.naming import is_id, source_of

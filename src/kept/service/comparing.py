@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import takewhile
 
 from kept.crawl.sweep import Rules
 from kept.errors import NoSuchThing
 from kept.model.generation import GenerationState
+from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.search.search import name_of
 from kept.service.naming import document_of, readable, source_of

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kept.errors import NoSuchThing, WrongCall
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Pace
+from kept.model.nouns import dataclass
 from kept.model.source import label_of
 from kept.service.naming import is_id, source_of
 from kept.store import asked_once, browsing, jobs

@@ -8,12 +8,13 @@ is in now is told once.
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from kept.errors import WrongCall
 from kept.model.job import JobStatus
+from kept.model.nouns import dataclass
 from kept.model.source import label_of
 from kept.service import crawls, shapes
 from kept.service.crawls import JobView

@@ -1,10 +1,11 @@
 """A source's past: its generations, what differs between them, going back. And what waits for a person."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kept.crawl import activate, rollback
 from kept.crawl.sweep import Rules
 from kept.model.generation import Generation, GenerationState
+from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.service.naming import named, readable, source_of
 from kept.service.reviewing import planned

@@ -1,7 +1,6 @@
 """How the database is: what it is, and whether it can be used."""
 
-from dataclasses import dataclass
-
+from kept.model.nouns import dataclass
 from kept.store.database import Database, about
 
 

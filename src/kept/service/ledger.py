@@ -1,13 +1,14 @@
 """The ledger: what the last crawl made of a URL, and why a page is not here."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from itertools import groupby
 from urllib.parse import urlsplit
 
 from kept.errors import NoSuchThing, WrongCall
 from kept.model.frontier import Outcome
+from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.service.naming import source_of, spelled
 from kept.store import browsing, frontier, jobs, sources

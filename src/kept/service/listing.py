@@ -2,10 +2,10 @@
 
 import base64
 import binascii
-from dataclasses import dataclass
 from typing import Any
 
 from kept.errors import WrongCall
+from kept.model.nouns import dataclass
 from kept.search.search import name_of
 from kept.service.naming import readable, source_of
 from kept.store import documents, events

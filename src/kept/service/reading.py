@@ -1,6 +1,5 @@
 """Reading: a document as a generation shows it, and what became of it."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -8,6 +7,7 @@ from kept.crawl.sweep import Rules
 from kept.errors import NoSuchThing
 from kept.model.document import Lifecycle
 from kept.model.generation import GenerationState
+from kept.model.nouns import dataclass
 from kept.search.search import name_of
 from kept.service.naming import document_of, readable
 from kept.service.reviewing import would_show

@@ -4,9 +4,8 @@ Who asks decides what may be asked. A person at the command line names their own
 of the server may name only what its operator allows. No store is looked at here.
 """
 
-from dataclasses import dataclass
-
 from kept.errors import NoSuchThing, WrongCall
+from kept.model.nouns import dataclass
 from kept.model.repository import address_of, repository_of
 from kept.model.root import derive_version, parse_root, split_login
 from kept.model.source import Access, Scope, SourceKind, SourceSettings, host_and_port

@@ -1,12 +1,12 @@
 """The frontier of a job: rows in, nouns out."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from kept.model.document import Lifecycle, Validators, Version
 from kept.model.frontier import Entry, Outcome
+from kept.model.nouns import dataclass
 from kept.store.database import Connection, Row, when, when_if
 from kept.store.packing import pack_links, unpack_links
 

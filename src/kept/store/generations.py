@@ -1,10 +1,11 @@
 """Generations: rows in, nouns out."""
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime, timedelta
 
 from kept.model.generation import GENERATION_MOVES, Generation, GenerationState, Tally
+from kept.model.nouns import dataclass
 from kept.model.source import SourceSettings
 from kept.store.database import Connection, Row, when, when_if
 

@@ -1,7 +1,6 @@
 """Shares of hosts: who may ask a host how much at once. Rows in, numbers out."""
 
-from dataclasses import dataclass
-
+from kept.model.nouns import dataclass
 from kept.store.database import Connection
 
 

@@ -1,8 +1,7 @@
 """Keys, and what those who have them use: rows in, nouns out."""
 
-from dataclasses import dataclass
-
 from kept.model.key import Key, KeyScope
+from kept.model.nouns import dataclass
 from kept.store.database import Connection, Row, when
 
 

@@ -1,10 +1,11 @@
 """Looks whether what is stored is sound. Nothing is changed: what to do about it is for a person to say."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kept.errors import StoreDamaged
 from kept.model.document import Section
+from kept.model.nouns import dataclass
 from kept.store import soundness
 from kept.store.database import Database
 

@@ -7,10 +7,11 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from kept.log import Log
+from kept.model.nouns import dataclass
 
 log = Log(__name__)
 

@@ -11,13 +11,13 @@ Any process may do this, any number of them, and may be killed anywhere: what wa
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from kept.embed.embedder import Embedder, hash_of, text_of
 from kept.errors import EmbedderUnavailable, TextRefused
 from kept.log import Log
+from kept.model.nouns import dataclass
 from kept.store import vectors
 from kept.store.database import Connection, Database, moment
 from kept.store.vectors import Model, ModelState

@@ -12,13 +12,14 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from kept.errors import WrongCall
+from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.model.url import file_path
 from kept.store import mirror, sources

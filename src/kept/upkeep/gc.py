@@ -6,11 +6,11 @@ store sound, and the next pass goes on.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from kept.crawl import activate
+from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.store import contents, documents, frontier, garbage, generations, passes, sources
 from kept.store.database import Connection, Database

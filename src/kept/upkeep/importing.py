@@ -7,7 +7,7 @@ are not those that its hash stands for gets a hash of its own, and is read again
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from pathlib import Path
 from kept.errors import WrongCall
 from kept.model.document import Content, Lifecycle, Section
 from kept.model.ids import new_id
+from kept.model.nouns import dataclass
 from kept.model.root import check_label
 from kept.model.source import Source, SourceKind, SourceSettings, label_of
 from kept.model.url import canonical, file_url

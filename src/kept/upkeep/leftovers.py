@@ -8,9 +8,9 @@ import os
 import shutil
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from kept.model.nouns import dataclass
 from kept.upkeep import staging
 
 EXPORTS = "exports"

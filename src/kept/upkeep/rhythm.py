@@ -2,11 +2,12 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from kept.crawl.history import Bounds, looks, refresh_interval
 from kept.model.job import CrawlMode
+from kept.model.nouns import dataclass
 from kept.model.schedule import Adaptive, Cron, Schedule
 from kept.model.source import Source
 from kept.store import generations

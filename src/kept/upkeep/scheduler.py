@@ -5,11 +5,11 @@ at once ask once. Runs that were missed while nobody looked are one run.
 """
 
 import random
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kept.errors import WrongCall
 from kept.log import Log
+from kept.model.nouns import dataclass
 from kept.model.schedule import Schedule, parse_schedule
 from kept.model.source import Source
 from kept.store import sources

@@ -12,9 +12,9 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
+from kept.model.nouns import dataclass
 from kept.origins.git.outcomes import Trouble, trouble_of
 from kept.origins.git.program import LONG, Git
 from kept.origins.programs import ProgramFailed

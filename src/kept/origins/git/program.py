@@ -6,10 +6,11 @@ command line: other users of the machine could read it there.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from shlex import quote
 
+from kept.model.nouns import dataclass
 from kept.origins.programs import ProgramFailed, run
 
 QUICK = 120.0  # seconds, for what asks little

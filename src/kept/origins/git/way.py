@@ -5,11 +5,12 @@ Secrets go into git's environment and nowhere else.
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from kept.errors import SourceUnavailable
+from kept.model.nouns import dataclass
 from kept.model.repository import address_of
 from kept.model.source import SourceSettings
 from kept.origins.git.program import Git, git_environment

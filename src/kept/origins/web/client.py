@@ -16,7 +16,7 @@ import asyncio
 import errno
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from socket import gaierror
 from time import monotonic
@@ -24,6 +24,7 @@ from time import monotonic
 from kept.errors import SourceUnavailable
 from kept.model.document import RENDERED, Validators
 from kept.model.frontier import Entry, Fetched, Listed, Redirected, Refused, Unlisted, Unreachable, Visit
+from kept.model.nouns import dataclass
 from kept.model.source import Render, SourceSettings
 from kept.model.url import resolve as resolve_link
 from kept.model.url import with_route

@@ -9,9 +9,10 @@ with a large template all pages are alike, and a short page is a page.
 """
 
 import re
-from dataclasses import dataclass
 from html import unescape
 from urllib.parse import unquote
+
+from kept.model.nouns import dataclass
 
 MADE_UP = "kept-asks-for-a-page-that-is-not-there"
 LOG_IN = "looks like a log-in page"

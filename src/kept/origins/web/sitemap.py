@@ -7,12 +7,12 @@ reading: without one there are no entities, and no bombs made of them.
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
 from xml.parsers import expat
 
 from kept.model.frontier import Listed, Unlisted
+from kept.model.nouns import dataclass
 from kept.model.url import canonical
 from kept.origins.web.decoding import Undecodable, unpack_gzip
 from kept.origins.web.egress import Egress

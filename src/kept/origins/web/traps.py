@@ -5,7 +5,8 @@ with a limit (``shape_of``): the caller counts.
 """
 
 import re
-from dataclasses import dataclass
+
+from kept.model.nouns import dataclass
 
 DEEPEST = 30  # parts of a path
 MOST_PARAMETERS = 8

@@ -4,10 +4,10 @@ import asyncio
 import base64
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from kept.errors import WrongCall
+from kept.model.nouns import dataclass
 from kept.origins.web.addresses import is_literal
 from kept.origins.web.gate import Gate, Pair, Resolve
 

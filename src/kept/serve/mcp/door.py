@@ -1,7 +1,6 @@
 """Where tools are offered: their hints, their answers, and errors as sentences."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from kept.errors import KeptError
 from kept.log import Log
 from kept.model.key import KeyScope
+from kept.model.nouns import dataclass
 from kept.serve.mcp.envelope import clean, cleaned, shortened
 from kept.serve.wording import worded
 from kept.service.asking import Asker

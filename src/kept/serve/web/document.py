@@ -1,12 +1,12 @@
 """One document: readable, its past, and what changed between two versions of it."""
 
 import asyncio
-from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
 
 from kept.errors import NoSuchThing
 from kept.model.generation import GenerationState
+from kept.model.nouns import dataclass
 from kept.serve.web.diff import compare
 from kept.serve.web.page import Number, PageRoute, go_to, house_of, show
 from kept.serve.web.rendering import Text

@@ -1,12 +1,13 @@
 """One source: its past, what waits for a decision, its documents, its settings."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fastapi import APIRouter, Request, Response
 
 from kept.model.generation import GenerationState
 from kept.model.job import CrawlMode
+from kept.model.nouns import dataclass
 from kept.serve.answers import asker_of
 from kept.serve.web import charts
 from kept.serve.web.forms import given

@@ -1,9 +1,8 @@
 """What is kept."""
 
-from dataclasses import dataclass
-
 from fastapi import APIRouter, Request, Response
 
+from kept.model.nouns import dataclass
 from kept.serve.web import charts
 from kept.serve.web.page import PageRoute, house_of, show
 from kept.service.generations import Step, timeline
