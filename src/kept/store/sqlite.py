@@ -25,7 +25,7 @@ import apsw
 from kept.errors import KeptError, NoSuchThing, StoreDamaged, StoreError, StoreFull, StoreUnreachable
 from kept.model.words import Term, Wanted
 from kept.store.database import Row, statements
-from kept.store.migrations import Migration, check_not_newer, migrations, pending
+from kept.store.migrations import Migration, check_not_newer, migrations, pending, shortcut
 
 if TYPE_CHECKING:
     from kept.store.database import Vector
@@ -130,9 +130,8 @@ class SqliteDatabase:
         check_not_newer(applied, known, self.path)
         if not pending(applied, known):
             return
-        async with self.transaction(durable=True) as connection:  # whoever came first has done it
-            for migration in pending(await connection.thread.run(_applied), known):
-                await connection.thread.run(_migrate, migration)
+        async with self.transaction(durable=True) as connection:
+            await connection.thread.run(_migrate, known)
 
 
 class SqliteConnection:
@@ -312,9 +311,8 @@ _ROW = re.compile(r"\bVALUES (\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))")
 def _by_position(sql: str) -> tuple[Callable[[Mapping[str, Any]], tuple[Any, ...]], str, str]:
     """How the values of a row are put in order, the statement that takes them so, and the same with room for many rows.
 
-    Values that are looked up by their names for each row would take as long as storing them. There is no statement
-    with room for many rows where it is not made of VALUES, or where it writes full text: FTS5 would then write the words
-    of each such statement by themselves.
+    Looked up by their names, the values of each row would take as long as storing them. Only what is made of VALUES has
+    room for many rows, and nothing that writes full text: FTS5 would write the words of each statement by themselves.
     """
     sql = _COMMENT.sub("", sql)
     names = _NAMED.findall(sql)
@@ -358,10 +356,15 @@ def _applied(connection: apsw.Connection) -> list[int]:
     return []
 
 
-def _migrate(connection: apsw.Connection, migration: Migration) -> None:
-    for statement in migration.statements:
+def _migrate(connection: apsw.Connection, known: Sequence[Migration]) -> None:
+    applied = _applied(connection)  # whoever came first has done it
+    done, statements = ([], ()) if applied else shortcut(SqliteDatabase.backend, known)
+    for statement in statements:
         _execute(connection, statement)
-    connection.execute("INSERT INTO migrations VALUES (?, ?, now())", (migration.number, migration.name))
+    for migration in pending(applied, known):
+        for statement in () if migration in done else migration.statements:
+            _execute(connection, statement)
+        connection.execute("INSERT INTO migrations VALUES (?, ?, now())", (migration.number, migration.name))
 
 
 def _time_ago(seconds: float) -> str:
