@@ -74,16 +74,11 @@ def bound(sql: str) -> set[str]:
     return set(re.findall(r"(?<!:):([a-z_]+)", re.sub(r"--.*|'[^']*'", "", sql)))
 
 
-def parameters(sql: str) -> set[str]:
-    """What a statement takes: of each row, if it takes many at once."""
-    return set(re.findall(r"r\.value ->> '([a-z_]+)'", sql)) if bound(sql) == {"rows"} else bound(sql)
-
-
 def test_both_backends_resolve_the_same_names_and_take_the_same_values() -> None:
     sqlite, postgres = statements("sqlite"), statements("postgres")
     assert sqlite.keys() == postgres.keys()
     # Full text is a column of the section on PostgreSQL and a table beside it on SQLite; each has its own language.
-    differing = {name for name in sqlite if parameters(sqlite[name]) != parameters(postgres[name])}
+    differing = {name for name in sqlite if bound(sqlite[name]) != bound(postgres[name])}
     assert differing <= {"insert_section", "index_section", "search_sections_fts", "some_sections_with"}
 
 
@@ -112,7 +107,7 @@ async def test_every_statement_can_be_prepared(db: Database) -> None:
                 await tx.thread.run(_explain, sql, dict.fromkeys(bound(sql)))
             elif isinstance(tx, PostgresConnection):
                 sql = "EXPLAIN " + _statement(name)
-                await tx._connection.execute(sql, dict.fromkeys(parameters(statements("postgres")[name])))
+                await tx._connection.execute(sql, dict.fromkeys(bound(statements("postgres")[name])))
     assert not any((await rows_in_tables(db)).values())
 
 

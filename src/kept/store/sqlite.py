@@ -8,11 +8,15 @@ at once, whatever the busy timeout.
 import asyncio
 import json
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +25,7 @@ import apsw
 from kept.errors import KeptError, NoSuchThing, StoreDamaged, StoreError, StoreFull, StoreUnreachable
 from kept.model.words import Term, Wanted
 from kept.store.database import Row, statements
-from kept.store.migrations import Migration, check_not_newer, migrations, pending
+from kept.store.migrations import Migration, check_not_newer, migrations, pending, shortcut
 
 if TYPE_CHECKING:
     from kept.store.database import Vector
@@ -30,9 +34,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BUSY_SECONDS = 120  # outlasts the longest activation
+PAGE_BYTES = 8192  # of a new file: half as many are written as of the usual size, and rows seldom need two
+CHECKPOINT_PAGES = 500
 WAL_BYTES = 64 * 1024 * 1024
 WAL_SECONDS = 10.0  # between two tries to restart the log: each takes a second while somebody reads for long
 READERS = 8
+ROWS_AT_ONCE = 32  # of one statement
 
 
 class SqliteDatabase:
@@ -123,9 +130,8 @@ class SqliteDatabase:
         check_not_newer(applied, known, self.path)
         if not pending(applied, known):
             return
-        async with self.transaction(durable=True) as connection:  # whoever came first has done it
-            for migration in pending(await connection.thread.run(_applied), known):
-                await connection.thread.run(_migrate, migration)
+        async with self.transaction(durable=True) as connection:
+            await connection.thread.run(_migrate, known)
 
 
 class SqliteConnection:
@@ -155,14 +161,12 @@ class SqliteConnection:
         return await self.thread.run(_run, self._statements[name], values)
 
     async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
-        """A statement over :rows gets all of them at once, and others of this process run meanwhile: row by row, the
-        interpreter would be waited for again and again.
+        """Many rows at once, and others of this process run meanwhile: row by row, the interpreter would be waited for
+        again and again.
         """
         sql, rows = self._statements[name], list(rows)
         if not rows:  # a turn of the other thread takes longer than most statements
             return 0
-        if ":rows)" in sql:
-            return await self.thread.run(_run, sql, {"rows": json.dumps(rows, default=bytes.hex)})
         return await self.thread.run(_run_many, sql, rows)
 
     async def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
@@ -236,7 +240,9 @@ def _open(path: str, *, writer: bool) -> apsw.Connection:
     _execute(connection, "PRAGMA cache_size = -32768")
     _execute(connection, "PRAGMA temp_store = MEMORY")
     if writer:
+        _execute(connection, f"PRAGMA page_size = {PAGE_BYTES}")
         _execute(connection, "PRAGMA journal_mode = WAL")
+        _execute(connection, f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     else:
         _execute(connection, "PRAGMA query_only = ON")
     return connection
@@ -283,11 +289,38 @@ def _run(connection: apsw.Connection, sql: str, values: Mapping[str, Any]) -> in
     return connection.changes()
 
 
-def _run_many(connection: apsw.Connection, sql: str, rows: Iterable[Mapping[str, Any]]) -> int:
+def _run_many(connection: apsw.Connection, sql: str, rows: Sequence[Mapping[str, Any]]) -> int:
+    order, one, several = _by_position(sql)
+    values = [order(row) for row in rows]
+    alone = len(values) % ROWS_AT_ONCE if several else len(values)
+    at_once = range(alone, len(values), ROWS_AT_ONCE)
     before = connection.total_changes()
-    for _ in connection.executemany(sql, rows):
-        pass
+    connection.executemany(one, values[:alone]).fetchall()
+    connection.executemany(
+        several, (tuple(chain.from_iterable(values[n : n + ROWS_AT_ONCE])) for n in at_once)
+    ).fetchall()
     return connection.total_changes() - before
+
+
+_COMMENT = re.compile(r"--.*")
+_NAMED = re.compile(r":(\w+)")
+_ROW = re.compile(r"\bVALUES (\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))")
+
+
+@cache
+def _by_position(sql: str) -> tuple[Callable[[Mapping[str, Any]], tuple[Any, ...]], str, str]:
+    """How the values of a row are put in order, the statement that takes them so, and the same with room for many rows.
+
+    Looked up by their names, the values of each row would take as long as storing them. Only what is made of VALUES has
+    room for many rows, and nothing that writes full text: FTS5 would write the words of each statement by themselves.
+    """
+    sql = _COMMENT.sub("", sql)
+    names = _NAMED.findall(sql)
+    order: Any = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
+    one = _NAMED.sub("?", sql)
+    row = None if "INTO section_words" in sql else _ROW.search(one)
+    several = one[: row.end()] + f", {row[1]}" * (ROWS_AT_ONCE - 1) + one[row.end() :] if row else ""
+    return order, one, several
 
 
 def _phrase(term: Term) -> str:
@@ -323,10 +356,15 @@ def _applied(connection: apsw.Connection) -> list[int]:
     return []
 
 
-def _migrate(connection: apsw.Connection, migration: Migration) -> None:
-    for statement in migration.statements:
+def _migrate(connection: apsw.Connection, known: Sequence[Migration]) -> None:
+    applied = _applied(connection)  # whoever came first has done it
+    done, statements = ([], ()) if applied else shortcut(SqliteDatabase.backend, known)
+    for statement in statements:
         _execute(connection, statement)
-    connection.execute("INSERT INTO migrations VALUES (?, ?, now())", (migration.number, migration.name))
+    for migration in pending(applied, known):
+        for statement in () if migration in done else migration.statements:
+            _execute(connection, statement)
+        connection.execute("INSERT INTO migrations VALUES (?, ?, now())", (migration.number, migration.name))
 
 
 def _time_ago(seconds: float) -> str:

@@ -1,12 +1,3 @@
--- name: insert_document
-INSERT INTO documents (id, source_id, first_seen, first_generation) VALUES (:id, :source, now(), :generation);
-
--- name: insert_version
-INSERT INTO versions (source_id, document_id, born, pending, read_again, url, content_id, content_type, etag,
-                      last_modified, raw_hash, signature, depth, links, canonical, fetched_at)
-VALUES (:source, :document, :born, :pending, :read_again, :url, :content, :content_type, :etag,
-        :last_modified, :raw_hash, :signature, :depth, :links, :canonical, now());
-
 -- name: document
 SELECT * FROM documents WHERE id = :id;
 

@@ -37,32 +37,35 @@ SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.etag, v.last_modifie
 -- name: insert_entry
 -- document: where it moved to by a redirect; no limit keeps that out. Only a repair or a quick crawl can be led to a
 -- document that it did not begin with; a quick one visits it if that is wanted.
+WITH found (job, url, depth, parent, document, reached, wanted) AS (
+    VALUES (:job, :url, :depth, :parent, :document, :reached, :wanted)
+)
 INSERT INTO frontier (job_id, url, depth, parent_url, reached, version_id, document_id, due_at)
-SELECT j.id, r.value ->> 'url', r.value ->> 'depth', r.value ->> 'parent', r.value ->> 'reached', v.id,
-       COALESCE(v.document_id, r.value ->> 'document'), now()
-  FROM json_each(:rows) AS r
-  JOIN crawl_jobs j ON j.id = r.value ->> 'job'
-  LEFT JOIN versions v ON j.mode IN ('failed', 'quick') AND v.source_id = j.source_id AND v.url = r.value ->> 'url'
+SELECT f.job, f.url, f.depth, f.parent, f.reached, v.id, COALESCE(v.document_id, f.document), now()
+  FROM found f
+ CROSS JOIN crawl_jobs j ON j.id = f.job
+  LEFT JOIN versions v ON j.mode IN ('failed', 'quick') AND v.source_id = j.source_id AND v.url = f.url
                       AND v.died IS NULL AND NOT v.pending
- WHERE j.mode <> 'quick' OR v.id IS NULL OR r.value ->> 'wanted'
- ORDER BY r.key
+ WHERE j.mode <> 'quick' OR v.id IS NULL OR f.wanted
 ON CONFLICT (job_id, url) DO NOTHING;
 
 -- name: reach_entry
-UPDATE frontier SET reached = TRUE, parent_url = COALESCE(parent_url, r.value ->> 'parent')
-  FROM json_each(:rows) AS r
- WHERE job_id = r.value ->> 'job' AND url = r.value ->> 'url' AND NOT reached;
+WITH found (job, url, parent) AS (VALUES (:job, :url, :parent))
+UPDATE frontier SET reached = TRUE, parent_url = COALESCE(parent_url, found.parent)
+  FROM found WHERE job_id = found.job AND frontier.url = found.url AND NOT reached;
 
 -- name: settle_entry
+WITH done (job, url, outcome, reason, status, batch, document, by_settings, redirect_to, renews, etag, last_modified,
+           raw_hash, signature, links, canonical) AS (
+    VALUES (:job, :url, :outcome, :reason, :status, :batch, :document, :by_settings, :redirect_to, :renews, :etag,
+            :last_modified, :raw_hash, :signature, :links, :canonical)
+)
 UPDATE frontier
-   SET worker_id = NULL, outcome = r.value ->> 'outcome', reason = r.value ->> 'reason',
-       http_status = r.value ->> 'status', visited_at = now(), batch = r.value ->> 'batch',
-       document_id = r.value ->> 'document', by_settings = r.value ->> 'by_settings',
-       redirect_to = r.value ->> 'redirect_to', renews = r.value ->> 'renews', etag = r.value ->> 'etag',
-       last_modified = r.value ->> 'last_modified', raw_hash = r.value ->> 'raw_hash',
-       signature = r.value ->> 'signature', links = unhex(r.value ->> 'links'), canonical = r.value ->> 'canonical'
-  FROM json_each(:rows) AS r
- WHERE job_id = r.value ->> 'job' AND url = r.value ->> 'url';
+   SET worker_id = NULL, outcome = done.outcome, reason = done.reason, http_status = done.status, visited_at = now(),
+       batch = done.batch, document_id = done.document, by_settings = done.by_settings,
+       redirect_to = done.redirect_to, renews = done.renews, etag = done.etag, last_modified = done.last_modified,
+       raw_hash = done.raw_hash, signature = done.signature, links = done.links, canonical = done.canonical
+  FROM done WHERE job_id = done.job AND frontier.url = done.url;
 
 -- name: lacks_entries
 -- A row if one of these URLs is not in the frontier.
