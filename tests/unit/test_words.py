@@ -43,7 +43,7 @@ def test_the_terms_of_a_definition_list_are_defined_and_labels_are_not() -> None
 
 
 def test_the_parts_of_words_in_camel_case_are_words() -> None:
-    assert camel_parts("HTMLParser getElementById plain CONSTANT") == ["HTML", "Parser", "get", "Element", "By", "Id"]
+    assert camel_parts("HTMLParser getElementById plain CONSTANT") == ("HTML", "Parser", "get", "Element", "By", "Id")
 
 
 def test_a_language_goes_by_all_its_names() -> None:

@@ -18,7 +18,7 @@ from kept.extract.html_rules import ITS_OWN, RAW, REGIONS, ROUTES
 from kept.extract.html_writer import Part, Writer
 from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable, tree_of
 from kept.extract.shell import SHORT, is_shell
-from kept.extract.text import decode
+from kept.extract.text import utf8
 from kept.model.source import AS_READ, Region
 from kept.model.wishes import wishes_of
 
@@ -36,13 +36,13 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
         body
     ):  # a few by mistake, as browsers allow; text of two bytes a letter has many
         body = body.replace(b"\0", b"")
-    text = decode(body, charset or _declared_charset(body))
-    if isinstance(text, Unreadable):
-        return text
-    text = _with_ends(text)
-    if _is_too_deep(text):
+    page = utf8(body, charset or _declared_charset(body))
+    if isinstance(page, Unreadable):
+        return page
+    page = _with_ends(page)
+    if _is_too_deep(page):
         return Unreadable(reason=f"its elements are nested more than {DEEPEST:,} deep")
-    looked = _look(text, region)
+    looked = _look(page, region)
     if looked is None:
         return Unreadable(reason="an empty page")
     hrefs, base, said, content = looked
@@ -55,7 +55,7 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
         tree=tree_of(nodes, before=parts[0].text),
         hrefs=[*hrefs, *said.beside, *[href for href in (said.canonical, said.refresh) if href]],
         base=base,
-        is_shell=len(markdown) <= SHORT and is_shell(text),
+        is_shell=len(markdown) <= SHORT and is_shell(page.decode()),
         copies=said.copies,
         canonical=said.canonical,
         moved_to=said.refresh if said.refresh and len(_TARGET.sub("", markdown)) <= NEXT_TO_NOTHING else None,
@@ -66,20 +66,20 @@ def extract(body: bytes, charset: str | None, region: Region = AS_READ) -> Extra
 # 1. The whole page
 
 
-def _look(text: str, region: Region) -> tuple[list[str], str | None, "_Said", str] | None:
+def _look(html: bytes, region: Region) -> tuple[list[str], str | None, "_Said", str] | None:
     """The links, base and sayings of a page, and its region as HTML; None if there is nothing. The parsed page, which
     takes many times as much memory as its text, is gone afterwards.
     """
-    page = LexborHTMLParser(text)
+    page = LexborHTMLParser(html)
     root = page.body or page.root
     if root is None:
         return None
-    hrefs, base, said = _hrefs(page), _base(page), _said(page)
+    (hrefs, base), said = _links(page), _said(page)
     for selector in region.drop:
         for node in _outermost([node for node in root.css(selector) if node.mem_id != root.mem_id]):
             node.decompose()
     selected = _outermost(root.css(region.select)) if region.select else []
-    content = "".join([_content(node, text) for node in selected or [_region(page, text) or root]])
+    content = "".join([_content(node, html) for node in selected or [_region(page, html) or root]])
     return hrefs, base, said, content
 
 
@@ -89,9 +89,12 @@ _NESTING: Final = re.compile(
 )
 
 
-def _is_too_deep(text: str) -> bool:
+def _is_too_deep(html: bytes) -> bool:
     """Whether parsing would take far too long. Only a page of very many tags is looked at: others cannot be so deep."""
-    if len(text) < 3 * DEEPEST or text.count("<") < 2 * DEEPEST:
+    if len(html) < 3 * DEEPEST or html.count(b"<") < 2 * DEEPEST:
+        return False
+    text = html.decode()
+    if len(text) < 3 * DEEPEST:
         return False
     return max(accumulate([-1 if end else 1 for end in _NESTING.findall(text)]), default=0) > DEEPEST
 
@@ -110,34 +113,46 @@ def _declared_charset(body: bytes) -> str | None:
     return None if label and label.lower().startswith(("utf-16", "utf-32")) else label
 
 
-_XHTML: Final = "http://www.w3.org/1999/xhtml"
-_VOID: Final = r"area|base|br|col|embed|frame|hr|img|input|link|meta|param|source|track|wbr"
-_UNENDED: Final = re.compile(rf"<(?!(?:{_VOID})(?![a-zA-Z0-9]))([a-zA-Z][a-zA-Z0-9]*)(?![a-zA-Z0-9])[^>]*")
+_XHTML: Final = b"http://www.w3.org/1999/xhtml"
+_WHERE: Final = 2_048  # characters of a page: it is said at once
+_VOID: Final = rb"area|base|br|col|embed|frame|hr|img|input|link|meta|param|source|track|wbr"
+_UNENDED: Final = re.compile(rb"<(?!(?:%b)(?![a-zA-Z0-9]))([a-zA-Z][a-zA-Z0-9]*)(?![a-zA-Z0-9])[^>]*" % _VOID)
+_ENDS_ITSELF: Final = re.compile(rb"/>")  # a pattern finds two letters in half the time that find() takes
 
 
-def _with_ends(text: str) -> str:
+def _with_ends(html: bytes) -> bytes:
     """XHTML may end any element where it begins. For HTML all that follows would be inside: a page in its <script/>."""
-    if _XHTML not in text[:2048]:
-        return text
+    said = html.find(_XHTML, 0, 4 * _WHERE)
+    if said < 0 or len(html[: said + len(_XHTML)].decode()) > _WHERE:
+        return html
     pieces, taken, before = [], 0, 0
-    while (end := text.find("/>", before)) >= 0:
-        tag = _UNENDED.fullmatch(text, max(text.rfind("<", before, end), before), end)
+    for found in _ENDS_ITSELF.finditer(html):
+        end = found.start()
+        tag = _UNENDED.fullmatch(html, max(html.rfind(b"<", before, end), before), end)
         before = end + 2
         if tag:
-            pieces.append(f"{text[taken:end]}></{tag[1]}>")
+            pieces.append(b"%b></%b>" % (html[taken:end], tag[1]))
             taken = before
-    return "".join([*pieces, text[taken:]]) if pieces else text
+    return b"".join([*pieces, html[taken:]]) if pieces else html
 
 
-def _hrefs(page: LexborHTMLParser) -> list[str]:
+_BASE: Final = LexborHTMLParser("<base href=/>").tags("base")[0].tag_id
+
+
+def _links(page: LexborHTMLParser) -> tuple[list[str], str | None]:
+    """Where the page leads, and what that is relative to, if it says so: in one search of all its elements."""
     found: dict[str, None] = {}
-    for link in page.css("a[href], area[href], frame[src]"):
+    bases: list[str | None] = []
+    for link in page.css("a[href], area[href], frame[src], base[href]"):
         attributes = link.attributes
+        if link.tag_id == _BASE:
+            bases.append(attributes["href"])
+            continue
         href = attributes.get("href") or attributes.get("src")
         relation = attributes.get("rel")
         if href and (href[0] != "#" or href.startswith(ROUTES)) and not (relation and "nofollow" in relation.lower()):
             found[href] = None
-    return list(found)
+    return list(found), bases[0] if bases else None
 
 
 @dataclass(slots=True)
@@ -182,11 +197,6 @@ def _said(page: LexborHTMLParser) -> _Said:
             if found and int(found[1] or 0) <= _SECONDS:
                 said.refresh = found[2]
     return said
-
-
-def _base(page: LexborHTMLParser) -> str | None:
-    base = page.css_first("base[href]")
-    return base.attributes.get("href") if base else None
 
 
 def _without_site(words: str) -> str:
@@ -237,10 +247,10 @@ def _above(node: LexborNode) -> Iterator[int]:
 _NAMED_REGIONS: Final = ", ".join([selector for word, selector in REGIONS if not word])
 
 
-def _region(page: LexborHTMLParser, text: str) -> LexborNode | None:
+def _region(page: LexborHTMLParser, html: bytes) -> LexborNode | None:
     any_by_name = page.css_first(_NAMED_REGIONS) is not None
     for word, selector in REGIONS:
-        if word in text if word else any_by_name:
+        if word in html if word else any_by_name:
             found = page.css_first(selector)
             if found is not None:
                 return found
@@ -250,10 +260,10 @@ def _region(page: LexborHTMLParser, text: str) -> LexborNode | None:
 _RAW: Final = re.compile(rf"<(?:{'|'.join(RAW)})\b")
 
 
-def _content(region: LexborNode, text: str) -> str:
+def _content(region: LexborNode, html: bytes) -> str:
     """The region as HTML that is well-formed, without what is no markup or none of the page's."""
     for word, selector in ITS_OWN:
-        for node in region.css(selector) if word in text else ():
+        for node in region.css(selector) if word in html else ():
             node.decompose()
     content = region.html or ""
     if _RAW.search(content):

@@ -14,23 +14,23 @@ from typing import Final
 # The first selector that matches is the content. "body" means: all of it, without what the roles below drop. The word
 # before it stands in every such page; where the selector is a name that is looked up as quickly, there is none.
 REGIONS: Final = (
-    ("", "#docContent"),  # DocBook, as PostgreSQL's site has it
-    ("", "article.md-content__inner"),  # Material for MkDocs
-    ("theme-doc-markdown", "div.theme-doc-markdown"),  # Docusaurus
-    ("", ".vp-doc"),  # VitePress
-    ("articleBody", "[itemprop=articleBody]"),  # Sphinx: Read the Docs
-    ("", "#furo-main-content"),  # Sphinx: Furo
-    ("", "article.bd-article"),  # Sphinx: PyData
-    ("sphinxsidebar", "div.body[role=main], div.document div.body"),  # Sphinx: the themes it comes with
-    ("", "#yui-main .yui-g"),  # Sphinx: Django's own
-    ("rustdoc", "#main-content"),
-    ("col-content", "div.col-content"),  # TypeDoc
-    ("Doxygen", "div#doc-content, body"),
-    ("contentContainer", "body"),  # javadoc before 16: its title stands beside its content
-    ("footer-text", "body"),  # asciidoc: likewise
-    ("main", "main, [role=main]"),
-    ("<article", "body > article, body > div > article"),
-    ("content", "#content"),
+    (b"", "#docContent"),  # DocBook, as PostgreSQL's site has it
+    (b"", "article.md-content__inner"),  # Material for MkDocs
+    (b"theme-doc-markdown", "div.theme-doc-markdown"),  # Docusaurus
+    (b"", ".vp-doc"),  # VitePress
+    (b"articleBody", "[itemprop=articleBody]"),  # Sphinx: Read the Docs
+    (b"", "#furo-main-content"),  # Sphinx: Furo
+    (b"", "article.bd-article"),  # Sphinx: PyData
+    (b"sphinxsidebar", "div.body[role=main], div.document div.body"),  # Sphinx: the themes it comes with
+    (b"", "#yui-main .yui-g"),  # Sphinx: Django's own
+    (b"rustdoc", "#main-content"),
+    (b"col-content", "div.col-content"),  # TypeDoc
+    (b"Doxygen", "div#doc-content, body"),
+    (b"contentContainer", "body"),  # javadoc before 16: its title stands beside its content
+    (b"footer-text", "body"),  # asciidoc: likewise
+    (b"main", "main, [role=main]"),
+    (b"<article", "body > article, body > div > article"),
+    (b"content", "#content"),
 )
 
 # How links begin that lead to another page of a site whose scripts make all pages out of one.
@@ -38,9 +38,9 @@ ROUTES: Final = ("#/", "#!/")
 
 # What only one generator calls so, and others call their content: the word that tells it, and what to drop.
 ITS_OWN: Final = (
-    ("Doxygen", "div.header > div.summary, address.footer, .ttc"),
-    ("mtimelink", "p[align=center] > small"),  # SQLite: when the page was changed, and what it is a page of
-    ("SQLite C Interface", "div.nosearch > a[href='intro.html']"),
+    (b"Doxygen", "div.header > div.summary, address.footer, .ttc"),
+    (b"mtimelink", "p[align=center] > small"),  # SQLite: when the page was changed, and what it is a page of
+    (b"SQLite C Interface", "div.nosearch > a[href='intro.html']"),
 )
 
 # Elements whose text is no markup: they are gone before the content is walked through.

@@ -49,14 +49,15 @@ def one_spaced(text: str, tidy: bool = False) -> str:
 
     For words out of a tidy text it is quicker still.
     """
-    lines = text.split("\n") if "\n" in text else [text]
-    plain = " ".join([words for line in lines if (words := line.strip())])
+    plain = text.strip()
+    if "\n" in plain:
+        plain = " ".join([words for line in plain.split("\n") if (words := line.strip())])
     # Blanks of other kinds are not printable, and there is no other way to ask for all of them at once.
     if not (tidy and plain.isascii()) and not plain.isprintable():
         return " ".join(text.split())
-    while "  " in plain:
-        plain = plain.replace("  ", " ")
-    return plain
+    if "  " not in plain:
+        return plain
+    return " ".join([words for piece in plain.split("  ") if (words := piece.strip())])
 
 
 def paragraph_start(text: str) -> str:

@@ -124,12 +124,13 @@ def read(
     base = resolve(found.base, url) or url if found.base else url
     rendered = content_type == RENDERED
     hrefs = found.hrefs if rendered else [href for href in found.hrefs if href[0] != "#"]
-    copies = set(resolve_all(found.copies, base)) - {url}
+    copies = set(resolve_all(found.copies, base)) - {url} if found.copies else set()
     canonical = _other(found.canonical, base, url)
     canonical = canonical or _by_custom(kind, url)
+    links = resolve_all(hrefs, base, routes=rendered)
     return Reading(
         content=content,
-        links=tuple(link for link in resolve_all(hrefs, base, routes=rendered) if link not in copies),
+        links=tuple([link for link in links if link not in copies] if copies else links),
         canonical=None if rendered else canonical,  # the routes of a page all name the page itself
         moved_to=_other(found.moved_to, base, url),
         wishes=found.wishes,

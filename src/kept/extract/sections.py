@@ -114,8 +114,12 @@ def hash_of(title: str, markdown: str, sections: tuple[Section, ...], rules: Sec
     for section in sections:
         anchor = "" if section.anchor is None else f"#{section.anchor}"
         fields += (f"{section.parent} {section.level}", section.heading, anchor, section.text)
-    encoded = [field.encode("utf-8", "surrogatepass") for field in fields]
-    return hashlib.sha256(b"".join([b"%d:%b" % (len(field), field) for field in encoded])).hexdigest()
+    pieces: list[bytes] = []
+    for text in fields:
+        encoded = text.encode("utf-8", "surrogatepass")
+        pieces.append(f"{len(encoded)}:".encode())
+        pieces.append(encoded)
+    return hashlib.sha256(b"".join(pieces)).hexdigest()
 
 
 # ── Flattening ───────────────────────────────────────────────────────────────────────────────────────────────────────

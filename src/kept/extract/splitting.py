@@ -180,5 +180,7 @@ _BLANK_LINES: Final = re.compile(r"(?:[ \t]*\n)+")
 
 def without_blank_ends(text: str) -> str:
     text = text.rstrip()
+    if not text or text[0] not in " \t\n":  # as most begin
+        return text
     blank = _BLANK_LINES.match(text)
     return text[blank.end() :] if blank else text

@@ -1,6 +1,7 @@
 """Plain text: what its bytes say, and nothing read into it.
 
     decode     bytes -> words, or why not; every reader of text begins here
+    utf8       the same words in UTF-8, for a parser that wants them so
     extract    the reader: one text, no title, no headings, no links
 
 Text is kept as it came. It is called Markdown like everything else that is kept, and is shown as it stands.
@@ -46,6 +47,24 @@ def decode(body: bytes, charset: str | None) -> str | Unreadable:
     if b"\0" in body and "\0" in text:
         return Unreadable(reason="binary data, not text")
     return normalise(text)
+
+
+def utf8(body: bytes, charset: str | None) -> bytes | Unreadable:
+    """What decode() gives, in UTF-8. Most pages are that already, and nothing of them has to be made anew."""
+    plain = body.rstrip()
+    # With neither \r nor a byte order mark, and no other blank at the end, there is nothing to normalise.
+    if (
+        plain
+        and b" " < plain[-1:] < b"\x7f"
+        and b"\r" not in plain
+        and not _byte_order_mark(body)[1]
+        and (not charset or _known_codec(charset) in (None, "utf-8"))
+        and not _looks_binary(body)
+        and (plain.isascii() or _decoded(plain, "utf-8") is not None)
+    ):
+        return plain
+    text = decode(body, charset)
+    return text if isinstance(text, Unreadable) else text.encode("utf-8", "ignore")
 
 
 def normalise(text: str) -> str:
@@ -131,7 +150,6 @@ def _decoded(body: bytes, codec: str) -> str | None:
 
 # Controls that no text has. Tabs, newlines, form feeds, backspaces and escapes (coloured terminal output) it may have.
 _CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b")) + b"\x7f"
-_ALIKE = bytes.maketrans(_CONTROLS, bytes(len(_CONTROLS)))  # to be counted all at once
 _SAMPLE = 64 * 1024
 
 
@@ -139,4 +157,5 @@ def _looks_binary(body: bytes) -> bool:
     if b"\0" in body:
         return True
     sample = body[:_SAMPLE]
-    return sample.translate(_ALIKE).count(0) * 50 > len(sample)
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    return controls * 50 > len(sample)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kept.model.nouns import dataclass
 from kept.model.wishes import Wishes
@@ -50,6 +50,7 @@ class Section(NamedTuple):
 
 
 SECTIONS_PER_CONTENT = 1 << 20
+Rows: TypeAlias = tuple[tuple[Any, ...], ...]
 
 
 def section_id(content_id: int, position: int) -> int:
@@ -65,6 +66,17 @@ class Content(NamedTuple):
     markdown: str
     sections: tuple[Section, ...]
     words: "tuple[Indexed, ...]" = ()  # what full text holds of each section, if its reader has made that already
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Packed as plain tuples, in half the time that so many named ones take."""
+        sections, words = tuple(map(tuple, self.sections)), tuple(map(tuple, self.words))
+        return _unpacked, (self.hash, self.title, self.markdown, sections, words)
+
+
+def _unpacked(hash: str, title: str, markdown: str, sections: Rows, words: Rows) -> Content:
+    from kept.model.indexing import Indexed
+
+    return Content(hash, title, markdown, tuple(map(Section._make, sections)), tuple(map(Indexed._make, words)))
 
 
 RENDERED = "text/html; charset=utf-8; rendered"

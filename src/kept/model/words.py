@@ -68,30 +68,41 @@ def name(heading: str) -> tuple[str, ...]:
     return tuple(found) if len(found) <= _LONGEST_NAME else ()
 
 
-_DEFINED = re.compile(r"(.{1,80}?[^:\n])\*\*[ \\]*")  # "Returns:" explains nothing
+_LONGEST_TERM = 81  # characters
 
 
 def defined(text: str) -> Iterator[tuple[str, ...]]:
     """The names that a definition list in this Markdown explains: lines of their own, in bold."""
     if "\n**" in text or text.startswith("**"):
-        _, *terms = f"\n{text}".split("\n**")
-        for term in terms:
-            line = _DEFINED.fullmatch(term.partition("\n")[0])
-            if line is not None and (found := name(line[1])):
-                yield found
+        for term in f"\n{text}".split("\n**")[1:]:
+            end = term.find("\n")
+            line = (term[:end] if end >= 0 else term).rstrip(" \\")
+            explained = line[:-2]
+            # "Returns:" explains nothing.
+            if line.endswith("**") and 2 <= len(explained) <= _LONGEST_TERM and not explained.endswith(":"):
+                found = name(explained)
+                if found:
+                    yield found
 
 
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
-def camel_parts(text: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def camel_parts(text: str) -> tuple[str, ...]:
     """The parts of the words that are spelled likeThis, LikeThis or HTMLLike."""
-    return [
-        part
-        for word in _WORD.findall(text)
-        if not (word.islower() or word.isupper()) and len(parts := _CAMEL.findall(word)) > 1
-        for part in parts
-    ]
+    found: list[str] = []
+    for word in _WORD.findall(text):
+        if not (word.islower() or word.isupper() or _is_capitalised(word)):
+            parts = _CAMEL.findall(word)
+            if len(parts) > 1:
+                found += parts
+    return tuple(found)
+
+
+def _is_capitalised(word: str) -> bool:
+    """Whether this is one part, as most words with a capital are: asked quicker than by a pattern."""
+    return word[1:].islower() and word.isascii() and word.isalpha()
 
 
 DEFINES = "zq"
