@@ -1,5 +1,6 @@
 """Trees become sections: nothing is lost, nothing is too long, and what belongs together stays together."""
 
+import pickle
 import re
 from itertools import pairwise
 
@@ -341,3 +342,14 @@ def test_no_two_contents_run_together_into_one_hash(fields: list[str], cut: int)
     other = joined[:cut], joined[cut:]
     same = content_of(title, markdown, SectionData(), DEFAULT_RULES).hash
     assert (content_of(*other, SectionData(), DEFAULT_RULES).hash == same) == (other == (title, markdown))
+
+
+def test_a_content_is_the_same_after_it_went_from_process_to_process() -> None:
+    tree = tree_of(
+        [SectionData(level=1, heading="Ends", anchor="ends", content="# Ends\n\n```py\nend()\n```")], before="It"
+    )
+    content = content_of("Title", "It", tree, DEFAULT_RULES)
+    unpacked = pickle.loads(pickle.dumps(content, 5))
+    assert unpacked == content
+    assert [section.heading for section in unpacked.sections] == ["", "Ends"]
+    assert [words.text for words in unpacked.words] == [words.text for words in content.words]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kept.extract import text as module
 from kept.extract.sections import Extracted, Unreadable
-from kept.extract.text import decode, extract
+from kept.extract.text import decode, extract, utf8
 
 # Words as people write them, in several alphabets, without the controls that no text has.
 WORDS = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1).map(str.strip).filter(bool)
@@ -134,3 +134,17 @@ def test_plain_text_is_kept_as_it_came_and_nothing_is_read_into_it() -> None:
     assert found.markdown == "Title\n=====\n\n# not a heading\n  indented, [not a link](x)"
     assert (found.title, found.hrefs, found.tree.children) == ("", [], [])
     assert found.tree.content == found.markdown
+
+
+@given(
+    WORDS,
+    st.sampled_from(["", "\n", " \r\n", "\r", "\xa0", "\x1f\n", "\x85", "\u3000\n", "\0"]),
+    st.sampled_from(["utf-8", "utf-8-sig", "cp1251", "utf-16", "utf-16-le", "shift_jis"]),
+    st.sampled_from([None, "utf-8", "latin-1", "windows-1251", "utf-16", "nonsense"]),
+)
+def test_a_page_in_utf_8_has_the_words_that_decoding_it_gives(
+    words: str, end: str, codec: str, said: str | None
+) -> None:
+    body = f"{words}{end}".encode(codec, "replace")
+    decoded = decode(body, said)
+    assert utf8(body, said) == (decoded if isinstance(decoded, Unreadable) else decoded.encode())
