@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BUSY_SECONDS = 120  # outlasts the longest activation
-PAGE_BYTES = 8192  # of a new file: half as many are written as of the usual size, and rows seldom need two
+PAGE_BYTES = 8192  # of a new file: fewer are written than usual, and rows seldom need two
 CHECKPOINT_PAGES = 500
 WAL_BYTES = 64 * 1024 * 1024
 WAL_SECONDS = 10.0  # between two tries to restart the log: each takes a second while somebody reads for long
@@ -311,8 +311,8 @@ _ROW = re.compile(r"\bVALUES (\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))")
 def _by_position(sql: str) -> tuple[Callable[[Mapping[str, Any]], tuple[Any, ...]], str, str]:
     """How the values of a row are put in order, the statement that takes them so, and the same with room for many rows.
 
-    Looked up by their names, the values of each row would take as long as storing them. Only what is made of VALUES has
-    room for many rows, and nothing that writes full text: FTS5 would write the words of each statement by themselves.
+    Bound by name, each value of each row would be looked up anew. Only what is made of VALUES has room for many rows,
+    and nothing that writes full text: FTS5 would write the words of each statement by themselves.
     """
     sql = _COMMENT.sub("", sql)
     names = _NAMED.findall(sql)
