@@ -1,6 +1,6 @@
 """Reading in processes of their own: a page that hangs its reader, or kills it, costs that page and nothing else.
 
-Each process reads one page after the other; the next one waits in its pipe, so that it never runs dry. A process
+Each process reads one page after the other; others wait in its pipe, so that it never runs dry. A process
 that takes too long over a page ends itself: by its own processor time, so that a busy machine costs no page. The
 pages that waited behind go to another.
 """
@@ -20,7 +20,8 @@ from kept.model.document import Reading, Unreadable
 from kept.model.source import AS_READ, Region
 
 AT_FIRST = 2  # processes; more are started when these are behind
-AHEAD = 3  # pages in a process's pipe, the one it reads included
+AHEAD = 12  # pages in a process's pipe, the one it reads included: enough while the crawl is busy with something else
+BEHIND = 3  # of them: another process would help
 SOME = 30  # pages
 SECONDS = 2.0  # of processor time
 PATIENCE = 20  # times as long by the clock, for a reader that waits instead of working
@@ -129,7 +130,7 @@ class _Reader(asyncio.SubprocessProtocol):
     @property
     def is_behind(self) -> bool:
         """Whether another would help. What waited while it was loaded says nothing: that is soon read."""
-        return self._read >= SOME and len(self.waiting) >= AHEAD
+        return self._read >= SOME and len(self.waiting) >= BEHIND
 
     def give(self, page: Page, answer: Answer) -> None:
         """Its pipe takes what it has not read yet: so few pages that nobody has to wait for that."""

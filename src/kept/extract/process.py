@@ -3,12 +3,13 @@
 It loads as little as it can: a crawl waits for its first reader.
 """
 
+import fcntl
 import gc
 import os
 import pickle
 import resource
 import signal
-import sys
+from contextlib import suppress
 from typing import BinaryIO
 
 from kept.extract.frames import LENGTH, READY, Page, allowed, give_back
@@ -17,6 +18,7 @@ from kept.extract.sections import Unreadable
 from kept.model.document import Reading
 
 MANY = 4_000_000  # bytes of pages, after which memory is given back
+AT_ONCE = 256 * 1024  # bytes: some pages, taken out of the pipe together
 
 
 def serve(memory: int, seconds: float) -> None:
@@ -27,7 +29,8 @@ def serve(memory: int, seconds: float) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    _widen(0, 1)
+    source, sink = os.fdopen(os.dup(0), "rb", AT_ONCE), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not get between the answers
     sink.write(READY)
     sink.flush()
@@ -41,6 +44,13 @@ def serve(memory: int, seconds: float) -> None:
             gc.collect()
             give_back()
             unreturned = 0
+
+
+def _widen(*pipes: int) -> None:
+    """Room for many pages and answers: a reader whose answers do not fit would wait for a crawl that is busy."""
+    with suppress(AttributeError, OSError):  # only Linux has it, within limits; without, it is slower
+        for pipe in pipes:
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 2 * AT_ONCE)
 
 
 def _read(page: Page) -> Reading | Unreadable:
