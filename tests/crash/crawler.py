@@ -441,11 +441,10 @@ class CrashPoints:
     def _wrap_migrations(self) -> None:
         """These have no names: they are counted from the first to the last."""
         from kept.store import sqlite
-        from kept.store.migrations import migrations, shortcut
+        from kept.store.migrations import migrations
         from kept.store.postgres import PostgresConnection
 
         ours = {sql for backend in ("sqlite", "postgres") for one in migrations(backend) for sql in one.statements}
-        ours |= {sql for backend in ("sqlite", "postgres") for sql in shortcut(backend, migrations(backend))[1]}
         execute, execute_there = sqlite._execute, PostgresConnection.execute
 
         def executing(connection: Any, sql: str) -> None:

@@ -19,7 +19,7 @@ from kept.service import finding, sources
 from kept.service import generations as past
 from kept.store import postgres, sqlite
 from kept.store.database import open_database
-from kept.store.migrations import migrations, shortcut
+from kept.store.migrations import migrations
 from tests.crash.crawler import COMMIT, MIGRATING, Crawlers, Order, Point
 from tests.crash.state import reading, wait_until_left_alone
 from tests.given import Page, Site, a_database, a_source, crawl, shown
@@ -75,9 +75,7 @@ def older_url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> I
 def test_a_migration_killed_at_any_statement_leaves_the_old_schema_or_the_new_one(
     crawlers: Crawlers, database_url: str, backend: str, chance: random.Random
 ) -> None:
-    known = migrations(backend)
-    done, at_once = shortcut(backend, known)
-    statements = len(at_once) + sum(len(migration.statements) for migration in known if migration not in done)
+    statements = sum(len(migration.statements) for migration in migrations(backend))
     for k in some_of(range(1, statements + 1), chance):
         assert crawlers.crawl(Order(url=database_url, root=None, crash=Point(MIGRATING, "before", k))).killed
         assert schema(database_url) == []
@@ -102,20 +100,6 @@ def test_an_upgrade_killed_at_any_statement_leaves_the_old_schema_or_the_new_one
     assert crawlers.crawl(Order(url=database_url, root=None, crash=Point(COMMIT, "after", 1))).killed
     assert schema(database_url) != old, f"from schema {number}"
     assert is_today(database_url, backend)
-
-
-def test_a_new_file_is_what_the_migrations_one_by_one_come_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    new, migrated = f"sqlite:///{tmp_path}/new.db", f"sqlite:///{tmp_path}/migrated.db"
-    asyncio.run(open_and_close(new))
-    monkeypatch.setattr(sqlite, "shortcut", lambda backend, known: ([], ()))
-    asyncio.run(open_and_close(migrated))
-    assert schema(new) == schema(migrated)
-    assert is_today(new, "sqlite")
-    tables = [name for kind, name, *_ in schema(new) if kind == "table" and name != "migrations"]
-    with reading(new) as one, reading(migrated) as other:
-        for table in tables:
-            rows = f"SELECT * FROM {table}"
-            assert sorted(one.rows(rows), key=str) == sorted(other.rows(rows), key=str), table
 
 
 @pytest.mark.parametrize("number", range(1, len(migrations("sqlite"))))

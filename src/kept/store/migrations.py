@@ -34,15 +34,6 @@ def pending(applied: Sequence[int], known: Sequence[Migration]) -> list[Migratio
     return [migration for migration in known if migration.number not in applied]
 
 
-def shortcut(backend: str, known: Sequence[Migration]) -> tuple[list[Migration], tuple[str, ...]]:
-    """The first of these migrations, and statements that make what they come to, where there is nothing yet."""
-    for file in sorted((SQL / "schema" / backend).glob("*.sql"), reverse=True):
-        if int(file.stem) <= known[-1].number:
-            done = [migration for migration in known if migration.number <= int(file.stem)]
-            return done, _statements(file.read_text("utf-8"), backend, first=False)
-    return [], ()
-
-
 def check_not_newer(applied: Sequence[int], known: Sequence[Migration], where: str) -> None:
     newest = known[-1].number
     if applied and max(applied) > newest:

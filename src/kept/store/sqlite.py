@@ -25,7 +25,7 @@ import apsw
 from kept.errors import KeptError, NoSuchThing, StoreDamaged, StoreError, StoreFull, StoreUnreachable
 from kept.model.words import Term, Wanted
 from kept.store.database import Row, statements
-from kept.store.migrations import Migration, check_not_newer, migrations, pending, shortcut
+from kept.store.migrations import Migration, check_not_newer, migrations, pending
 
 if TYPE_CHECKING:
     from kept.store.database import Vector
@@ -130,8 +130,9 @@ class SqliteDatabase:
         check_not_newer(applied, known, self.path)
         if not pending(applied, known):
             return
-        async with self.transaction(durable=True) as connection:
-            await connection.thread.run(_migrate, known)
+        async with self.transaction(durable=True) as connection:  # whoever came first has done it
+            for migration in pending(await connection.thread.run(_applied), known):
+                await connection.thread.run(_migrate, migration)
 
 
 class SqliteConnection:
@@ -356,15 +357,10 @@ def _applied(connection: apsw.Connection) -> list[int]:
     return []
 
 
-def _migrate(connection: apsw.Connection, known: Sequence[Migration]) -> None:
-    applied = _applied(connection)  # whoever came first has done it
-    done, statements = ([], ()) if applied else shortcut(SqliteDatabase.backend, known)
-    for statement in statements:
+def _migrate(connection: apsw.Connection, migration: Migration) -> None:
+    for statement in migration.statements:
         _execute(connection, statement)
-    for migration in pending(applied, known):
-        for statement in () if migration in done else migration.statements:
-            _execute(connection, statement)
-        connection.execute("INSERT INTO migrations VALUES (?, ?, now())", (migration.number, migration.name))
+    connection.execute("INSERT INTO migrations VALUES (?, ?, now())", (migration.number, migration.name))
 
 
 def _time_ago(seconds: float) -> str:
