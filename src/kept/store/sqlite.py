@@ -130,9 +130,8 @@ class SqliteDatabase:
         check_not_newer(applied, known, self.path)
         if not pending(applied, known):
             return
-        async with self.transaction(durable=True) as connection:  # whoever came first has done it
-            for migration in pending(await connection.thread.run(_applied), known):
-                await connection.thread.run(_migrate, migration)
+        async with self.transaction(durable=True) as connection:
+            await connection.thread.run(_migrate, known)
 
 
 class SqliteConnection:
@@ -357,10 +356,11 @@ def _applied(connection: apsw.Connection) -> list[int]:
     return []
 
 
-def _migrate(connection: apsw.Connection, migration: Migration) -> None:
-    for statement in migration.statements:
-        _execute(connection, statement)
-    connection.execute("INSERT INTO migrations VALUES (?, ?, now())", (migration.number, migration.name))
+def _migrate(connection: apsw.Connection, known: Sequence[Migration]) -> None:
+    for migration in pending(_applied(connection), known):  # whoever came first has done it
+        for statement in migration.statements:
+            _execute(connection, statement)
+        connection.execute("INSERT INTO migrations VALUES (?, ?, now())", (migration.number, migration.name))
 
 
 def _time_ago(seconds: float) -> str:
