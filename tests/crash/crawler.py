@@ -378,7 +378,7 @@ def _let_others_trace() -> None:
     ctypes.CDLL(None).prctl(pr_set_ptracer, anybody, 0, 0, 0)
 
 
-async def crawl(url: str, root: str, last_job: str | None = None, heartbeat: float = 0.1) -> None:
+async def crawl(url: str, root: str, last_job: str | None = None, heartbeat: float = 0.03) -> None:
     """What `kept add` does: the crawl that was cut short goes on; if none was asked for, one is."""
     from kept import settings
     from kept.model.job import JobStatus

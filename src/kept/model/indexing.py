@@ -72,7 +72,7 @@ def _names(title: str, above: str, section: "Section") -> str:
     if own:
         parts.append(name_word(own))
         if len(own) <= 2:
-            owners = {name(line) for line in above.split("\n")[-3:]} | {name(title)}
+            owners = dict.fromkeys([*map(name, above.split("\n")[-3:]), name(title)])
             parts += [name_word(owner + own) for owner in owners if 0 < len(owner) <= 2]
     if not heading.islower():
         parts += camel_parts(heading)
