@@ -29,6 +29,18 @@ def test_pages_are_read_elsewhere_as_they_would_be_here() -> None:
     asyncio.run(story())
 
 
+def test_ctrl_c_is_for_whoever_started_the_readers_and_not_for_them() -> None:
+    async def story() -> None:
+        pool = ReaderPool(2)
+        try:
+            await pool.start()
+            assert [os.getpgid(reader.pid) for reader in pool._readers] == [reader.pid for reader in pool._readers]
+        finally:
+            await pool.close()
+
+    asyncio.run(story())
+
+
 def test_large_pages_are_read_one_at_a_time_and_small_ones_beside_them() -> None:
     async def story() -> None:
         pool = ReaderPool(1, seconds=60.0)

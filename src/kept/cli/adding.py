@@ -38,9 +38,9 @@ async def add(
     if readers or wish.kind is SourceKind.FOLDER:
         with call.waiting(f"looking at {wish.root} …"):
             await look_at_root(call.settings, wish.kind, wish.root, wish.settings)
-    loading = asyncio.to_thread(prepare, wish.kind) if readers else asyncio.sleep(0)
+    loading = asyncio.to_thread(_load, wish.kind) if readers else asyncio.sleep(0)
     async with _meanwhile(loading), call.open(create=True, readers=readers) as runtime:
-        from kept.cli.crawl import crawl, stay  # heavy: loaded while the database is opened
+        from kept.cli.crawl import crawl, stay
         from kept.service import keeping
 
         source, is_new = await keeping.keep(runtime, wish, name=name, version=version)
@@ -49,6 +49,13 @@ async def add(
         waits = readers is not None
         code = await crawl(call, runtime, source, priority=priority, wait=waits)
         return await stay(call, runtime, source) if wish.given.watch and waits else code
+
+
+def _load(kind: SourceKind) -> None:
+    """What a crawl needs, and nothing before it."""
+    prepare(kind)
+    import kept.cli.crawl
+    import kept.service.keeping  # noqa: F401
 
 
 @asynccontextmanager

@@ -87,6 +87,7 @@ class ReaderPool:
                 lambda: _Reader(self._seconds, self._replace),
                 *(sys.executable, "-c", _START, str(self._memory), str(self._seconds), *sys.path),
                 stderr=None,
+                process_group=0,  # Ctrl-C is for whoever started it
             )
             self._readers.append(reader)
             return reader

@@ -22,12 +22,18 @@ AT_ONCE = 256 * 1024  # bytes: some pages, taken out of the pipe together
 
 
 def serve(memory: int, seconds: float) -> None:
-    """Reads pages from standard input until it ends."""
+    """Reads pages from standard input until it ends, or nobody is there any more."""
+    try:
+        _serve(memory, seconds)
+    except BrokenPipeError:
+        os._exit(0)
+
+
+def _serve(memory: int, seconds: float) -> None:
     extractor("text/html")  # what most pages are; the others are loaded when one comes
     gc.freeze()
     gc.disable()  # pages go as a whole: looking for circles in them would take a tenth of the time
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides when it ends
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     _widen(0, 1)
     source, sink = os.fdopen(os.dup(0), "rb", AT_ONCE), os.fdopen(os.dup(1), "wb")

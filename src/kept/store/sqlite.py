@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BUSY_SECONDS = 120  # outlasts the longest activation
-PAGE_BYTES = 8192  # of a new file: fewer are written than usual, and rows seldom need two
-CHECKPOINT_PAGES = 500
 WAL_BYTES = 64 * 1024 * 1024
 WAL_SECONDS = 10.0  # between two tries to restart the log: each takes a second while somebody reads for long
 READERS = 8
@@ -240,9 +238,7 @@ def _open(path: str, *, writer: bool) -> apsw.Connection:
     _execute(connection, "PRAGMA cache_size = -32768")
     _execute(connection, "PRAGMA temp_store = MEMORY")
     if writer:
-        _execute(connection, f"PRAGMA page_size = {PAGE_BYTES}")
         _execute(connection, "PRAGMA journal_mode = WAL")
-        _execute(connection, f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     else:
         _execute(connection, "PRAGMA query_only = ON")
     return connection
