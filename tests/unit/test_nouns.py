@@ -132,6 +132,14 @@ def test_it_goes_from_process_to_process_and_can_be_matched() -> None:
             assert (x, y) == (1, 2)
 
 
+def test_all_that_a_noun_has_is_given_when_it_is_made() -> None:
+    class Later:
+        when: int = field(init=False)
+
+    with pytest.raises(AssertionError):
+        noun(frozen=True, slots=True)(Later)
+
+
 def test_what_is_no_noun_is_left_to_the_standard_library() -> None:
     @noun(slots=True)
     class Count:

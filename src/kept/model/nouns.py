@@ -57,6 +57,7 @@ def _init(made: Any) -> Callable[..., None]:
     named: list[str] = []
     body: list[str] = []
     for one in fields(made):
+        assert one.init, "all that a noun has is given when it is made"
         scope[f"set_{one.name}"] = getattr(made, one.name).__set__
         parameter = value = one.name
         if one.default is not MISSING:

@@ -78,6 +78,7 @@ def _first_settings(root: str, kind: SourceKind, url: str, caller: Caller) -> So
 
 
 def check_settings(settings: SourceSettings, given: Given, caller: Caller) -> None:
+    """WrongCall for settings that make no sense together, or of which this caller may not give some."""
     if settings.access.headers and len({host_and_port(page) for page in settings.scope.pages}) > 1:
         raise WrongCall("A header or cookie is for one site only, and these pages are of several: make a list of each.")
     if not caller.files and (what := given.of_this_machine):
