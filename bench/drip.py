@@ -15,7 +15,7 @@ from pathlib import Path
 from kept.model.root import derive_name
 from kept.model.source import Access, SourceKind, SourceSettings, host_and_port
 from kept.runtime.runtime import Runtime, open_runtime
-from kept.service import crawls, sources
+from kept.service import jobs, sources
 from kept.settings import load
 from tests.sites.hostile import hostile
 from tests.sites.manual import Site, served
@@ -58,8 +58,10 @@ async def _measure(site: Site, *, dripping: bool) -> float:
 async def _crawl(runtime: Runtime, root: str) -> None:
     settings = SourceSettings(access=Access(allowed=(host_and_port(root),)))
     name = derive_name(root)
-    source, _ = await sources.add_source(runtime.db, root=root, kind=SourceKind.WEB, name=name, settings=settings)
-    await runtime.run_job(await crawls.request_crawl(runtime.db, source.label))
+    source, _ = await sources.get_or_create_source(
+        runtime.db, root=root, kind=SourceKind.WEB, name=name, settings=settings
+    )
+    await runtime.run_job(await jobs.request_crawl(runtime.db, source.label))
 
 
 if __name__ == "__main__":

@@ -18,18 +18,18 @@ from datetime import timedelta
 from typing import TypeVar
 
 from kept.crawl import activate
-from kept.crawl.decide import Ended
-from kept.crawl.settle import Visited, settle
-from kept.model.frontier import Entry, Outcome
+from kept.crawl.decide import NotKept
+from kept.crawl.settle import VisitResult, commit_batch
+from kept.jobs import queue
+from kept.jobs.worker import this_host
+from kept.maintenance.reaper import Reaper
+from kept.model.frontier import FrontierEntry, Outcome
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob
 from kept.store import frontier, jobs
 from kept.store.database import Database
-from kept.store.frontier import Found
-from kept.store.jobs import Place
-from kept.upkeep.reaper import Reaper
-from kept.work import queue
-from kept.work.worker import this_host
+from kept.store.frontier import DiscoveredUrl
+from kept.store.jobs import Lease
 from tests.given import ROOT, a_database, a_source
 from tests.postgres import PostgresServer
 
@@ -88,7 +88,7 @@ async def _measured(url: str, waiting: int, rounds: int) -> Costs:
     costs = Costs()
     async with a_database(url) as db:
         source = await a_source(db)
-        asked = await queue.request(db, source.id)
+        asked = await queue.enqueue(db, source.id)
         place, job, _ = await _resumed(db, asked.id)
         await _fill(db, job, waiting)
         for number in range(rounds):
@@ -107,40 +107,42 @@ async def _fill(db: Database, job: CrawlJob, waiting: int) -> None:
             await frontier.insert(tx, job.id, [_found(start + number) for number in range(size)])
 
 
-def _found(number: int) -> Found:
-    return Found(url=f"{ROOT}{number % 97}/page-{number}.html", depth=1, parent=ROOT)
+def _found(number: int) -> DiscoveredUrl:
+    return DiscoveredUrl(url=f"{ROOT}{number % 97}/page-{number}.html", depth=1, parent=ROOT)
 
 
-async def _lease(db: Database, place: Place) -> list[Entry]:
+async def _lease(db: Database, place: Lease) -> list[FrontierEntry]:
     async with db.transaction() as tx:
-        await jobs.hold(tx, place)
+        await jobs.lock_lease(tx, place)
         return await frontier.lease(tx, place.job_id, worker=place.id, limit=BATCH)
 
 
-async def _settle(db: Database, place: Place, job: CrawlJob, entries: list[Entry], number: int) -> CrawlJob:
-    visited = [Visited(entry=entry, decision=Ended(outcome=Outcome.SKIPPED, reason="a bench")) for entry in entries]
+async def _settle(db: Database, place: Lease, job: CrawlJob, entries: list[FrontierEntry], number: int) -> CrawlJob:
+    visited = [
+        VisitResult(entry=entry, decision=NotKept(outcome=Outcome.SKIPPED, reason="a bench")) for entry in entries
+    ]
     known = [_found(number * LINKS + one) for one in range(LINKS // 2)]
     new = [_found(10_000_000 + number * LINKS + one) for one in range(LINKS // 2)]
-    return await settle(db, place, job, visited, [*known, *new], signature="")
+    return await commit_batch(db, place, job, visited, [*known, *new], signature="")
 
 
-async def _resumed(db: Database, job_id: str) -> tuple[Place, CrawlJob, list[Entry]]:
+async def _resumed(db: Database, job_id: str) -> tuple[Lease, CrawlJob, list[FrontierEntry]]:
     """What a worker does that finds a job whose worker died, up to its first entries."""
     await Reaper(timedelta(minutes=2)).reap(db)
     async with db.transaction(durable=True) as tx:
         claimed = await jobs.claim(tx, worker=new_id(), job=job_id)
         assert claimed is not None, "it waits for a worker"
-        place = Place(
+        place = Lease(
             id=new_id(),
             job_id=job_id,
-            name="bench",
+            worker_name="bench",
             host=this_host(),
             pid=0,  # no process has this number: whoever looks finds it dead
             process_started="",
             attempt=claimed.attempt,
         )
-        await jobs.enter(tx, place)
-    job = await activate.begin(db, place, lists_everything=False)
+        await jobs.acquire_lease(tx, place)
+    job = await activate.start_generation(db, place, lists_everything=False)
     return place, job, await _lease(db, place)
 
 

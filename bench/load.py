@@ -31,7 +31,7 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from bench.crawl.served import MANUALS, served
-from tests.doors.load import Answer, flood, offer
+from tests.e2e.load import Answer, flood, offer
 from tests.postgres import PostgresServer
 from tests.sites.manual import write
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from kept.extract.html import extract
-from kept.extract.sections import SectionData, Unreadable
+from kept.extract.html.reader import extract
+from kept.extract.sections import SectionNode, Unreadable
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def is_bold(text: str, markdown: str) -> bool:
     return any(words(line) == text for line in re.findall(r"^[ >]*\*\*(.+)\*\*$", markdown, re.MULTILINE))
 
 
-def walk(node: SectionData) -> list[SectionData]:
+def walk(node: SectionNode) -> list[SectionNode]:
     return [node, *(below for child in node.children for below in walk(child))]
 
 

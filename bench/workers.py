@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from kept.service import crawls
+from kept.service import jobs
 from tests.crash.state import reading
 from tests.crash.workers import Workers, until
 from tests.given import a_database
@@ -102,7 +102,7 @@ async def _latencies(url: str, site: SlowSite) -> list[float]:
         for _ in range(JOBS):
             await asyncio.sleep(1.0)  # until the worker is idle again
             site.asked.clear()
-            await crawls.request_crawl(db, "slow")
+            await jobs.request_crawl(db, "slow")
             committed = time.monotonic()
             assert await asyncio.to_thread(site.asked.wait, 30), "nobody came"
             took.append(1000 * (site.first_asked - committed))
@@ -117,16 +117,16 @@ def _workers(url: str, folder: Path, enough: int) -> Workers:
 def work() -> None:
     """`kept …`, but no walk asks for more than so many pages at once, whatever its share of the host would be."""
     from kept.cli.main import main as kept
-    from kept.origins.web.pacing import Crawling
-    from kept.work import worker
+    from kept.jobs import worker
+    from kept.origins.web.rate_limiter import CrawlSlots
 
-    allot = Crawling.allot
+    allot = CrawlSlots.allot
 
-    def at_most(mine: Crawling, slots: int, *, walkers: int = 1, seconds: float) -> None:
-        allot(mine, min(AT_ONCE, slots), walkers=walkers, seconds=seconds)
+    def at_most(mine: CrawlSlots, slots: int, *, walkers: int = 1, seconds: float) -> None:
+        allot(mine, min(AT_ONCE, slots), crawlers=walkers, valid_seconds=seconds)
 
-    Crawling.allot = at_most  # type: ignore[method-assign]
-    worker.ENOUGH = int(sys.argv.pop(1))
+    CrawlSlots.allot = at_most  # type: ignore[method-assign]
+    worker.MIN_ENTRIES_TO_JOIN = int(sys.argv.pop(1))
     kept()
 
 

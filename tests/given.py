@@ -5,32 +5,32 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kept.crawl.activate import Activation
-from kept.crawl.engine import Stopped, Walk
-from kept.crawl.sweep import Rules
-from kept.extract.sections import SectionData, SectionRules, Unreadable, content_of
-from kept.model.document import Reading, Validators
+from kept.crawl.activate import ActivationResult
+from kept.crawl.engine import CrawlRun, CrawlStopped
+from kept.crawl.lifecycle import LifecycleRules
+from kept.extract.sections import SectionNode, SectionRules, Unreadable, build_content
+from kept.jobs import queue
+from kept.jobs.worker import claim_and_run
+from kept.model.document import ParsedPage, Validators
 from kept.model.frontier import (
-    Entry,
     Fetched,
+    FrontierEntry,
     Gone,
-    Listed,
+    ListedUrl,
+    ListingFailure,
     NotModified,
     Redirected,
     Refused,
-    Unlisted,
     Unreachable,
     Visit,
 )
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode
 from kept.model.source import Source, SourceKind, SourceSettings
-from kept.origins.origin import Budget
+from kept.origins.origin import AllotHostSlots
 from kept.store import documents, jobs, sources
 from kept.store.database import Database, open_database
-from kept.store.jobs import Place
-from kept.work import queue
-from kept.work.worker import work_on
+from kept.store.jobs import Lease
 
 ROOT = "https://docs.test/"
 CANONICAL = "canonical: "
@@ -64,15 +64,15 @@ async def a_source(
     return source
 
 
-async def a_place(db: Database, *, host: str = "elsewhere/1", pid: int = 1) -> Place:
+async def a_place(db: Database, *, host: str = "elsewhere/1", pid: int = 1) -> Lease:
     """A job that a worker of another machine has claimed."""
     async with db.transaction() as tx:
         job = await jobs.claim(tx, worker=new_id())
         assert job is not None
-        place = Place(
-            id=new_id(), job_id=job.id, name="w", host=host, pid=pid, process_started="1", attempt=job.attempt
+        place = Lease(
+            id=new_id(), job_id=job.id, worker_name="w", host=host, pid=pid, process_started="1", attempt=job.attempt
         )
-        await jobs.enter(tx, place)
+        await jobs.acquire_lease(tx, place)
     return place
 
 
@@ -104,14 +104,14 @@ class Site:
     lists_everything: bool = False
     root: str = ROOT
     concurrency: int = 4
-    unlisted: tuple[Unlisted, ...] = ()
+    unlisted: tuple[ListingFailure, ...] = ()
     excluded: frozenset[str] = frozenset()
     sitemap: Mapping[str, datetime | None] = field(default_factory=dict)  # besides the root: when each was modified
     renames: Mapping[str, str] = field(default_factory=dict)
     visits: list[str] = field(default_factory=list)
     not_modified: int = 0
 
-    async def share(self, budget: Budget) -> None: ...
+    async def renew_host_slots(self, allot: AllotHostSlots) -> None: ...
 
     async def open(self) -> None: ...
 
@@ -120,22 +120,22 @@ class Site:
     def admits(self, url: str) -> bool:
         return url not in self.excluded
 
-    async def list(self) -> AsyncIterator[Listed | Unlisted]:
+    async def list(self) -> AsyncIterator[ListedUrl | ListingFailure]:
         for unlisted in self.unlisted:
             yield unlisted
         if not self.lists_everything:
-            yield Listed(url=self.root)
+            yield ListedUrl(url=self.root)
             for url, modified_at in self.sitemap.items():
-                yield Listed(url=url, modified_at=modified_at)
+                yield ListedUrl(url=url, modified_at=modified_at)
             return
         for url, page in self.pages.items():
             if not page.gone and url not in self.excluded:
-                yield Listed(url=url, etag=page.tag)
+                yield ListedUrl(url=url, etag=page.tag)
 
     async def renamed(self, absent: Mapping[str, Validators], arrived: Sequence[str]) -> Mapping[str, str]:
         return {url: to for url, to in self.renames.items() if url in absent and to in arrived}
 
-    async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
+    async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
         self.visits.append(entry.url)
         page = self.pages.get(entry.url)
         if page is None or page.gone:
@@ -145,24 +145,24 @@ class Site:
         if page.redirect:
             return Redirected(to=page.redirect, status=301)
         if page.error:
-            return Unreachable(reason=page.error, status=500, retry=False)
+            return Unreachable(reason=page.error, status=500, is_retryable=False)
         if page.refused:
             return Refused(reason=page.refused)
-        if conditional and page.tag and entry.held and entry.held.validators.etag == page.tag:
+        if conditional and page.tag and entry.base_version and entry.base_version.validators.etag == page.tag:
             self.not_modified += 1
             return NotModified(status=304)
         tag = Validators(etag=page.tag)
         return Fetched(body=page.body, content_type=page.content_type, validators=tag, status=200)
 
-    async def render(self, entry: Entry, fetched: Fetched) -> Visit | None:
+    async def render(self, entry: FrontierEntry, fetched: Fetched) -> Visit | None:
         return None
 
 
-async def read_scripted(body: bytes, content_type: str, url: str) -> Reading | Unreadable:
+async def read_scripted(body: bytes, content_type: str, url: str) -> ParsedPage | Unreadable:
     text, *links = body.decode().split("\n")
     canonical = links.pop().removeprefix(CANONICAL) if links and links[-1].startswith(CANONICAL) else None
-    content = content_of("", text, SectionData(content=text), SectionRules())
-    return Reading(content=content, links=tuple(link for link in links if link), canonical=canonical)
+    content = build_content("", text, SectionNode(content=text), SectionRules())
+    return ParsedPage(content=content, links=tuple(link for link in links if link), canonical=canonical)
 
 
 @dataclass
@@ -170,7 +170,7 @@ class Crawled:
     """How a crawl ended, for a test to look at."""
 
     job: CrawlJob
-    result: Activation | Stopped | None
+    result: ActivationResult | CrawlStopped | None
 
 
 async def crawl(
@@ -179,26 +179,26 @@ async def crawl(
     site: Site,
     *,
     mode: CrawlMode = CrawlMode.REFRESH,
-    rules: Rules | None = None,
+    rules: LifecycleRules | None = None,
     signature: str = "1",
     now: datetime | None = None,
 ) -> CrawlJob:
     """A whole crawl of a scripted site: asked for, claimed, walked, activated or held."""
-    job = await queue.request(db, source.id, mode=mode)
+    job = await queue.enqueue(db, source.id, mode=mode)
 
-    def make_walk(place: Place, claimed: Source) -> Walk:
-        return Walk(
+    def make_walk(place: Lease, claimed: Source) -> CrawlRun:
+        return CrawlRun(
             db,
             place,
             claimed,
             site,
             read=read_scripted,
             signature=signature,
-            rules=rules or Rules(),
+            rules=rules or LifecycleRules(),
             now=now,
         )
 
-    done = await work_on(db, job.id, make_walk)
+    done = await claim_and_run(db, job.id, make_walk)
     assert done is not None
     return done
 

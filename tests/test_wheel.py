@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kept.store.migrations import migrations
+from kept.store.migrations import list_migrations
 
 CHECKOUT = Path(__file__).parent.parent
 PACKAGE = CHECKOUT / "src" / "kept"
@@ -57,7 +57,7 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -
     assert {"kept/py.typed", "kept/store/sql/shared/jobs.sql"} < names
     for backend in ("sqlite", "postgres"):
         assert sum(name.startswith(f"kept/store/sql/migrations/{backend}/") for name in names) == len(
-            migrations(backend)
+            list_migrations(backend)
         )
 
 
@@ -80,7 +80,7 @@ def test_what_is_installed_adds_a_folder_and_finds_it_again(programs: Path, tmp_
 
 
 def test_what_is_installed_brings_an_older_database_to_todays_schema(programs: Path, tmp_path: Path) -> None:
-    first, *_ = known = migrations("sqlite")
+    first, *_ = known = list_migrations("sqlite")
     old = apsw.Connection(str(tmp_path / "kept.db"))
     for statement in (*first.statements, "INSERT INTO migrations VALUES (1, 'foundation', '2026-01-01')"):
         old.execute(statement)
@@ -99,7 +99,7 @@ def test_a_compiled_wheel_reads_as_the_sources_do(tmp_path: Path) -> None:
     python = str(programs / "python")
     compiled = [
         _run(python, "-c", f"import {module}; print({module}.__file__)", cwd=tmp_path).strip()
-        for module in ("kept.extract.html", "kept.extract.splitting", "kept.model.indexing")
+        for module in ("kept.extract.html.reader", "kept.extract.section_splitter", "kept.model.index_fields")
     ]
     assert [Path(file).suffix for file in compiled] == [".so"] * 3
     assert not list(PACKAGE.rglob("*.so")), "what is edited is what runs"

@@ -16,15 +16,15 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = (
-    "kept/extract/blocks.py",
-    "kept/extract/html*.py",
-    "kept/extract/prose.py",
+    "kept/extract/html/[a-z]*.py",
+    "kept/extract/markdown/blocks.py",
+    "kept/extract/office/office_markdown.py",
     "kept/extract/reader.py",
     "kept/extract/sections.py",
-    "kept/extract/splitting.py",
+    "kept/extract/section_splitter.py",
     "kept/extract/text.py",
-    "kept/model/words.py",
-    "kept/model/indexing.py",
+    "kept/model/tokens.py",
+    "kept/model/index_fields.py",
 )
 
 _BUILD = """

@@ -26,8 +26,8 @@ from bench.quality.judged import DEPTH, Found, Judge, Worth, summary
 from bench.quality.labels import MANUALS, Label, labels
 from bench.quality.manuals import on_postgres, on_sqlite
 from kept.embed import static
-from kept.search.meaning import By
-from kept.service import finding
+from kept.search.vector_search import VectorSearchOptions
+from kept.service import search
 from kept.store.database import open_database
 
 FLOORS = Path(__file__).parent.parent / "floors.toml"
@@ -87,7 +87,7 @@ def _contenders(
 
 
 async def _kept(url: str, root: str, wanted: Sequence[Label], mode: str) -> list[list[Found]]:
-    by = None if mode == "lexical" else By(mode, {static.MODEL: static.StaticEmbedder()}.get)
+    by = None if mode == "lexical" else VectorSearchOptions(mode, {static.MODEL: static.StaticEmbedder()}.get)
     db = await open_database(url)
     try:
         return [
@@ -95,7 +95,7 @@ async def _kept(url: str, root: str, wanted: Sequence[Label], mode: str) -> list
                 Found(
                     _page(hit.url, root), hit.anchor, hit.text, tuple(_page(other["url"], root) for other in hit.also)
                 )
-                for hit in await finding.search(db, label.query, limit=DEPTH, by=by)
+                for hit in await search.search_sections(db, label.query, limit=DEPTH, vectors=by)
             ]
             for label in wanted
         ]

@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from bench.quality.judged import Found
-from kept.store.packing import unpack
+from kept.store.compression import decompress
 
 TOKENS = "porter unicode61"
 
@@ -59,7 +59,7 @@ def plain_pages(kept: Path, root: str) -> PlainFts:
     rows = _open(kept).execute(
         "SELECT v.url, c.title, c.markdown FROM versions v JOIN contents c ON c.id = v.content_id"
     )
-    return PlainFts(((url, None, title, "", unpack(text)) for url, title, text in rows), root, "10.0, 0.0, 1.0")  # type: ignore[misc]
+    return PlainFts(((url, None, title, "", decompress(text)) for url, title, text in rows), root, "10.0, 0.0, 1.0")  # type: ignore[misc]
 
 
 def _open(kept: Path) -> apsw.Connection:

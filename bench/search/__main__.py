@@ -32,9 +32,9 @@ from bench.quality.manuals import on_sqlite
 from kept.model.document import Content, Section, Validators
 from kept.model.ids import new_id
 from kept.model.source import SourceKind, SourceSettings
-from kept.model.words import words
-from kept.search.query import parse
-from kept.service import finding
+from kept.model.tokens import tokenize
+from kept.search.query import parse_query
+from kept.service import search
 from kept.store import contents, documents, generations, sections, sources
 from kept.store.database import Database, open_database
 from kept.store.documents import NewVersion
@@ -45,7 +45,7 @@ COMMON = (
     "model field default object class value form query name method set use returns data database file user view request"
     " response template django python code example option function string type list key"
 )
-HARD: list[tuple[str, str, finding.Narrowed]] = [
+HARD: list[tuple[str, str, search.SearchOptions]] = [
     ("one common word", "django", {}),
     ("thirty common words", COMMON, {}),
     ("a prefix of one letter", "s*", {}),
@@ -102,17 +102,17 @@ async def _measure(
         source, number = await _begin(db)
         await _fill(db, source, number, pages, sections)
         await _end(db, source, number)
-        bare, kept = await _times(queries, partial(_bare, db, store), partial(finding.search, db))
+        bare, kept = await _times(queries, partial(_bare, db, store), partial(search.search_sections, db))
         _show(store, sections, "bare", bare)
         _show(store, sections, "kept", kept)
         if crawl:
             other, its = await _begin(db, "other")
             writing = asyncio.create_task(_fill(db, other, its, pages, sections, first=10_000))
-            [busy] = await _times(queries, partial(finding.search, db))
+            [busy] = await _times(queries, partial(search.search_sections, db))
             _show(store, sections, "kept during a crawl", busy)
             writing.cancel()
         for what, query, narrowed in HARD:
-            [taken] = await _times([query] * 5, partial(finding.search, db, **narrowed), rounds=1)
+            [taken] = await _times([query] * 5, partial(search.search_sections, db, **narrowed), rounds=1)
             _show(store, sections, what, taken)
         ratio = [round(_at(kept, part) / _at(bare, part), 1) for part in (0.5, 0.95)]
         print(f"{store}, {sections:,}: p50 × {ratio[0]}, p95 × {ratio[1]}", file=sys.stderr, flush=True)
@@ -143,7 +143,7 @@ async def _times(
 
 async def _bare(db: Database, store: str, query: str) -> None:
     """What somebody would write who has only the index: the named statement of a store is not used."""
-    terms = parse(query).terms
+    terms = parse_query(query).terms
     async with db.snapshot() as snapshot:
         if store == "postgres":
             text = " & ".join(" <-> ".join(f"'{word}'" for word in term.words) for term in terms)
@@ -198,7 +198,7 @@ def _queries(pages: Sequence[Content], number: int) -> list[str]:
     texts = [section.text for page in pages for section in page.sections if len(section.text) > 300]
     made = [label.query for label in labels("django")]
     while len(made) < 2 * number:
-        found = [word for word in words(chance.choice(texts)) if len(word) > 2]
+        found = [word for word in tokenize(chance.choice(texts)) if len(word) > 2]
         made.append(" ".join(chance.sample(found, min(len(found), chance.randint(1, 4)))))
     chance.shuffle(made)
     return made[:number]
@@ -216,7 +216,7 @@ async def _begin(db: Database, name: str = "bench") -> tuple[str, int]:
             root=f"https://{name}.test/",
             settings=SourceSettings(),
         )
-        number = await sources.take_generation_number(tx, id)
+        number = await sources.allocate_generation_number(tx, id)
         await generations.insert(tx, id, number, job=None)
     return id, number
 
@@ -239,7 +239,7 @@ async def _fill(
                 for page in pages[at : at + AT_ONCE]
             }
             async with db.transaction() as tx:
-                ids = await contents.keep(tx, batch)
+                ids = await contents.get_or_insert(tx, batch)
                 owners = {hash: new_id() for hash in batch}
                 await documents.insert_document(tx, [(owner, source) for owner in owners.values()], generation=number)
                 await documents.insert_versions(
@@ -254,7 +254,7 @@ async def _fill(
 
 def _version(document: str, born: int, hash: str, content: int) -> NewVersion:
     return NewVersion(
-        document=document,
+        document_id=document,
         born=born,
         pending=False,
         read_again=False,
@@ -272,13 +272,13 @@ def _version(document: str, born: int, hash: str, content: int) -> NewVersion:
 
 async def _end(db: Database, source: str, number: int) -> None:
     async with db.transaction() as tx:
-        await sections.renew_statistics(tx)
+        await sections.refresh_term_statistics(tx)
         made = await generations.get(tx, source, number)
         assert made is not None
         await generations.activate_generation(
             tx, made, documents=1, tally=made.tally, changed=True, whole=True, partial=None
         )
-        await sources.point(tx, source, number)
+        await sources.set_active_generation(tx, source, number)
 
 
 if __name__ == "__main__":

@@ -28,19 +28,19 @@ class KeptError(Exception):
     """The sentence is meant for the person who called."""
 
 
-class WrongCall(KeptError):
+class InvalidInput(KeptError):
     """The call itself is wrong."""
 
 
-class NoSuchThing(KeptError):
+class NotFound(KeptError):
     """What was named is not there."""
 
 
-class NotAllowed(KeptError):
+class AccessDenied(KeptError):
     """The caller is not known, or may not do this."""
 
 
-class LimitReached(KeptError):
+class QuotaExceeded(KeptError):
     """The caller has as much as they may have."""
 
 
@@ -68,7 +68,7 @@ class EmbedderUnavailable(KeptError):
         self.retry_after = retry_after  # seconds
 
 
-class TextRefused(KeptError):
+class TextRejected(KeptError):
     """What makes vectors does not take this text, now or later."""
 
 
@@ -92,7 +92,7 @@ class StoreFull(StoreError):
     """There is no room left for the database, or its disk answers with errors."""
 
 
-class StoreDamaged(StoreError):
+class StoreCorrupt(StoreError):
     """The file is not a sound database."""
 
 

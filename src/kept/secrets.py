@@ -15,13 +15,13 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from kept.errors import SecretUnavailable, WrongCall
-from kept.model.source import SourceSettings, parse_reference
+from kept.errors import InvalidInput, SecretUnavailable
+from kept.model.source import SourceSettings, parse_secret_reference
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-class Secrets:
+class SecretStore:
     """The secrets file of this user, and the environment."""
 
     def __init__(self, file: Path, environment: Mapping[str, str]) -> None:
@@ -33,7 +33,7 @@ class Secrets:
 
     def look_up(self, value: str) -> str:
         """What a header's or a proxy's value stands for; SecretUnavailable where it cannot be had."""
-        if (reference := parse_reference(value)) is None:
+        if (reference := parse_secret_reference(value)) is None:
             return value
         before, kind, name = reference
         found = (self._environment.get(name, "") if kind == "env" else self._read().get(name, "")).strip()
@@ -57,22 +57,22 @@ class Secrets:
         fresh: dict[str, str] = {}
 
         def sealed(what: str, value: str) -> str:
-            if not value or parse_reference(value):
+            if not value or parse_secret_reference(value):
                 return value
             name = f"{what.lower()}-{chance.token_hex(6)}"
             fresh[name] = value
             return f"secret:{name}"
 
-        made = _with_values(settings, sealed)
+        made = _map_secret_values(settings, sealed)
         if fresh:
-            self._change(lambda held: held | fresh)
+            self._update_file(lambda held: held | fresh)
         return made
 
-    def forget(self, settings: SourceSettings, but: SourceSettings | None = None) -> None:
+    def delete(self, settings: SourceSettings, keep: SourceSettings | None = None) -> None:
         """Deletes from the file what only these settings refer to."""
-        gone = _names(settings) - (_names(but) if but else set())
+        gone = _secret_names(settings) - (_secret_names(keep) if keep else set())
         if gone:
-            self._change(lambda held: {name: value for name, value in held.items() if name not in gone})
+            self._update_file(lambda held: {name: value for name, value in held.items() if name not in gone})
 
     def _read(self) -> dict[str, str]:
         try:
@@ -89,7 +89,7 @@ class Secrets:
             what = error.strerror if isinstance(error, OSError) else "it is no JSON"
             raise SecretUnavailable(f"The secrets in {self._file} cannot be read: {what}.") from None
 
-    def _change(self, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
+    def _update_file(self, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
         """Replaces the file as a whole; two who do it at once take turns."""
         import fcntl
 
@@ -112,11 +112,11 @@ class Secrets:
 
 def check_references(settings: SourceSettings, before: SourceSettings | None = None) -> None:
     """WrongCall where settings refer to secrets that those they replace did not have: what is there is others'."""
-    if _names(settings) - (_names(before) if before else set()):
-        raise WrongCall("'secret:NAME' is how Kept itself refers to a secret. Say its value, or 'env:NAME'.")
+    if _secret_names(settings) - (_secret_names(before) if before else set()):
+        raise InvalidInput("'secret:NAME' is how Kept itself refers to a secret. Say its value, or 'env:NAME'.")
 
 
-def _with_values(settings: SourceSettings, change: Callable[[str, str], str]) -> SourceSettings:
+def _map_secret_values(settings: SourceSettings, change: Callable[[str, str], str]) -> SourceSettings:
     access = settings.access
     headers = tuple(replace(header, value=change(header.name, header.value)) for header in access.headers)
     return replace(
@@ -126,7 +126,7 @@ def _with_values(settings: SourceSettings, change: Callable[[str, str], str]) ->
     )
 
 
-def _names(settings: SourceSettings) -> set[str]:
+def _secret_names(settings: SourceSettings) -> set[str]:
     values = [*(header.value for header in settings.access.headers), settings.access.proxy, settings.hook_secret]
-    references = [reference for value in values if (reference := parse_reference(value))]
+    references = [reference for value in values if (reference := parse_secret_reference(value))]
     return {name for _, kind, name in references if kind == "secret"}

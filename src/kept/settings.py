@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ class Settings:
     secrets_file: Path  # of this user; no setting: it lies in the user's data folder
     cache_folder: Path  # for what can be fetched again
     environment: Mapping[str, str] = field(repr=False)  # where "env:NAME" is looked up
-    came_from: Mapping[str, str] = field(default_factory=dict)  # the name of a setting -> where its value came from
+    value_origins: Mapping[str, str] = field(default_factory=dict)  # the name of a setting -> where its value came from
 
     @property
     def uploads_folder(self) -> Path:
@@ -158,7 +158,7 @@ _SECTIONS: dict[str, type] = {
     "serve": ServeSettings,
 }
 
-_SECRETS = {f"{name}.{one.name}" for name, kind in _SECTIONS.items() for one in fields(kind) if not one.repr}
+_SECRET_NAMES = {f"{name}.{one.name}" for name, kind in _SECTIONS.items() for one in fields(kind) if not one.repr}
 _CHOICES = {"embed.provider": ("auto", "static", "openai", "none"), "search.mode": ("lexical", "meaning", "fused")}
 
 
@@ -168,22 +168,22 @@ def load(*, environment: Mapping[str, str], folder: Path, database: str | None =
     values, came_from = dict(defaults), dict.fromkeys(defaults, "default")
     for where, name, value in [*_from_file(folder), *_from_environment(environment), *_from_arguments(database)]:
         if name not in defaults:
-            raise WrongCall(f"{where}: there is no setting '{name}'. 'kept config' lists them.")
-        values[name], came_from[name] = _checked(name, value, defaults[name], where), where
+            raise InvalidInput(f"{where}: there is no setting '{name}'. 'kept config' lists them.")
+        values[name], came_from[name] = _convert_and_check(name, value, defaults[name], where), where
     made = {
         section: kind(**{one.name: values[f"{section}.{one.name}"] for one in fields(kind)})
         for section, kind in _SECTIONS.items()
     }
     if values["embed.provider"] == "openai" and not (values["embed.url"] and values["embed.model"]):
         where = came_from["embed.provider"]
-        raise WrongCall(f"{where}: embed.provider is openai, so embed.url and embed.model have to say which.")
+        raise InvalidInput(f"{where}: embed.provider is openai, so embed.url and embed.model have to say which.")
     _check_work(made["work"], came_from)
     return Settings(
         database=values["database"],
         secrets_file=_data_folder() / "secrets.json",
         cache_folder=_cache_folder(),
         environment=environment,
-        came_from=came_from,
+        value_origins=came_from,
         **made,
     )
 
@@ -191,11 +191,11 @@ def load(*, environment: Mapping[str, str], folder: Path, database: str | None =
 def _check_work(work: WorkSettings, came_from: Mapping[str, str]) -> None:
     """A worker has to be heard of twice before anybody may take it for dead: one heartbeat may come late."""
     if work.heartbeat_seconds <= 0:
-        raise WrongCall(f"{came_from['work.heartbeat_seconds']}: work.heartbeat_seconds should be more than 0.")
+        raise InvalidInput(f"{came_from['work.heartbeat_seconds']}: work.heartbeat_seconds should be more than 0.")
     if work.silent_seconds < 2 * work.heartbeat_seconds:
         changed = [came_from[f"work.{name}"] for name in ("silent_seconds", "heartbeat_seconds")]
         where = next((one for one in changed if one != "default"), "default")
-        raise WrongCall(
+        raise InvalidInput(
             f"{where}: work.silent_seconds ({work.silent_seconds:g}) should be at least twice work.heartbeat_seconds"
             f" ({work.heartbeat_seconds:g}): workers would be taken for dead between two heartbeats."
         )
@@ -229,7 +229,7 @@ def _from_file(folder: Path) -> Iterator[tuple[str, str, Any]]:
         try:
             content = tomllib.loads(file.read_text("utf-8"))
         except (OSError, ValueError) as error:
-            raise WrongCall(f"{file} cannot be read as settings: {error}") from None
+            raise InvalidInput(f"{file} cannot be read as settings: {error}") from None
         for name, value in content.items():
             if isinstance(value, dict):
                 yield from ((str(file), f"{name}.{inner}", one) for inner, one in value.items())
@@ -252,7 +252,7 @@ def _from_arguments(database: str | None) -> Iterator[tuple[str, str, Any]]:
         yield "--database", "database", database
 
 
-def _checked(name: str, value: Any, default: Any, where: str) -> Any:
+def _convert_and_check(name: str, value: Any, default: Any, where: str) -> Any:
     """The value in the kind of its default; no setting may be negative, infinite or of another kind."""
     kind = type(default)
     allowed = (str,) if kind is str else (str, int, float)  # the environment has only texts
@@ -262,11 +262,11 @@ def _checked(name: str, value: Any, default: Any, where: str) -> Any:
         made = None
     if isinstance(value, float) and made != value:  # not the same any more: a part of a whole number
         made = None
-    if name in _SECRETS and made is None:
-        raise WrongCall(f"{where}: {name} should be a text.")
+    if name in _SECRET_NAMES and made is None:
+        raise InvalidInput(f"{where}: {name} should be a text.")
     if made is None or (kind is not str and not (math.isfinite(made) and made >= 0)):
         wanted = {int: "a whole number", float: "a number"}.get(kind, "a text")
-        raise WrongCall(f"{where}: {name} should be {wanted} and not negative; it is {value!r}.")
+        raise InvalidInput(f"{where}: {name} should be {wanted} and not negative; it is {value!r}.")
     if made not in (choices := _CHOICES.get(name, (made,))):
-        raise WrongCall(f"{where}: {name} should be one of {', '.join(choices)}; it is {value!r}.")
+        raise InvalidInput(f"{where}: {name} should be one of {', '.join(choices)}; it is {value!r}.")
     return made

@@ -33,7 +33,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kept.crawl.sweep import Rules
+from kept.crawl.lifecycle import LifecycleRules
 from tests.given import Page
 
 TINY = 64  # characters
@@ -268,7 +268,7 @@ class Promised:
         self.generations[crawl.number].state = "abandoned"
 
     def finish(
-        self, crawl: Crawl, *, depths: Mapping[str, int], kept_out: frozenset[str], now: datetime, rules: Rules
+        self, crawl: Crawl, *, depths: Mapping[str, int], kept_out: frozenset[str], now: datetime, rules: LifecycleRules
     ) -> str:
         """How it ends: ``failed``, ``held`` or ``active``."""
         base = self.shows(crawl.base)
@@ -292,7 +292,7 @@ class Promised:
         self._make_true(crawl, settled)
         return "active"
 
-    def activate_held(self, now: datetime, rules: Rules) -> None:
+    def activate_held(self, now: datetime, rules: LifecycleRules) -> None:
         assert self.held, "there is one"
         crawl, self.held = self.held, None
         self._make_true(crawl, self._settle(crawl, now, rules))
@@ -350,7 +350,7 @@ class Promised:
 
     # Identity (section 4) and lifecycle (section 5)
 
-    def _settle(self, crawl: Crawl, now: datetime, rules: Rules) -> Settled:
+    def _settle(self, crawl: Crawl, now: datetime, rules: LifecycleRules) -> Settled:
         base, entries, world = self.shows(crawl.base), crawl.entries, crawl.world
         shown = {version.document for version in base.values()}
         settings_changed = bool(crawl.base and self.generations[crawl.base].settings != world.settings)
@@ -363,7 +363,7 @@ class Promised:
             again = before.lifecycle == "missing"
             since = before.since if again and before.since else now
             missed = before.missed + 1 if again else 0
-            if missed >= rules.grace_crawls and now - since >= rules.grace:
+            if missed >= rules.grace_crawls and now - since >= rules.grace_period:
                 ends(id, lost=True)
                 return
             settled.fates[id] = Document(last=before.last, lifecycle="missing", since=since, missed=missed)
@@ -475,7 +475,7 @@ class Promised:
             settled.labels[last.url] = "moved"
             settled.moves += 1
 
-    def _brakes(self, settled: Settled, shown: int, rules: Rules) -> bool:
+    def _brakes(self, settled: Settled, shown: int, rules: LifecycleRules) -> bool:
         failed = sum(fate is not None and fate.lifecycle == "error" for fate in settled.fates.values())
         return any(
             count > 0 and (count >= shown or (count > rules.brake_share * shown and count >= rules.brake_documents))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kept.errors import NoSuchThing, WrongCall
-from kept.service import browsing, crawls, ledger
+from kept.errors import InvalidInput, NotFound
+from kept.service import browsing, jobs, ledger
 from kept.service import generations as past
 from kept.store.database import Database
 from tests.contract.stories import story
@@ -34,48 +34,51 @@ async def test_a_timeline_says_what_each_generation_did_a_rollback_too(db: Datab
 
     held = await crawl(db, source, Site(site() | dict.fromkeys(NAMES, Page(gone=True))))
     assert held.held
-    _, (latest, before) = await past.timeline(db, "docs", latest=2)
-    assert (latest.differs, latest.generation.state) == (False, "held"), "it has done nothing yet"
+    _, (latest, before) = await past.timeline(db, "docs", limit=2)
+    assert (latest.has_changes, latest.generation.state) == (False, "held"), "it has done nothing yet"
     assert before.generation.number == 4
 
 
 @story
 async def test_documents_are_listed_by_url_in_pages_and_found_by_url_in_a_generation(db: Database) -> None:
     source = await a_source(db)
-    assert await browsing.list_documents(db, (await a_source(db, "empty", root=f"{ROOT}empty")).label) == []
+    assert await browsing.list_document_summaries(db, (await a_source(db, "empty", root=f"{ROOT}empty")).label) == []
     await crawl(db, source, Site(site()))
     await crawl(db, source, Site(site(p1=Page(gone=True))))
-    first = await browsing.list_documents(db, "docs", limit=4)
-    rest = await browsing.list_documents(db, "docs", after=first[-1].url, limit=4)
+    first = await browsing.list_document_summaries(db, "docs", limit=4)
+    rest = await browsing.list_document_summaries(db, "docs", after=first[-1].url, limit=4)
     assert [one.url for one in first + rest] == [ROOT, NAMES[0], *NAMES[2:]]
     assert first[1].title == "p0", "a page without a title is called after its address"
-    before = await browsing.list_documents(db, "docs", generation=1)
+    before = await browsing.list_document_summaries(db, "docs", generation=1)
     assert [one.url for one in before] == [ROOT, *NAMES]
 
     asked = [NAMES[1], NAMES[2], f"{ROOT}never"]
-    then, now = await browsing.documents_at(db, "docs", 1, asked), await browsing.documents_at(db, "docs", 2, asked)
+    then, now = (
+        await browsing.find_documents_at(db, "docs", 1, asked),
+        await browsing.find_documents_at(db, "docs", 2, asked),
+    )
     assert (set(then), set(now)) == (set(asked[:2]), {NAMES[2]})
     assert now[NAMES[2]] == then[NAMES[2]] == next(one.document for one in before if one.url == NAMES[2])
-    assert await browsing.outline(db, then[NAMES[1]], 1) == [], "it has no headings"
-    with pytest.raises(NoSuchThing):
-        await browsing.outline(db, then[NAMES[1]], 2)
+    assert await browsing.get_outline(db, then[NAMES[1]], 1) == [], "it has no headings"
+    with pytest.raises(NotFound):
+        await browsing.get_outline(db, then[NAMES[1]], 2)
 
 
 @story
 async def test_the_ledger_of_a_crawl_is_read_in_pages_and_by_outcome(db: Database) -> None:
     source = await a_source(db)
     job = await crawl(db, source, Site(site(p3=Page(error="500"), p4=Page(refused="too large"))))
-    found = await ledger.entries(db, job.id, limit=3)
-    found += await ledger.entries(db, job.id, after=found[-1].url)
+    found = await ledger.list_entries(db, job.id, limit=3)
+    found += await ledger.list_entries(db, job.id, after=found[-1].url)
     assert [one.url for one in found] == sorted({ROOT, f"{ROOT}away", f"{ROOT}extra", *NAMES})
-    assert [one.url for one in await ledger.entries(db, job.id, outcome="failed")] == [NAMES[3]]
-    [skipped] = await ledger.entries(db, job.id, outcome="skipped")
+    assert [one.url for one in await ledger.list_entries(db, job.id, outcome="failed")] == [NAMES[3]]
+    [skipped] = await ledger.list_entries(db, job.id, outcome="skipped")
     assert (skipped.url, skipped.reason, skipped.source) == (NAMES[4], "too large", "docs")
-    assert await ledger.entries(db, job.id, outcome="open") == []
-    with pytest.raises(WrongCall, match="There is no outcome 'lost'"):
-        await ledger.entries(db, job.id, outcome="lost")
+    assert await ledger.list_entries(db, job.id, outcome="open") == []
+    with pytest.raises(InvalidInput, match="There is no outcome 'lost'"):
+        await ledger.list_entries(db, job.id, outcome="lost")
 
-    course = await crawls.course_of(db, job)
+    course = await jobs.progress_over_time(db, job)
     assert course[-1][1] == len(found), "in the end all of them are done"
     assert course == sorted(course)
     assert course[0][0] >= 0

@@ -8,16 +8,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kept.errors import NoSuchThing, WrongCall
+from kept.errors import InvalidInput, NotFound
+from kept.maintenance.gc import Retention, collect
 from kept.runtime.runtime import open_runtime
 from kept.service import changes as feed
-from kept.service import comparing, reading
+from kept.service import document_diff, documents
 from kept.service import generations as past
-from kept.service.changes import Changes, Kind
-from kept.service.comparing import hunks
+from kept.service.changes import ChangeFeedPage, ChangeKind
+from kept.service.document_diff import diff_hunks
 from kept.settings import load
 from kept.store.database import Database
-from kept.upkeep.gc import Retention, collect
 from tests.contract.stories import raw, story
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl
 
@@ -31,7 +31,7 @@ def site(pages: Mapping[str, str], **redirects: str) -> Site:
     return Site(made | {ROOT + name: Page(f"{text} {WORDS}") for name, text in pages.items()})
 
 
-def told(found: Changes) -> list[tuple[str, int, Kind, str, str | None, bool]]:
+def told(found: ChangeFeedPage) -> list[tuple[str, int, ChangeKind, str, str | None, bool]]:
     return [
         (
             one.source,
@@ -66,10 +66,10 @@ async def test_the_feed_tells_what_became_of_each_document_the_latest_first_and_
         ("docs", 3, "moved", "f", "e", False),
         *(("docs", 1, "added", name, None, False) for name in ("", "a", "b", "c", "d", "e")),
     ]
-    whole = await feed.changes(db)
+    whole = await feed.list_changes(db)
     assert told(whole) == expected
     assert whole.next is None
-    assert await feed.changes(db, "docs") == whole
+    assert await feed.list_changes(db, "docs") == whole
 
     by_document = {one.url: one.document for one in whole.changes if one.generation == 1}
     for one in whole.changes:
@@ -79,13 +79,13 @@ async def test_the_feed_tells_what_became_of_each_document_the_latest_first_and_
     other = await a_source(db, "other", root="https://other.test/")
     elsewhere = {"https://other.test/": Page(f"root {WORDS}"), "https://other.test/x": Page(f"x {WORDS}")}
     await crawl(db, other, Site(elsewhere, root="https://other.test/"))
-    every = await feed.changes(db)
+    every = await feed.list_changes(db)
     assert told(every) == [("other", 1, "added", "", None, False), *expected]
     for label, all_of_it in ((None, every), ("docs", whole)):
         for size in (1, 2, 5):
             pages, cursor = [], None
             while True:
-                page = await feed.changes(db, label, limit=size, cursor=cursor)
+                page = await feed.list_changes(db, label, limit=size, cursor=cursor)
                 pages += page.changes
                 if page.next is None:
                     break
@@ -93,8 +93,8 @@ async def test_the_feed_tells_what_became_of_each_document_the_latest_first_and_
                 cursor = page.next
             assert pages == all_of_it.changes
     third = next(one.at for one in whole.changes if one.generation == 3)
-    assert {one.generation for one in (await feed.changes(db, "docs", since=third)).changes} == {4, 6}
-    assert (await feed.changes(db, since=datetime.now(UTC) + timedelta(hours=1))).changes == []
+    assert {one.generation for one in (await feed.list_changes(db, "docs", since=third)).changes} == {4, 6}
+    assert (await feed.list_changes(db, since=datetime.now(UTC) + timedelta(hours=1))).changes == []
 
 
 @story
@@ -108,16 +108,16 @@ async def test_another_reader_is_no_news_and_what_is_forgotten_is_not_told_wrong
     async with db.snapshot() as snapshot:
         assert (3,) in await raw(snapshot, "SELECT born FROM versions WHERE read_again"), "they were read again"
         notices = await raw(snapshot, "SELECT payload FROM notices")
-    assert {one.generation for one in (await feed.changes(db)).changes} == {1, 2}
+    assert {one.generation for one in (await feed.list_changes(db)).changes} == {1, 2}
     assert len(notices) == 2, "nobody is told of it either"
-    assert [(await past.diff(db, "docs", *pair)).changed for pair in ((2, 3), (3, 2))] == [[], []]
-    assert (await past.diff(db, "docs", 1, 3)).changed == [f"{ROOT}a"], "somebody has changed it meanwhile"
+    assert [(await past.diff_generations(db, "docs", *pair)).changed for pair in ((2, 3), (3, 2))] == [[], []]
+    assert (await past.diff_generations(db, "docs", 1, 3)).changed == [f"{ROOT}a"], "somebody has changed it meanwhile"
     _, (latest, *_) = await past.timeline(db, "docs")
-    assert (latest.generation.number, latest.differs) == (3, False)
+    assert (latest.generation.number, latest.has_changes) == (3, False)
 
     await crawl(db, source, site({"a": "a two", "b": "b", "c": "c"}), signature="2")
     await collect(db, Retention(generations=2, younger_than=timedelta()))
-    assert told(await feed.changes(db)) == [("docs", 4, "added", "c", None, False)]
+    assert told(await feed.list_changes(db)) == [("docs", 4, "added", "c", None, False)]
 
 
 def test_as_much_of_the_past_is_kept_as_the_settings_say(database_url: str, tmp_path: Path) -> None:
@@ -136,8 +136,8 @@ def test_as_much_of_the_past_is_kept_as_the_settings_say(database_url: str, tmp_
         assert await left(generations="2", days="1") == [1, 2, 3, 4, 5], "whichever keeps more"
         assert await left(generations="2", days="0") == [4, 5]
         async with a_database(database_url) as db:
-            assert "edition 3" in (await reading.read(db, ROOT + "a", generation=4)).markdown
-            assert len((await reading.history(db, ROOT + "a")).versions) == 2
+            assert "edition 3" in (await documents.read_document(db, ROOT + "a", generation=4)).markdown
+            assert len((await documents.read_history(db, ROOT + "a")).versions) == 2
 
     asyncio.run(tell())
 
@@ -148,48 +148,51 @@ async def test_a_document_is_compared_by_url_or_id_across_moves_and_in_what_is_h
     names = {f"p{number}": f"p{number}" for number in range(10)}
     await crawl(db, source, site(names | {"old": "one"}))
     await crawl(db, source, site(names | {"new": "two"}, old="new"))
-    found = await comparing.document_diff(db, ROOT + "new", 1, 2, label="docs")
+    found = await document_diff.diff_document(db, ROOT + "new", 1, 2, label="docs")
     assert (found.change, found.before and found.before.url, found.after and found.after.url) == (
         "moved",
         ROOT + "old",
         ROOT + "new",
     )
     assert [hunk.lines for hunk in found.hunks] == [[f"-one {WORDS}", f"+two {WORDS}"]]
-    assert await comparing.document_diff(db, found.document, 1, 2) == found
-    back = await comparing.document_diff(db, ROOT + "old", 2, 1)
+    assert await document_diff.diff_document(db, found.document, 1, 2) == found
+    back = await document_diff.diff_document(db, ROOT + "old", 2, 1)
     assert (back.change, back.hunks[0].lines) == ("moved", [f"-two {WORDS}", f"+one {WORDS}"])
 
     held = await crawl(db, source, site({"p0": "edited", "new": "two", "fresh": "fresh"}))
     assert held.held
-    assert (await comparing.document_diff(db, ROOT + "p0", 2, 3)).hunks[0].lines == [f"-p0 {WORDS}", f"+edited {WORDS}"]
-    assert (await comparing.document_diff(db, ROOT + "p1", 2, 3)).change == "removed"
-    assert (await comparing.document_diff(db, ROOT + "new", 2, 3)).change is None
-    assert (await comparing.document_diff(db, ROOT + "fresh", 2, 3)).change == "added"
-    assert (await reading.read(db, ROOT + "p0", generation=3)).markdown == f"edited {WORDS}"
-    with pytest.raises(NoSuchThing):
-        await comparing.document_diff(db, ROOT + "p0", 1, 9)
-    with pytest.raises(NoSuchThing):
-        await comparing.document_diff(db, ROOT + "nowhere", 1, 2)
+    assert (await document_diff.diff_document(db, ROOT + "p0", 2, 3)).hunks[0].lines == [
+        f"-p0 {WORDS}",
+        f"+edited {WORDS}",
+    ]
+    assert (await document_diff.diff_document(db, ROOT + "p1", 2, 3)).change == "removed"
+    assert (await document_diff.diff_document(db, ROOT + "new", 2, 3)).change is None
+    assert (await document_diff.diff_document(db, ROOT + "fresh", 2, 3)).change == "added"
+    assert (await documents.read_document(db, ROOT + "p0", generation=3)).markdown == f"edited {WORDS}"
+    with pytest.raises(NotFound):
+        await document_diff.diff_document(db, ROOT + "p0", 1, 9)
+    with pytest.raises(NotFound):
+        await document_diff.diff_document(db, ROOT + "nowhere", 1, 2)
 
 
 @story
 async def test_nonsense_is_no_cursor(db: Database) -> None:
     for cursor in ("nonsense", "W10=", "é", "WzEsMiwzLDQsNV0="):
-        with pytest.raises(WrongCall):
-            await feed.changes(db, cursor=cursor)
-    with pytest.raises(WrongCall):
-        await feed.changes(db, limit=0)
+        with pytest.raises(InvalidInput):
+            await feed.list_changes(db, cursor=cursor)
+    with pytest.raises(InvalidInput):
+        await feed.list_changes(db, limit=0)
 
 
 def test_hunks_are_those_of_a_unified_diff() -> None:
     old = [f"line {number}" for number in range(1, 1001)]
     new = [*old[:500], "another", *old[501:990], *old[991:]]
-    first, second = hunks(old, new)
-    assert first.head == "@@ -498,7 +498,7 @@"
+    first, second = diff_hunks(old, new)
+    assert first.header == "@@ -498,7 +498,7 @@"
     assert first.lines[2:6] == [" line 500", "-line 501", "+another", " line 502"]
-    assert (second.head, second.lines[3]) == ("@@ -988,7 +988,6 @@", "-line 991")
-    assert [hunk.head for hunk in hunks([], ["one"])] == ["@@ -0,0 +1,1 @@"]
-    assert list(hunks(old, old)) == []
+    assert (second.header, second.lines[3]) == ("@@ -988,7 +988,6 @@", "-line 991")
+    assert [hunk.header for hunk in diff_hunks([], ["one"])] == ["@@ -0,0 +1,1 @@"]
+    assert list(diff_hunks(old, old)) == []
     many = [f"old {number % 100}" for number in range(30_000)]
-    (whole,) = hunks(["head", *many, "tail"], ["head", "new", "tail"])
-    assert (whole.head, len(whole.lines)) == ("@@ -2,30000 +2,1 @@", 30_001), "so much is not compared line by line"
+    (whole,) = diff_hunks(["head", *many, "tail"], ["head", "new", "tail"])
+    assert (whole.header, len(whole.lines)) == ("@@ -2,30000 +2,1 @@", 30_001), "so much is not compared line by line"

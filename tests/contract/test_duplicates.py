@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from kept.crawl.sweep import Rules
+from kept.crawl.lifecycle import LifecycleRules
 from kept.model.frontier import Outcome
 from kept.model.job import CrawlMode
 from kept.model.source import Source
@@ -127,7 +127,7 @@ def test_a_canonical_link_that_is_new_counts_though_the_page_is_not(database_url
             pages = {ROOT: home(A, B), A: Page(WORDS), B: Page(WORDS)}
             await crawl(db, source, Site(pages))
             assert (await shown(db, source)).keys() == {ROOT, A, B}
-            brave = Rules(brake_share=1.0)
+            brave = LifecycleRules(brake_share=1.0)
             await crawl(db, source, Site(pages | {A: Page(WORDS, canonical=B)}), rules=brave)
             assert (await shown(db, source)).keys() == {ROOT, B}
             # And back: it is itself again.

@@ -16,18 +16,18 @@ import pytest
 from aiohttp import web
 
 from kept import settings
-from kept.embed.embedder import unit
-from kept.errors import EmbedderUnavailable, TextRefused
+from kept.embed.embedder import normalize
+from kept.errors import EmbedderUnavailable, TextRejected
+from kept.maintenance import embedding_backlog
+from kept.maintenance.embedding_backlog import EmbeddingBacklog, EmbeddingReport, delete_unused_vectors
+from kept.maintenance.gc import Retention, collect
 from kept.runtime.runtime import Runtime
-from kept.search.meaning import By, nearest
-from kept.service import finding
+from kept.search.vector_search import VectorSearchOptions, nearest_sections
+from kept.service import search
 from kept.store import sources, vectors
 from kept.store.database import Database
-from kept.store.nearness import Nearness
 from kept.store.sqlite import SqliteDatabase
-from kept.upkeep import embedding
-from kept.upkeep.embedding import Filled, Filler, collect_vectors
-from kept.upkeep.gc import Retention, collect
+from kept.store.vector_index import VectorIndex
 from tests.contract.stories import raw, story
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl
 from tests.postgres import PostgresServer
@@ -56,13 +56,13 @@ class WordEmbedder:
         if self.is_away:
             raise EmbedderUnavailable("It is away.")
         if any(map(self.refuses, texts)):
-            raise TextRefused("It does not like that.")
+            raise TextRejected("It does not like that.")
         self.embedded.update(texts)
         rows = np.zeros((len(texts), self.dimensions), np.float32)
         for row, text in zip(rows, texts, strict=True):
             for word in text.lower().split():
                 row[zlib.crc32(word.encode()) % self.dimensions] += 1
-        return unit(rows)
+        return normalize(rows)
 
 
 def a_manual(count: int, prefix: str = "page") -> dict[str, Page]:
@@ -81,7 +81,7 @@ async def near(db: Database, embedder: WordEmbedder, text: str, limit: int = 3, 
     async with db.snapshot() as snapshot:
         asked = [source for source in await sources.all(snapshot) if not shown or source.name in shown]
         pairs = [(source.id, shown.get(source.name) or source.active_generation or 0) for source in asked]
-        found = await nearest(snapshot, {embedder.model: embedder}.get, text, pairs, limit=limit)
+        found = await nearest_sections(snapshot, {embedder.model: embedder}.get, text, pairs, limit=limit)
         ids = ", ".join(str(id) for id, _ in found) or "0"
         texts = dict(await raw(snapshot, f"SELECT id, text FROM sections WHERE id IN ({ids})"))
     assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
@@ -94,36 +94,38 @@ async def near(db: Database, embedder: WordEmbedder, text: str, limit: int = 3, 
 @story
 async def test_every_text_is_embedded_once_across_refreshes_versions_and_sources(db: Database) -> None:
     embedder = WordEmbedder()
-    filler = Filler(embedder)
+    filler = EmbeddingBacklog(embedder)
     first, pages = await a_source(db, "first"), a_manual(100)
     await crawl(db, first, Site(pages))
-    assert await filler.fill(db) == Filled(embedded=101, contents=101)
+    assert await filler.embed_pending(db) == EmbeddingReport(embedded=101, contents=101)
 
     await crawl(db, first, Site(pages))
-    assert await filler.fill(db) == Filled(), "an unchanged refresh embeds nothing"
+    assert await filler.embed_pending(db) == EmbeddingReport(), "an unchanged refresh embeds nothing"
 
     second = await a_source(db, "second", root="https://docs.test/2/")
     shared = a_manual(90) | a_manual(10, "another page")
     moved = {url.replace(ROOT, second.root): page for url, page in shared.items()}
     moved[second.root] = Page("the root of it all", tuple(moved))
     await crawl(db, second, Site(moved, root=second.root))
-    assert await filler.fill(db) == Filled(embedded=10, contents=10), "a version that shares nine tenths embeds one"
+    assert await filler.embed_pending(db) == EmbeddingReport(embedded=10, contents=10), (
+        "a version that shares nine tenths embeds one"
+    )
     assert set(embedder.embedded.values()) == {1}
     assert await counted(db, "vectors") == 111
-    assert await finding.vectors_missing(db) == {}
+    assert await search.count_missing_vectors(db) == {}
 
 
 @story
 async def test_several_at_once_embed_each_text_once(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "LATER", timedelta(milliseconds=20))
-    monkeypatch.setattr(embedding, "AT_ONCE", 40)
+    monkeypatch.setattr(embedding_backlog, "RETRY_DELAY", timedelta(milliseconds=20))
+    monkeypatch.setattr(embedding_backlog, "BATCH_SIZE", 40)
     await crawl(db, await a_source(db), Site(a_manual(150)))
     embedders = [WordEmbedder() for _ in range(4)]
 
     async def work(embedder: WordEmbedder) -> None:
-        filler = Filler(embedder)
+        filler = EmbeddingBacklog(embedder)
         while await counted(db, "unembedded"):
-            await filler.fill(db)
+            await filler.embed_pending(db)
 
     await asyncio.gather(*map(work, embedders))
     together = sum((one.embedded for one in embedders), Counter())
@@ -137,9 +139,9 @@ async def test_several_at_once_embed_each_text_once(db: Database, monkeypatch: p
 async def test_what_a_killed_process_had_taken_is_embedded_by_the_next(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "LATER", timedelta(0))
+    monkeypatch.setattr(embedding_backlog, "RETRY_DELAY", timedelta(0))
     await crawl(db, await a_source(db), Site(a_manual(20)))
-    dead, alive = Filler(WordEmbedder()), Filler(WordEmbedder())
+    dead, alive = EmbeddingBacklog(WordEmbedder()), EmbeddingBacklog(WordEmbedder())
 
     async def dies(*_: Any) -> Any:
         raise Killed
@@ -148,15 +150,15 @@ async def test_what_a_killed_process_had_taken_is_embedded_by_the_next(
 
     with monkeypatch.context() as killed:
         killed.setattr(dead, "_embed", dies)
-        killed.setattr(vectors, "release", leaves_it_taken)
+        killed.setattr(vectors, "release_texts", leaves_it_taken)
         with pytest.raises(Killed):
-            await dead.fill(db)
+            await dead.embed_pending(db)
     assert await counted(db, "texts_taken") == WordEmbedder.batch
-    done = await alive.fill(db, seconds=0.5)
+    done = await alive.embed_pending(db, seconds=0.5)
     assert done.embedded == 21 - WordEmbedder.batch, "it may still be at work"
     async with db.transaction() as tx:
         await raw(tx, "UPDATE texts_taken SET until = '2001-01-01T00:00:00.000000+00:00'")
-    assert await alive.fill(db) == Filled(embedded=WordEmbedder.batch, contents=21 - done.contents)
+    assert await alive.embed_pending(db) == EmbeddingReport(embedded=WordEmbedder.batch, contents=21 - done.contents)
 
 
 # Down ----------------------------------------------------------------------------------------------------------
@@ -169,34 +171,36 @@ async def test_while_the_embedder_is_away_words_find_everything_and_answers_can_
     embedder = WordEmbedder()
     embedder.is_away = True
     moments = iter(range(0, 10**9, 10_000))
-    filler = Filler(embedder, clock=lambda: float(next(moments)))
+    filler = EmbeddingBacklog(embedder, clock=lambda: float(next(moments)))
     source = await a_source(db)
     job = await crawl(db, source, Site(a_manual(30)))
     assert job.status == "completed"
-    assert await filler.fill(db) == Filled()
-    assert await finding.vectors_missing(db) == {"docs": 31}
-    by = By("fused", {embedder.model: embedder}.get)
-    assert (await finding.search(db, "quince", by=by))[0].text.endswith("quince")
+    assert await filler.embed_pending(db) == EmbeddingReport()
+    assert await search.count_missing_vectors(db) == {"docs": 31}
+    by = VectorSearchOptions("fused", {embedder.model: embedder}.get)
+    assert (await search.search_sections(db, "quince", vectors=by))[0].text.endswith("quince")
 
     embedder.is_away, embedder.refuses = False, lambda text: "page 11 " in text
-    assert await filler.fill(db) == Filled(embedded=30, refused=1, contents=31), "one that is refused keeps none back"
-    assert await finding.vectors_missing(db) == {}
-    assert await filler.fill(db) == Filled(), "and is not tried again"
+    assert await filler.embed_pending(db) == EmbeddingReport(embedded=30, refused=1, contents=31), (
+        "one that is refused keeps none back"
+    )
+    assert await search.count_missing_vectors(db) == {}
+    assert await filler.embed_pending(db) == EmbeddingReport(), "and is not tried again"
     embedder.is_away = True
-    assert (await finding.search(db, "quince", by=by))[0].text.endswith("quince")
+    assert (await search.search_sections(db, "quince", vectors=by))[0].text.endswith("quince")
 
 
 @story
 async def test_an_embedder_that_is_away_is_left_alone_for_a_while(db: Database) -> None:
     embedder, now = WordEmbedder(), [0.0]
     embedder.is_away = True
-    filler = Filler(embedder, clock=lambda: now[0])
+    filler = EmbeddingBacklog(embedder, clock=lambda: now[0])
     await crawl(db, await a_source(db), Site(a_manual(3)))
-    await filler.fill(db)
+    await filler.embed_pending(db)
     embedder.is_away = False
-    assert await filler.fill(db) == Filled()
+    assert await filler.embed_pending(db) == EmbeddingReport()
     now[0] += 2.1
-    assert (await filler.fill(db)).embedded == 4
+    assert (await filler.embed_pending(db)).embedded == 4
 
 
 # Another model -------------------------------------------------------------------------------------------------
@@ -208,42 +212,42 @@ async def test_a_new_model_serves_when_it_is_complete_and_the_old_one_until_then
     source = await a_source(db)
     pages = a_manual(60)
     await crawl(db, source, Site(pages))
-    await Filler(old).fill(db)
-    filler = Filler(new)
+    await EmbeddingBacklog(old).embed_pending(db)
+    filler = EmbeddingBacklog(new)
     new.is_away = True
-    await filler.fill(db)
+    await filler.embed_pending(db)
     assert (await near(db, old, "page 7 sloe"))[0] == "page 7 sloe"
     assert await near(db, new, "page 7 sloe") == [], "it does not serve yet"
-    assert await finding.vectors_missing(db) == {}, "the old one lacks nothing"
+    assert await search.count_missing_vectors(db) == {}, "the old one lacks nothing"
     pages |= {f"{ROOT}new": Page("a fresh page of medlar"), ROOT: Page("the root", (f"{ROOT}new", *pages))}
     await crawl(db, source, Site(pages))
-    assert await finding.vectors_missing(db) == {"docs": 2}
+    assert await search.count_missing_vectors(db) == {"docs": 2}
 
-    assert await Filler(new).fill(db) == Filled()
+    assert await EmbeddingBacklog(new).embed_pending(db) == EmbeddingReport()
     assert not new.embedded
     new.is_away = False
-    filled = await Filler(new).fill(db)
-    assert filled == Filled(embedded=63, contents=63), "what is in the history too"
+    filled = await EmbeddingBacklog(new).embed_pending(db)
+    assert filled == EmbeddingReport(embedded=63, contents=63), "what is in the history too"
     assert (await near(db, new, "page 7 sloe"))[0] == "page 7 sloe"
     assert await near(db, old, "page 7 sloe") == []
-    assert await Filler(new).fill(db) == Filled()
+    assert await EmbeddingBacklog(new).embed_pending(db) == EmbeddingReport()
 
-    assert await collect_vectors(db) == 61
+    assert await delete_unused_vectors(db) == 61
     assert await counted(db, "vectors") == 63
-    assert (await Filler(old).fill(db)).embedded == 63, "back to the one before, which had gone"
+    assert (await EmbeddingBacklog(old).embed_pending(db)).embedded == 63, "back to the one before, which had gone"
     assert (await near(db, old, "a fresh medlar"))[0] == "a fresh page of medlar"
 
 
 @story
 async def test_a_process_that_was_told_of_another_model_before_does_not_turn_it_back(db: Database) -> None:
-    old, new = Filler(WordEmbedder("old")), Filler(WordEmbedder("new"))
+    old, new = EmbeddingBacklog(WordEmbedder("old")), EmbeddingBacklog(WordEmbedder("new"))
     source = await a_source(db)
     await crawl(db, source, Site(a_manual(5)))
-    assert (await old.fill(db)).embedded == 6
-    assert (await new.fill(db)).embedded == 6
+    assert (await old.embed_pending(db)).embedded == 6
+    assert (await new.embed_pending(db)).embedded == 6
     await crawl(db, source, Site(a_manual(7)))
-    assert await old.fill(db) == Filled()
-    assert (await new.fill(db)).embedded == 2
+    assert await old.embed_pending(db) == EmbeddingReport()
+    assert (await new.embed_pending(db)).embedded == 2
 
 
 @story
@@ -251,10 +255,10 @@ async def test_a_model_whose_vectors_change_their_size_is_not_mixed_up(db: Datab
     embedder = WordEmbedder()
     source = await a_source(db)
     await crawl(db, source, Site(a_manual(5)))
-    await Filler(embedder).fill(db)
+    await EmbeddingBacklog(embedder).embed_pending(db)
     embedder.dimensions = 32
     await crawl(db, source, Site(a_manual(7)))
-    assert await Filler(embedder).fill(db) == Filled()
+    assert await EmbeddingBacklog(embedder).embed_pending(db) == EmbeddingReport()
     assert await counted(db, "vectors") == 6
     assert await near(db, embedder, "page 3 cherry") == []
 
@@ -264,22 +268,22 @@ async def test_a_model_whose_vectors_change_their_size_is_not_mixed_up(db: Datab
 
 @story
 async def test_the_nearest_are_found_in_whatever_is_asked_for(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "MANY", 100)  # PostgreSQL makes its index
-    monkeypatch.setattr("kept.search.meaning.OVERFETCH", 4)
-    monkeypatch.setattr("kept.search.meaning.WIDEST", 8)
+    monkeypatch.setattr(embedding_backlog, "MIN_VECTORS_FOR_INDEX", 100)  # PostgreSQL makes its index
+    monkeypatch.setattr("kept.search.vector_search.MIN_VECTOR_CANDIDATES", 4)
+    monkeypatch.setattr("kept.search.vector_search.MAX_VECTOR_CANDIDATES", 8)
     if isinstance(db, SqliteDatabase):
-        db._nearness = Nearness(large=60)  # from there on as bytes
+        db._vector_index = VectorIndex(max_floats=60)  # from there on as bytes
     embedder = WordEmbedder(dimensions=256)
-    filler = Filler(embedder)
+    filler = EmbeddingBacklog(embedder)
     large = await a_source(db, "large")
     await crawl(db, large, Site(a_manual(40)))
-    await filler.fill(db)
+    await filler.embed_pending(db)
     assert (await near(db, embedder, "page 9 pear"))[0] == "page 9 pear"
     await crawl(db, large, Site(a_manual(150)))
     small = await a_source(db, "small", root="https://small.test/")
     pages = {small.root: Page("small page of quince", (f"{small.root}1",)), f"{small.root}1": Page("nothing like it")}
     await crawl(db, small, Site(pages, root=small.root))
-    await filler.fill(db)
+    await filler.embed_pending(db)
 
     assert (await near(db, embedder, "page 149 medlar"))[0] == "page 149 medlar", "what came later is there"
     assert (await near(db, embedder, "page 12 quince", small=1))[0] == "small page of quince", "however much is nearer"
@@ -295,21 +299,27 @@ async def test_the_nearest_are_found_in_whatever_is_asked_for(db: Database, monk
 async def test_the_modes_of_a_search_agree_on_what_is_shown(db: Database) -> None:
     embedder = WordEmbedder()
     await crawl(db, await a_source(db), Site(a_manual(30)))
-    await Filler(embedder).fill(db)
+    await EmbeddingBacklog(embedder).embed_pending(db)
     embedder_of = {embedder.model: embedder}.get
-    words = await finding.search(db, "page 12 quince", limit=5)
-    fused = await finding.search(db, "page 12 quince", limit=5, by=By("fused", embedder_of))
-    meant = await finding.search(db, "page 12 quince", limit=5, by=By("meaning", embedder_of))
+    words = await search.search_sections(db, "page 12 quince", limit=5)
+    fused = await search.search_sections(
+        db, "page 12 quince", limit=5, vectors=VectorSearchOptions("fused", embedder_of)
+    )
+    meant = await search.search_sections(
+        db, "page 12 quince", limit=5, vectors=VectorSearchOptions("meaning", embedder_of)
+    )
     assert words[0].section == fused[0].section == meant[0].section
     assert len(fused) == len(meant) == 5
     assert fused[0].score == pytest.approx(1.0)
-    without = await finding.search(db, "page quince -12", limit=50, by=By("meaning", embedder_of))
+    without = await search.search_sections(
+        db, "page quince -12", limit=50, vectors=VectorSearchOptions("meaning", embedder_of)
+    )
     assert without
     assert not any("12" in hit.text for hit in without)
 
     await crawl(db, await a_source(db, "docs", version="2"), Site(a_manual(30)))
-    for by in (None, By("fused", embedder_of), By("meaning", embedder_of)):
-        found = await finding.search(db, "page 12 quince", limit=5, by=by)
+    for by in (None, VectorSearchOptions("fused", embedder_of), VectorSearchOptions("meaning", embedder_of)):
+        found = await search.search_sections(db, "page 12 quince", limit=5, vectors=by)
         assert found[0].version == "2"
         assert [other["version"] for other in found[0].also] == [""], "what is in several versions is shown once"
         assert len({hit.url for hit in found}) == 5
@@ -321,14 +331,14 @@ async def test_garbage_collection_takes_the_vectors_that_no_section_needs_and_no
     source = await a_source(db)
     await crawl(db, source, Site(a_manual(10)))
     await crawl(db, source, Site(a_manual(10, "another page") | {ROOT: Page("other root", tuple(a_manual(10)))}))
-    await Filler(embedder).fill(db)
+    await EmbeddingBacklog(embedder).embed_pending(db)
     assert await counted(db, "vectors") == 22
-    assert await collect_vectors(db) == 0, "history still shows them"
+    assert await delete_unused_vectors(db) == 0, "history still shows them"
     collected = await collect(db, Retention(generations=1, younger_than=timedelta(0)))
     assert collected.vectors == 11
     assert (await near(db, embedder, "another page 3 cherry"))[0] == "another page 3 cherry"
     await crawl(db, source, Site(a_manual(10) | {ROOT: Page("third root", tuple(a_manual(10)))}))
-    assert (await Filler(embedder).fill(db)).embedded == 11
+    assert (await EmbeddingBacklog(embedder).embed_pending(db)).embedded == 11
     assert (await near(db, embedder, "page 3 cherry", limit=1)) == ["page 3 cherry"]
 
 
@@ -345,9 +355,11 @@ def test_postgresql_without_pgvector_goes_by_words_alone(postgres_server: Postgr
         embedder = WordEmbedder()
         async with a_database(limited) as db:
             await crawl(db, await a_source(db), Site(a_manual(5)))
-            assert await Filler(embedder).fill(db) == Filled()
+            assert await EmbeddingBacklog(embedder).embed_pending(db) == EmbeddingReport()
             assert not embedder.embedded
-            hits = await finding.search(db, "cherry", by=By("fused", {embedder.model: embedder}.get))
+            hits = await search.search_sections(
+                db, "cherry", vectors=VectorSearchOptions("fused", {embedder.model: embedder}.get)
+            )
             assert hits[0].text == "page 3 cherry"
 
     try:
@@ -412,42 +424,42 @@ async def a_runtime(url: str, database: str, folder: Path) -> AsyncIterator[Runt
         try:
             yield runtime
         finally:
-            await runtime.meaning.close()
+            await runtime.models.close()
 
 
 def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kept.embed.remote.FIRST_WAIT", 0.02)
-    monkeypatch.setattr("kept.embed.providers.QUERY_PATIENCE", 60.0)  # however busy this machine is
+    monkeypatch.setattr("kept.embed.remote.INITIAL_BACKOFF_SECONDS", 0.02)
+    monkeypatch.setattr("kept.embed.providers.QUERY_TIMEOUT_SECONDS", 60.0)  # however busy this machine is
 
     async def tell() -> None:
         server = EmbeddingServer()
         await server.start()
         async with a_runtime(f"http://127.0.0.1:{server.port}/v1", database_url, tmp_path) as runtime:
-            db, embedder = runtime.db, runtime.meaning.providers.wanted()
+            db, embedder = runtime.db, runtime.models.providers.for_indexing()
             assert embedder is not None
             moments = iter(range(0, 10**9, 10_000))
-            filler = Filler(embedder, clock=lambda: float(next(moments)))
+            filler = EmbeddingBacklog(embedder, clock=lambda: float(next(moments)))
             source = await a_source(db)
             await crawl(db, source, Site(a_manual(100)))
-            await filler.fill(db)
+            await filler.embed_pending(db)
             await server.stop()
             await crawl(db, source, Site(a_manual(200)))
-            await filler.fill(db)
-            assert (await finding.vectors_missing(db))["docs"] >= 100
-            hits = await finding.search(db, "page 150 damson", by=runtime.searches_by())
+            await filler.embed_pending(db)
+            assert (await search.count_missing_vectors(db))["docs"] >= 100
+            hits = await search.search_sections(db, "page 150 damson", vectors=runtime.vector_search())
             assert hits[0].text == "page 150 damson", "nobody answers, and words find it"
             await server.start()
             for _ in range(20):
-                await filler.fill(db)
-            assert await finding.vectors_missing(db) == {}
+                await filler.embed_pending(db)
+            assert await search.count_missing_vectors(db) == {}
             assert set(server.embedded.values()) == {1}
             assert len(server.embedded) == await counted(db, "vectors")
             assert server.keys == {"Bearer sesame-open-the-door"}
             server.is_troubled = False
-            assert "sesame" not in repr(runtime.settings.embed) + repr(runtime.meaning._ways)
-            hits = await finding.search(db, "page 150 damson", by=runtime.searches_by())
+            assert "sesame" not in repr(runtime.settings.embed) + repr(runtime.models._clients)
+            hits = await search.search_sections(db, "page 150 damson", vectors=runtime.vector_search())
             assert (hits[0].text, hits[0].score) == ("page 150 damson", pytest.approx(1.0))
         await server.stop()
 

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from kept.extract.reader import content_type_of
-from kept.model.frontier import Fetched, Listed, Refused
+from kept.extract.reader import guess_content_type
+from kept.model.frontier import Fetched, ListedUrl, Refused
 from kept.model.job import JobStatus
 from kept.model.source import Limits, Scope, Source, SourceKind
 from kept.model.url import file_path, file_url
-from kept.origins.folder import MARKER, FolderOrigin
-from kept.origins.zipped import is_zip
-from kept.service import reading
+from kept.origins.folder import ROOT_MARKER, FolderOrigin
+from kept.origins.zip_file import is_zip_root
+from kept.service import documents
 from kept.store import contents
 from kept.store.database import Connection, Database
 from tests.contract.stories import story
@@ -73,7 +73,7 @@ async def test_a_file_keeps_one_identity_through_renames_edits_and_moves_and_its
     await then("deeper/Manual.md", edit=True)  # another folder, the same name, and an edit
     await then("deeper/Manual.txt", edit=True)  # another suffix
     await then("guide.md")
-    told = await reading.history(db, id)
+    told = await documents.read_history(db, id)
     assert [Path(version["url"]).name for version in told.versions] == [
         *("guide.md", "manual.md", "Manual.md", "Manual.md", "Manual.txt", "guide.md")
     ]
@@ -98,13 +98,13 @@ async def test_no_text_is_read_again_of_files_that_only_moved(
     before = await names(db, source)
     (root / "old").rename(root / "new")
     write(root, new__edited=TEXT * 3 + "An edit.")
-    texts, text = [], contents.text
+    texts, text = [], contents.get_markdown
 
     async def counted(db: Connection, id: int) -> str:
         texts.append(id)
         return await text(db, id)
 
-    monkeypatch.setattr(contents, "text", counted)
+    monkeypatch.setattr(contents, "get_markdown", counted)
     await walk_folder(db, source, root)
     assert await names(db, source) == {path.replace("old/", "new/"): id for path, id in before.items()}
     assert len(texts) == 2, "of the one that was edited, before and after"
@@ -160,13 +160,13 @@ async def test_what_cannot_be_read_is_not_gone_and_a_swapped_or_emptied_root_fai
 async def test_a_marker_says_which_folder_it_is_wherever_it_lies(db: Database, tmp_path: Path) -> None:
     root = tmp_path / "docs"
     write(root, one=TEXT + "one", two=TEXT + "two", three=TEXT + "three")
-    (root / MARKER).write_text("these are the documents")
+    (root / ROOT_MARKER).write_text("these are the documents")
     source = await a_folder(db, root)
     await walk_folder(db, source, root)
     shutil.rmtree(root)
     write(root, other=TEXT + "something else")
     assert (await walk_folder(db, source, root)).status is JobStatus.FAILED
-    (root / MARKER).write_text("these are the documents")
+    (root / ROOT_MARKER).write_text("these are the documents")
     assert (await walk_folder(db, source, root)).held, "it is the same folder: now the brake asks a person"
 
 
@@ -194,32 +194,32 @@ async def test_strange_things_are_neither_opened_nor_followed(db: Database, tmp_
     found = await names(db, source)
     assert set(found) == {"page.md", "sub/other.md", "inside.md", "hard.md", "not%FF-utf8.md"}
     assert job.progress.tally.skipped == 1, "what is too large"
-    page = await reading.read(db, os.fsdecode(os.fsencode(root) + b"/not\xff-utf8.md"))
+    page = await documents.read_document(db, os.fsdecode(os.fsencode(root) + b"/not\xff-utf8.md"))
     assert page.markdown.strip() == (TEXT + "odd").strip()
 
 
 def test_a_link_that_takes_a_files_place_before_it_is_read_leads_nowhere(tmp_path: Path) -> None:
     write(tmp_path, outside=TEXT, docs__sub__page=TEXT)
     root = tmp_path / "docs"
-    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=content_type_of)
+    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=guess_content_type)
     (listed,) = origin._walk()
-    assert isinstance(listed, Listed)
+    assert isinstance(listed, ListedUrl)
     shutil.rmtree(root / "sub")
     write(tmp_path, elsewhere__page=TEXT)
     (root / "sub").symlink_to(tmp_path / "elsewhere")
-    assert origin._read(file_path(listed.url)) == Refused(reason="leads out of the source's folder")
+    assert origin._read_file(file_path(listed.url)) == Refused(reason="leads out of the source's folder")
 
 
 def test_a_file_that_was_just_written_is_read_again_the_next_time_for_its_time_is_too_coarse_to_tell(
     tmp_path: Path,
 ) -> None:
     write(tmp_path, page=TEXT)
-    origin = FolderOrigin(file_url(str(tmp_path)), scope=Scope(), limits=Limits(), type_of=content_type_of)
+    origin = FolderOrigin(file_url(str(tmp_path)), scope=Scope(), limits=Limits(), type_of=guess_content_type)
     for seconds_ago, is_known in ((0, False), (60, True)):
         os.utime(tmp_path / "page.md", (0, time.time() - seconds_ago))
         (listed,) = origin._walk()
-        assert isinstance(listed, Listed)
-        fetched = origin._read(file_path(listed.url))
+        assert isinstance(listed, ListedUrl)
+        fetched = origin._read_file(file_path(listed.url))
         assert isinstance(fetched, Fetched)
         assert (fetched.validators.etag == listed.etag) is is_known
 
@@ -234,7 +234,7 @@ async def test_a_zip_file_is_read_like_a_folder_and_nothing_leaves_it(db: Databa
         zipped.writestr("bomb.md", b"\0" * (30 * 1024 * 1024))
         zipped.writestr("picture.png", b"\x89PNG")
         zipped.writestr(".hidden/page.md", "hidden")
-    assert is_zip(file_url(str(archive)))
+    assert is_zip_root(file_url(str(archive)))
     source = await a_folder(db, archive)
     job = await walk_folder(db, source, archive)
     assert job.status is JobStatus.COMPLETED

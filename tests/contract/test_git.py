@@ -7,28 +7,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kept.crawl.engine import Walk
-from kept.crawl.sweep import Rules
-from kept.extract.reader import content_type_of, read, signature
+from kept.crawl.engine import CrawlRun
+from kept.crawl.lifecycle import LifecycleRules
+from kept.extract.reader import guess_content_type, parse_page, pipeline_signature
 from kept.extract.sections import Unreadable
-from kept.model.document import Reading, Validators
+from kept.jobs import queue
+from kept.jobs.worker import claim_and_run
+from kept.maintenance.embedding_backlog import EmbeddingBacklog
+from kept.model.document import ParsedPage, Validators
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.repository import Forge, Repository
 from kept.model.source import Access, Source, SourceKind, SourceSettings
 from kept.origins.git import GitOrigin
-from kept.origins.git.way import Way
+from kept.origins.git.transport import Transport
 from kept.store.database import Database
-from kept.store.jobs import Place
-from kept.upkeep.embedding import Filler
-from kept.work import queue
-from kept.work.worker import work_on
+from kept.store.jobs import Lease
 from tests.contract.stories import raw, rows_in_tables, story
 from tests.contract.test_embedding import WordEmbedder
 from tests.given import ROOT, Page, Site, a_source, crawl, shown
 from tests.sites.repositories import PLAIN, GitServer, git_server
 
 WEB = "https://github.com/owner/manual"
-NO_BRAKE = Rules(brake_share=1.0, brake_documents=1000)
+NO_BRAKE = LifecycleRules(brake_share=1.0, brake_documents=1000)
 
 
 @dataclass
@@ -43,19 +43,23 @@ class Kept:
     labels: dict[str, str] = field(default_factory=dict)  # a document's id -> what the story calls it
 
     def origin(self) -> GitOrigin:
-        way = Way(settings=self.settings, environment=PLAIN, look_up=str)
-        return GitOrigin(self.repository, self.settings, way=way, cache=self.cache, type_of=content_type_of)
+        way = Transport(settings=self.settings, environment=PLAIN, look_up=str)
+        return GitOrigin(
+            self.repository, self.settings, transport=way, cache_folder=self.cache, type_of=guess_content_type
+        )
 
     async def crawl(self) -> CrawlJob:
-        async def read_here(body: bytes, content_type: str, url: str) -> Reading | Unreadable:
-            return read(body, content_type=content_type, url=url)
+        async def read_here(body: bytes, content_type: str, url: str) -> ParsedPage | Unreadable:
+            return parse_page(body, content_type=content_type, url=url)
 
-        def make_walk(place: Place, claimed: Source) -> Walk:
+        def make_walk(place: Lease, claimed: Source) -> CrawlRun:
             origin = self.origin()
-            return Walk(self.db, place, claimed, origin, read=read_here, signature=signature(), rules=NO_BRAKE)
+            return CrawlRun(
+                self.db, place, claimed, origin, read=read_here, signature=pipeline_signature(), rules=NO_BRAKE
+            )
 
-        job = await queue.request(self.db, self.source.id)
-        done = await work_on(self.db, job.id, make_walk)
+        job = await queue.enqueue(self.db, self.source.id)
+        done = await claim_and_run(self.db, job.id, make_walk)
         assert done is not None
         return done
 
@@ -89,7 +93,7 @@ def a_server(tmp_path: Path) -> Iterator[GitServer]:
 
 async def kept(db: Database, server: GitServer, tmp_path: Path, at: str = "", name: str = "manual") -> Kept:
     settings = SourceSettings(access=Access(allowed=(server.url.removeprefix("http://"),)))
-    repository = Repository(remote=f"{server.url}/owner/manual.git", web=WEB, forge=Forge.GITHUB, at=at)
+    repository = Repository(remote=f"{server.url}/owner/manual.git", web_url=WEB, forge=Forge.GITHUB, ref_and_path=at)
     source = await a_source(db, name, root=f"{repository.root} {at}", kind=SourceKind.GIT, settings=settings)
     return Kept(db, source, tmp_path / "cache", repository, settings)
 
@@ -213,15 +217,15 @@ async def test_a_second_version_adds_only_what_differs(db: Database, tmp_path: P
 
         one = await kept(db, server, tmp_path, at="v1", name="one")
         assert await one.counts() == {"new": 1000}
-        filler = Filler(WordEmbedder())
-        assert (await filler.fill(db)).embedded == 1000
+        filler = EmbeddingBacklog(WordEmbedder())
+        assert (await filler.embed_pending(db)).embedded == 1000
         before, asked = await rows_in_tables(db), len(server.asked)
         two = await kept(db, server, tmp_path, at="v2", name="two")
         assert await two.counts() == {"new": 1000}
         after = await rows_in_tables(db)
         assert after["contents"] - before["contents"] == 7
         assert after["sections"] - before["sections"] == 14
-        assert (await filler.fill(db)).embedded == 7, "what is equal in both versions has its vector"
+        assert (await filler.embed_pending(db)).embedded == 7, "what is equal in both versions has its vector"
         posts = [path for verb, path in server.asked[asked:] if verb == "POST"]
         assert len(posts) == 3, "where it is, its commit, the seven files: nothing that is there already"
         urls = await shown(db, two.source)

@@ -36,22 +36,22 @@ from hypothesis.stateful import (
 )
 
 from kept.crawl import activate, rollback
-from kept.crawl.engine import Walk
-from kept.crawl.sweep import Rules
-from kept.errors import NeedsDecision, NoSuchThing, SourceUnavailable
-from kept.extract.sections import SectionData, SectionRules, content_of
-from kept.model.document import Content, Reading
-from kept.model.frontier import Entry, Unlisted, Visit
+from kept.crawl.engine import CrawlRun
+from kept.crawl.lifecycle import LifecycleRules
+from kept.errors import NeedsDecision, NotFound, SourceUnavailable
+from kept.extract.sections import SectionNode, SectionRules, build_content
+from kept.jobs import queue
+from kept.jobs.worker import claim_and_run
+from kept.maintenance.gc import Retention, collect
+from kept.model.document import Content, ParsedPage
+from kept.model.frontier import FrontierEntry, ListingFailure, Visit
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Limits, Scope, Source, SourceKind, SourceSettings
-from kept.model.words import Term, Wanted
-from kept.service import crawls
+from kept.model.tokens import FullTextQuery, Term
+from kept.service import jobs
 from kept.service import sources as kept_sources
 from kept.store import documents, sections, sources
 from kept.store.database import Database, open_database
-from kept.upkeep.gc import Retention, collect
-from kept.work import queue
-from kept.work.worker import work_on
 from tests.contract.promises import Crawl, Promised, World, read
 from tests.given import Page, Site, a_source
 
@@ -61,9 +61,9 @@ EXAMPLES = itertools.count(1)
 
 WAYS = [CrawlMode.REFRESH, CrawlMode.FULL, CrawlMode.FAILED]  # a quick one promises less: test_quick
 RULES = [
-    Rules(),
-    Rules(brake_documents=1, brake_share=0),  # every loss and every error holds
-    Rules(brake_share=1.0),  # only when everything is lost
+    LifecycleRules(),
+    LifecycleRules(brake_documents=1, brake_share=0),  # every loss and every error holds
+    LifecycleRules(brake_share=1.0),  # only when everything is lost
 ]
 
 
@@ -256,12 +256,12 @@ class CutSite(Site):
 
     async def list(self) -> Any:
         if self.cannot_list:
-            yield Unlisted(url=self.cannot_list, reason="cannot be listed")
+            yield ListingFailure(url=self.cannot_list, reason="cannot be listed")
         async for one in super().list():
             if not self.lists_everything or not self.cannot_list or not one.url.startswith(self.cannot_list):
                 yield one
 
-    async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
+    async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
         visit = await super().visit(entry, conditional=conditional)
         await self._maybe_cut()
         return visit
@@ -276,15 +276,15 @@ class CutSite(Site):
 def content(text: str) -> Content:
     """A page's sections are parted by bars."""
     first, *others = text.split("|")
-    tree = SectionData(content=first)
+    tree = SectionNode(content=first)
     for number, part in enumerate(others):
-        tree.children.append(SectionData(heading=f"Part {number}", level=1, anchor=f"part-{number}", content=part))
-    return content_of("", text, tree, SectionRules())
+        tree.children.append(SectionNode(heading=f"Part {number}", level=1, anchor=f"part-{number}", content=part))
+    return build_content("", text, tree, SectionRules())
 
 
-async def read_page(signature: str, body: bytes, content_type: str, url: str) -> Reading:
+async def read_page(signature: str, body: bytes, content_type: str, url: str) -> ParsedPage:
     text, *links = body.decode().split("\n")
-    return Reading(content=content(read(text, signature)), links=tuple(link for link in links if link))
+    return ParsedPage(content=content(read(text, signature)), links=tuple(link for link in links if link))
 
 
 # The machine ---------------------------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ class Live:
 
     job: str
     crawl: Crawl
-    rules: Rules
+    rules: LifecycleRules
 
 
 class Histories(RuleBasedStateMachine):
@@ -344,7 +344,7 @@ class Histories(RuleBasedStateMachine):
     # What can happen
 
     @rule(at=SIDE, changes=some_edits, rules=st.sampled_from(RULES), wanted=st.sampled_from([None, True, False]))
-    def refresh(self, at: int, changes: list[Edit], rules: Rules, wanted: bool | None) -> None:
+    def refresh(self, at: int, changes: list[Edit], rules: LifecycleRules, wanted: bool | None) -> None:
         """And decide about it at once, or later, or never."""
         self.crawl(at, changes, CrawlMode.REFRESH, "1", 1, rules, None)
         if wanted is not None:
@@ -368,7 +368,14 @@ class Histories(RuleBasedStateMachine):
         self.crawl(at, mended, CrawlMode.FAILED, "1", 1, RULES[-1], None)
 
     def crawl(
-        self, at: int, changes: list[Edit], mode: CrawlMode, signature: str, hours: int, rules: Rules, cut: Cut | None
+        self,
+        at: int,
+        changes: list[Edit],
+        mode: CrawlMode,
+        signature: str,
+        hours: int,
+        rules: LifecycleRules,
+        cut: Cut | None,
     ) -> None:
         side = self.sides[at]
         if side.live:
@@ -425,12 +432,12 @@ class Histories(RuleBasedStateMachine):
                     side.promised.roll_back(target)
             case "roll back to nothing" if not side.live:
                 never_shown = side.promised.held.number if side.promised.held else 99
-                with pytest.raises(NoSuchThing):
+                with pytest.raises(NotFound):
                     self.run(rollback.roll_back(self.db, side.source.id, never_shown))
             case "decide about nothing" if not side.promised.held:
-                with pytest.raises(NoSuchThing):
+                with pytest.raises(NotFound):
                     self.run(activate.activate_held(self.db, side.source.id, RULES[0], now=self.now))
-                with pytest.raises(NoSuchThing):
+                with pytest.raises(NotFound):
                     self.run(activate.discard_held(self.db, side.source.id))
             case "remove":
                 self.run(kept_sources.remove_source(self.db, side.source.label))
@@ -463,14 +470,16 @@ class Histories(RuleBasedStateMachine):
 
     # How it happens
 
-    async def crawl_side(self, side: Side, mode: CrawlMode, signature: str, rules: Rules, cut: Cut | None) -> None:
+    async def crawl_side(
+        self, side: Side, mode: CrawlMode, signature: str, rules: LifecycleRules, cut: Cut | None
+    ) -> None:
         world, promised = side.writer.world(), side.promised
         async with self.db.transaction() as tx:
             settings = SourceSettings(
                 scope=Scope(exclude=tuple(sorted(world.excluded))), limits=Limits(max_pages=world.most)
             )
             await sources.set_settings(tx, side.source.id, settings)
-        job = await queue.request(self.db, side.source.id, mode=mode)
+        job = await queue.enqueue(self.db, side.source.id, mode=mode)
         site, done = await self.walk(job.id, world, signature, rules, cut)
         if done.generation is None:
             assert cut == ("unavailable", 0) or cut in (("stop", 0), ("pause", 0), ("kill", 0), ("cancel", 0))
@@ -511,7 +520,7 @@ class Histories(RuleBasedStateMachine):
                     side.latest = live.job
 
     async def walk(
-        self, job: str, world: World, signature: str, rules: Rules, cut: Cut | None
+        self, job: str, world: World, signature: str, rules: LifecycleRules, cut: Cut | None
     ) -> tuple[CutSite, CrawlJob]:
         """Walks the job as far as it goes, or until it is cut short."""
         site = CutSite(
@@ -521,17 +530,17 @@ class Histories(RuleBasedStateMachine):
             excluded=world.excluded,
             cannot_list=world.unlisted,
         )
-        walks: list[Walk] = []
+        walks: list[CrawlRun] = []
 
-        def make_walk(place: Any, claimed: Source) -> Walk:
+        def make_walk(place: Any, claimed: Source) -> CrawlRun:
             reading = partial(read_page, signature)
-            walk = Walk(
+            walk = CrawlRun(
                 self.db, place, claimed, site, read=reading, signature=signature, rules=rules, now=self.now,
             )  # fmt: skip
             walks.append(walk)
             return walk
 
-        working = asyncio.create_task(work_on(self.db, job, make_walk))
+        working = asyncio.create_task(claim_and_run(self.db, job, make_walk))
 
         async def cut_it() -> None:
             match cut:
@@ -550,7 +559,7 @@ class Histories(RuleBasedStateMachine):
             site.cut_after, site.cut = cut[1], cut_it
         with suppress(asyncio.CancelledError):
             await working
-        return site, await crawls.get_job(self.db, job)
+        return site, await jobs.get_job(self.db, job)
 
     # What is promised
 
@@ -561,7 +570,9 @@ class Histories(RuleBasedStateMachine):
 
     async def compare(self) -> None:
         async with self.db.snapshot() as snapshot:
-            found = await sections.search_sections_fts(snapshot, Wanted(terms=[Term((self.salt,))]), [], limit=100_000)
+            found = await sections.search_sections_fts(
+                snapshot, FullTextQuery(terms=[Term((self.salt,))]), [], limit=100_000
+            )
             for side in self.sides:
                 promised = side.promised
                 current = await sources.get(snapshot, side.source.id)

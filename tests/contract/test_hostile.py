@@ -14,16 +14,16 @@ import pytest
 
 from kept.errors import SourceUnavailable
 from kept.model.document import Validators, Version
-from kept.model.frontier import Entry, Fetched, Gone, NotModified, Redirected, Refused, Unreachable, Visit
+from kept.model.frontier import Fetched, FrontierEntry, Gone, NotModified, Redirected, Refused, Unreachable, Visit
 from kept.model.job import CrawlJob, JobStatus
+from kept.model.robots_directives import RobotsDirectives
 from kept.model.root import derive_name
 from kept.model.source import Access, Header, Limits, SourceKind, SourceSettings, host_and_port
-from kept.model.wishes import Wishes
-from kept.origins.web import WebOrigin, web_origin
-from kept.origins.web.pacing import Pacing
-from kept.origins.web.visits import sniff
+from kept.origins.web import WebOrigin, make_web_origin
+from kept.origins.web.rate_limiter import RateLimiters
+from kept.origins.web.responses import sniff_content_type
 from kept.runtime.runtime import Runtime, open_runtime
-from kept.service import crawls, sources
+from kept.service import jobs, sources
 from kept.settings import load
 from tests.sites.hostile import MODIFIED, PAGE, HostileSite, hostile, robots
 from tests.sites.manual import served
@@ -47,7 +47,7 @@ async def crawling(
 ) -> AsyncIterator[WebOrigin]:
     access = replace(access, allowed=(_pair(site),))
     settings = SourceSettings(access=access, limits=limits or Limits(max_bytes=8 * MEGABYTE))
-    origin = web_origin(site.url(root), settings, pacing=Pacing())
+    origin = make_web_origin(site.url(root), settings, rate_limiters=RateLimiters())
     await origin.open()
     try:
         yield origin
@@ -59,12 +59,12 @@ def _pair(site: HostileSite) -> str:
     return f"127.0.0.1:{site.port}"
 
 
-def entry(url: str, held: Validators | None = None) -> Entry:
+def entry(url: str, held: Validators | None = None) -> FrontierEntry:
     version = None if held is None else Version(
         id=1, document_id="d", born=1, died=None, url=url, content_hash="", content_type="text/html", validators=held,
         raw_hash="", signature="", depth=0, links=(), fetched_at=datetime(2026, 11, 1, tzinfo=UTC),
     )  # fmt: skip
-    return Entry(url=url, depth=0, attempts=0, reached=True, held=version)
+    return FrontierEntry(url=url, depth=0, attempts=0, reached=True, base_version=version)
 
 
 async def visit(path: str, held: Validators | None = None, **settings: object) -> Visit:
@@ -108,7 +108,7 @@ def test_a_packed_page_is_unpacked(path: str) -> None:
 def test_an_error_is_not_a_deletion(path: str, retry: bool) -> None:
     found = visited(path)
     assert isinstance(found, Unreachable)
-    assert (found.retry, found.retry_after) == (retry, None)
+    assert (found.is_retryable, found.retry_after) == (retry, None)
     assert found.status == int(path[1:4])
     assert str(found.status) in found.reason
 
@@ -128,7 +128,7 @@ def test_a_server_may_say_when_to_come_again() -> None:
 def _wait(path: str) -> timedelta | None:
     found = visited(path)
     assert isinstance(found, Unreachable)
-    assert found.retry
+    assert found.is_retryable
     return found.retry_after
 
 
@@ -139,23 +139,23 @@ def test_what_is_no_page_is_refused_with_the_reason() -> None:
 
 
 def test_what_a_header_asks_of_robots_is_handed_on_unless_nobody_listens() -> None:
-    assert _wishes("/noindex") == Wishes(noindex=True, nofollow=True)
-    assert _wishes("/noindex-for-others") == Wishes()
+    assert _wishes("/noindex") == RobotsDirectives(noindex=True, nofollow=True)
+    assert _wishes("/noindex-for-others") == RobotsDirectives()
     assert _wishes("/noindex", access=replace(PATIENT, ignore_robots=True)) is None
 
 
-def _wishes(path: str, access: Access = PATIENT) -> Wishes | None:
+def _wishes(path: str, access: Access = PATIENT) -> RobotsDirectives | None:
     found = visited(path, access=access)
     assert isinstance(found, Fetched)
-    return found.wishes
+    return found.robots_directives
 
 
 def test_a_type_that_is_not_told_is_looked_for_in_the_bytes() -> None:
     assert visited("/no-type") == Fetched(body=PAGE, content_type="text/html", status=200)
     assert visited("/octets") == Fetched(body=b"%PDF-1.7 and so on", content_type="application/pdf", status=200)
     began = time.process_time()
-    assert sniff(b"<!---->" * 25 + b"<p>A page") == "text/html"
-    assert sniff(b"<!---->" * 25 + b"or no page") == "text/plain"
+    assert sniff_content_type(b"<!---->" * 25 + b"<p>A page") == "text/html"
+    assert sniff_content_type(b"<!---->" * 25 + b"or no page") == "text/plain"
     assert time.process_time() - began < 1, "seconds"
 
 
@@ -213,7 +213,7 @@ def test_a_temporary_redirect_is_followed_and_its_links_count_from_where_it_led(
     found = visited(path)
     assert isinstance(found, Fetched)
     assert (found.body, found.status) == (PAGE, 200)
-    assert (found.came_from or "").endswith("/good")
+    assert (found.final_url or "").endswith("/good")
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -225,7 +225,7 @@ def test_a_redirect_leads_nowhere_else(status: int) -> None:
     for path in (f"/{status}-itself", f"/{status}-nowhere", f"/{status}-script"):
         found = visited(path)
         assert isinstance(found, Unreachable), path
-        assert not found.retry
+        assert not found.is_retryable
 
 
 def test_redirects_end() -> None:
@@ -330,8 +330,10 @@ async def take(queue: asyncio.Queue[str], number: int) -> list[str]:
 async def crawled(runtime: Runtime, root: str) -> CrawlJob:
     settings = SourceSettings(access=Access(allowed=(host_and_port(root),)))
     name = derive_name(root)
-    source, _ = await sources.add_source(runtime.db, root=root, kind=SourceKind.WEB, name=name, settings=settings)
-    return await runtime.run_job(await crawls.request_crawl(runtime.db, source.label))
+    source, _ = await sources.get_or_create_source(
+        runtime.db, root=root, kind=SourceKind.WEB, name=name, settings=settings
+    )
+    return await runtime.run_job(await jobs.request_crawl(runtime.db, source.label))
 
 
 # ── Bombs and floods: memory holds ───────────────────────────────────────────────────────────────────────────────────
@@ -413,16 +415,16 @@ def test_secrets_go_to_their_own_origin_and_are_shown_nowhere() -> None:
             access = replace(IMPATIENT, headers=headers, allowed=(_pair(site), _pair(other)))
             settings = SourceSettings(access=access)
             values = {"env:TOKEN": f"Bearer {token}", cookie: cookie}
-            origin = web_origin(site.url("/"), settings, look_up=values.__getitem__, pacing=Pacing())
+            origin = make_web_origin(site.url("/"), settings, look_up=values.__getitem__, rate_limiters=RateLimiters())
             seen = []
             for path in ("/echo", "/reset", "/hang", "/404", "/302-out", "/chunks-bad"):
                 seen.append(await origin.visit(entry(site.url(path)), conditional=False))
             assert {request.headers.get("authorization") for request in site.requests} == {f"Bearer {token}"}
             assert {request.headers.get("cookie") for request in site.requests} == {cookie}
-            egress = origin._egress
-            await egress.follow(other.url("/echo"), most=1000)
+            egress = origin._client
+            await egress.get_following_redirects(other.url("/echo"), max_bytes=1000)
             assert not {"authorization", "cookie"} & {name for request in other.requests for name in request.headers}
-            things = [*seen[1:], settings, egress, egress._secrets, origin]
+            things = [*seen[1:], settings, egress, egress._secret_headers, origin]
             assert not [repr(one) for one in things if token in repr(one) or cookie in repr(one)]
             assert egress.redact(f"went to /?key={token}") == "went to /?key=***"
             await origin.close()
@@ -434,7 +436,7 @@ def test_a_root_that_may_not_be_asked_fails_the_crawl_and_an_error_at_the_root_d
     @on_loop
     async def story() -> None:
         async with hostile() as site:
-            closed = web_origin(site.url("/"), SourceSettings(), pacing=Pacing())
+            closed = make_web_origin(site.url("/"), SourceSettings(), rate_limiters=RateLimiters())
             with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1 is not a public address \(loopback\)"):
                 await closed.open()
             assert isinstance(await closed.visit(entry(site.url("/")), conditional=False), Unreachable | Refused)
@@ -457,6 +459,6 @@ def test_a_calendar_without_end_ends() -> None:
                 url = site.url(found.body.split(b'"')[1].decode())
                 followed += 1
             assert followed <= 100
-            assert origin.why_not(url)
+            assert origin.why_excluded(url)
 
     story()

@@ -11,35 +11,36 @@ from typing import Any
 import pytest
 
 from kept.crawl import activate, settle
-from kept.crawl.decide import Ended
-from kept.crawl.engine import Walk
-from kept.crawl.settle import Visited
-from kept.crawl.sweep import Rules
-from kept.errors import LeaseLost, NoSuchThing, SourceUnavailable, WrongCall
-from kept.model.frontier import Entry, Outcome, Visit
+from kept.crawl.decide import NotKept
+from kept.crawl.engine import CrawlRun
+from kept.crawl.lifecycle import LifecycleRules
+from kept.crawl.settle import VisitResult
+from kept.errors import InvalidInput, LeaseLost, NotFound, SourceUnavailable
+from kept.jobs import queue
+from kept.jobs.worker import JOBS_CHANNEL, Worker, claim_and_run, process_start_time, this_host
+from kept.maintenance.gc import Retention, collect
+from kept.maintenance.reaper import Reaper
+from kept.model.frontier import FrontierEntry, Outcome, Visit
 from kept.model.generation import GenerationState
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Source
 from kept.runtime.runtime import open_runtime
-from kept.service import crawls, sources
 from kept.service import generations as service_generations
+from kept.service import jobs as jobs_service
+from kept.service import sources
 from kept.settings import load
 from kept.store import frontier, jobs
 from kept.store.database import Database
-from kept.store.frontier import Found
-from kept.store.jobs import Place
-from kept.upkeep.gc import Retention, collect
-from kept.upkeep.reaper import Reaper
-from kept.work import queue
-from kept.work.worker import CALLS, Worker, process_started, this_host, work_on
+from kept.store.frontier import DiscoveredUrl
+from kept.store.jobs import Lease
 from tests.contract.stories import raw, story
 from tests.crash import many_jobs, random_commands
 from tests.given import ROOT, Page, Site, a_database, a_place, a_source, crawl, read_scripted
 
 
-async def job_of(db: Database, place: Place) -> CrawlJob:
-    return await crawls.get_job(db, place.job_id)
+async def job_of(db: Database, place: Lease) -> CrawlJob:
+    return await jobs_service.get_job(db, place.job_id)
 
 
 # The reaper ----------------------------------------------------------------------------------------------------
@@ -55,10 +56,10 @@ class Hand:
         return self.seconds
 
 
-async def grow_silent(db: Database, place: Place, hand: Hand) -> None:
+async def grow_silent(db: Database, place: Lease, hand: Hand) -> None:
     """Three minutes pass without a heartbeat, on whichever clock counts."""
     hand.seconds += 180
-    if db.one_clock:
+    if db.has_shared_clock:
         async with db.transaction() as tx:
             await raw(tx, f"UPDATE job_workers SET last_heartbeat = ago(180) WHERE id = '{place.id}'")
 
@@ -67,12 +68,12 @@ async def grow_silent(db: Database, place: Place, hand: Hand) -> None:
 async def test_a_silent_worker_loses_its_job_and_one_that_is_heard_of_keeps_it(db: Database) -> None:
     hand = Hand()
     reaper = Reaper(clock=hand)
-    await queue.request(db, (await a_source(db)).id)
+    await queue.enqueue(db, (await a_source(db)).id)
     place = await a_place(db)
     assert (await reaper.reap(db)).workers == 0
     await grow_silent(db, place, hand)
     async with db.transaction() as tx:
-        assert await jobs.beat(tx, place)
+        assert await jobs.heartbeat(tx, place)
     assert (await reaper.reap(db)).workers == 0
     await grow_silent(db, place, hand)
     reaped = await reaper.reap(db)
@@ -81,14 +82,14 @@ async def test_a_silent_worker_loses_its_job_and_one_that_is_heard_of_keeps_it(d
     assert (job.status, job.retry_count) == (JobStatus.PENDING, 1)
     async with db.transaction() as tx:
         with pytest.raises(LeaseLost):
-            await jobs.hold(tx, place)
+            await jobs.lock_lease(tx, place)
 
 
 @story
 async def test_a_job_that_makes_no_progress_fails_when_its_retries_are_spent(db: Database) -> None:
     hand = Hand()
     reaper = Reaper(clock=hand)
-    await queue.request(db, (await a_source(db)).id)
+    await queue.enqueue(db, (await a_source(db)).id)
     for _ in range(4):
         place = await a_place(db)
         await reaper.reap(db)
@@ -100,32 +101,32 @@ async def test_a_job_that_makes_no_progress_fails_when_its_retries_are_spent(db:
 
 @story
 async def test_a_worker_heard_of_after_it_was_judged_is_not_buried(db: Database) -> None:
-    await queue.request(db, (await a_source(db)).id)
+    await queue.enqueue(db, (await a_source(db)).id)
     place = await a_place(db)
     async with db.transaction() as tx:
-        await jobs.beat(tx, place)
+        await jobs.heartbeat(tx, place)
     async with db.transaction() as tx:
-        assert not await jobs.bury(tx, place), "it was judged by what it said before"
+        assert not await jobs.revoke_lease(tx, place), "it was judged by what it said before"
 
 
 @story
 async def test_a_dead_process_of_this_machine_is_reaped_at_once_and_a_living_one_never_for_that(db: Database) -> None:
     for name in ("dead", "living"):
-        await queue.request(db, (await a_source(db, name, root=f"{ROOT}{name}/")).id)
+        await queue.enqueue(db, (await a_source(db, name, root=f"{ROOT}{name}/")).id)
     dead = await a_place(db, host=this_host(), pid=2**22 + 1)
     async with db.transaction() as tx:
         job = await jobs.claim(tx, worker=new_id())
         assert job is not None
-        living = Place(
+        living = Lease(
             id=new_id(),
             job_id=job.id,
-            name="w",
+            worker_name="w",
             host=this_host(),
             pid=os.getpid(),
-            process_started=process_started(os.getpid()) or "",
+            process_started=process_start_time(os.getpid()) or "",
             attempt=job.attempt,
         )
-        await jobs.enter(tx, living)
+        await jobs.acquire_lease(tx, living)
     assert (await Reaper().reap(db)).workers == 1
     assert (await job_of(db, dead)).status is JobStatus.PENDING
     assert (await job_of(db, living)).status is JobStatus.PROCESSING
@@ -134,7 +135,7 @@ async def test_a_dead_process_of_this_machine_is_reaped_at_once_and_a_living_one
 def test_any_number_of_reapers_count_one_failure_once(database_url: str) -> None:
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
-            await queue.request(db, (await a_source(db)).id)
+            await queue.enqueue(db, (await a_source(db)).id)
             place = await a_place(db)
             hand = Hand()
             reapers = [(one, Reaper(clock=hand)) for one in (db, other) for _ in range(3)]
@@ -152,11 +153,11 @@ async def test_more_silent_workers_than_a_page_holds_are_all_reaped_in_one_pass(
     hand = Hand()
     reaper = Reaper(clock=hand)
     for number in range(120):
-        await queue.request(db, (await a_source(db, f"s{number}", root=f"{ROOT}{number}/")).id)
+        await queue.enqueue(db, (await a_source(db, f"s{number}", root=f"{ROOT}{number}/")).id)
         await a_place(db)
     await reaper.reap(db)
     hand.seconds += 180
-    if db.one_clock:
+    if db.has_shared_clock:
         async with db.transaction() as tx:
             await raw(tx, "UPDATE job_workers SET last_heartbeat = ago(180)")
     assert (await reaper.reap(db)).workers == 120
@@ -164,33 +165,33 @@ async def test_more_silent_workers_than_a_page_holds_are_all_reaped_in_one_pass(
 
 @story
 async def test_a_job_that_nobody_walks_though_it_says_so_is_given_back(db: Database) -> None:
-    await queue.request(db, (await a_source(db)).id)
+    await queue.enqueue(db, (await a_source(db)).id)
     place = await a_place(db)
     async with db.transaction() as tx:
-        await jobs.leave(tx, place.id)
+        await jobs.release_lease(tx, place.id)
     assert (await Reaper().reap(db)).jobs == 1
     assert (await job_of(db, place)).status is JobStatus.PENDING
 
 
 def test_two_workers_that_leave_at_once_leave_nothing_behind(database_url: str) -> None:
     async def tell() -> None:
-        from kept.work.worker import _leave
+        from kept.jobs.worker import _release_lease
 
         async with a_database(database_url) as db, a_database(database_url) as other:
-            await queue.request(db, (await a_source(db)).id)
+            await queue.enqueue(db, (await a_source(db)).id)
             for _ in range(10):
                 first = await a_place(db)
-                second = Place(**{**_fields(first), "id": new_id()})
+                second = Lease(**{**_fields(first), "id": new_id()})
                 async with db.transaction() as tx:
-                    await jobs.enter(tx, second)
-                await asyncio.gather(_leave(db, first), _leave(other, second))
+                    await jobs.acquire_lease(tx, second)
+                await asyncio.gather(_release_lease(db, first), _release_lease(other, second))
                 assert (await job_of(db, first)).status is JobStatus.PENDING
 
     asyncio.run(tell())
 
 
-def _fields(place: Place) -> dict[str, Any]:
-    return {name: getattr(place, name) for name in Place.__slots__}
+def _fields(place: Lease) -> dict[str, Any]:
+    return {name: getattr(place, name) for name in Lease.__slots__}
 
 
 # Waking --------------------------------------------------------------------------------------------------------
@@ -199,13 +200,15 @@ def _fields(place: Place) -> dict[str, Any]:
 def test_a_new_job_wakes_whoever_waits_and_a_wait_without_one_ends(database_url: str) -> None:
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
-            assert not await other.wait(CALLS, 0.05)
+            assert not await other.wait_for_notification(JOBS_CHANNEL, 0.05)
             source = await a_source(db)
-            waiting = asyncio.create_task(other.wait(CALLS, 5.0 if db.one_clock else 0.1))
+            waiting = asyncio.create_task(
+                other.wait_for_notification(JOBS_CHANNEL, 5.0 if db.has_shared_clock else 0.1)
+            )
             await asyncio.sleep(0)
             began = time.monotonic()
-            await queue.request(db, source.id)
-            assert await waiting is db.one_clock
+            await queue.enqueue(db, source.id)
+            assert await waiting is db.has_shared_clock
             assert time.monotonic() - began < 2
 
     asyncio.run(tell())
@@ -214,9 +217,12 @@ def test_a_new_job_wakes_whoever_waits_and_a_wait_without_one_ends(database_url:
 def test_a_call_between_two_waits_is_not_missed(database_url: str) -> None:
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
-            assert not await other.wait(CALLS, 0.01)
-            await queue.request(db, (await a_source(db)).id)
-            assert await other.wait(CALLS, 2.0 if db.one_clock else 0.01) is db.one_clock
+            assert not await other.wait_for_notification(JOBS_CHANNEL, 0.01)
+            await queue.enqueue(db, (await a_source(db)).id)
+            assert (
+                await other.wait_for_notification(JOBS_CHANNEL, 2.0 if db.has_shared_clock else 0.01)
+                is db.has_shared_clock
+            )
 
     asyncio.run(tell())
 
@@ -226,19 +232,19 @@ def test_a_call_between_two_waits_is_not_missed(database_url: str) -> None:
 
 @story
 async def test_a_job_may_be_named_by_the_beginning_of_its_id(db: Database) -> None:
-    job = await queue.request(db, (await a_source(db)).id)
-    assert (await crawls.show_job(db, job.id[:20])).job == job
-    assert (await crawls.show_job(db, job.id.upper())).source == "docs"
-    other = await queue.request(db, (await a_source(db, "other", root=f"{ROOT}other/")).id)
-    with pytest.raises(WrongCall, match="Say more of the id"):
-        await crawls.show_job(db, job.id[:6])
+    job = await queue.enqueue(db, (await a_source(db)).id)
+    assert (await jobs_service.show_job(db, job.id[:20])).job == job
+    assert (await jobs_service.show_job(db, job.id.upper())).source == "docs"
+    other = await queue.enqueue(db, (await a_source(db, "other", root=f"{ROOT}other/")).id)
+    with pytest.raises(InvalidInput, match="Say more of the id"):
+        await jobs_service.show_job(db, job.id[:6])
     for nonsense in ("", "%", "f" * 36, "no such thing", "'"):
-        with pytest.raises(NoSuchThing):
-            await crawls.show_job(db, nonsense)
-    assert [view.job.id for view in await crawls.list_jobs(db)] == [other.id, job.id]
-    assert [view.job.id for view in await crawls.list_jobs(db, before=other.id)] == [job.id]
-    await crawls.pause_job(db, job.id)
-    assert [view.job.id for view in await crawls.list_jobs(db, status="paused")] == [job.id]
+        with pytest.raises(NotFound):
+            await jobs_service.show_job(db, nonsense)
+    assert [view.job.id for view in await jobs_service.list_jobs(db)] == [other.id, job.id]
+    assert [view.job.id for view in await jobs_service.list_jobs(db, before=other.id)] == [job.id]
+    await jobs_service.pause_job(db, job.id)
+    assert [view.job.id for view in await jobs_service.list_jobs(db, status="paused")] == [job.id]
 
 
 # Many of them --------------------------------------------------------------------------------------------------
@@ -256,41 +262,41 @@ def test_many_small_jobs_are_each_run_once_in_the_order_of_priority(database_url
 @story
 async def test_a_request_during_a_running_job_is_not_lost(db: Database) -> None:
     source = await a_source(db)
-    first = await queue.request(db, source.id)
+    first = await queue.enqueue(db, source.id)
     asked: list[CrawlJob] = []
 
     class Asking(Site):
-        async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
-            asked.append(await crawls.request_crawl(db, "docs"))
+        async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
+            asked.append(await jobs_service.request_crawl(db, "docs"))
             return await super().visit(entry, conditional=conditional)
 
     site = Asking({ROOT: Page("hello")})
 
-    def make_walk(place: Place, source: Source) -> Walk:
-        return Walk(db, place, source, site, read=read_scripted, signature="1", rules=Rules())
+    def make_walk(place: Lease, source: Source) -> CrawlRun:
+        return CrawlRun(db, place, source, site, read=read_scripted, signature="1", rules=LifecycleRules())
 
-    done = await work_on(db, None, make_walk)
+    done = await claim_and_run(db, None, make_walk)
     assert done
     assert (done.id, done.status) == (first.id, JobStatus.COMPLETED)
     assert [job.id for job in asked] == [first.id]
-    [follower, _] = await crawls.list_jobs(db)
+    [follower, _] = await jobs_service.list_jobs(db)
     assert follower.job.status is JobStatus.PENDING
-    done = await work_on(db, None, make_walk)
+    done = await claim_and_run(db, None, make_walk)
     assert done
     assert (done.id, done.status) == (follower.job.id, JobStatus.COMPLETED)
 
 
 @story
 async def test_a_crawl_that_is_killed_thirty_times_while_it_makes_progress_is_not_given_up(db: Database) -> None:
-    job = await queue.request(db, (await a_source(db)).id)
+    job = await queue.enqueue(db, (await a_source(db)).id)
     for number in range(30):
         dead = await a_place(db, host=this_host(), pid=2**22 + 1)
         async with db.transaction() as tx:
-            await jobs.hold(tx, dead)
-            assert (await jobs.number_batch(tx, job.id)).batch == number + 1
+            await jobs.lock_lease(tx, dead)
+            assert (await jobs.advance_batch(tx, job.id)).batch == number + 1
         assert (await Reaper().reap(db)).jobs == 1
         assert (await job_of(db, dead)).retry_count == 1, "the batch after it sets this back"
-    assert (await crawls.get_job(db, job.id)).status is JobStatus.PENDING
+    assert (await jobs_service.get_job(db, job.id)).status is JobStatus.PENDING
 
 
 @story
@@ -298,16 +304,16 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settle, "PROGRESS_SECONDS", 3600.0)
-    await queue.request(db, (await a_source(db)).id)
+    await queue.enqueue(db, (await a_source(db)).id)
     dead = await a_place(db, host=this_host(), pid=2**22 + 1)
-    job = await activate.begin(db, dead, lists_everything=False)
-    found = [Found(url=f"{ROOT}{number}", depth=3) for number in range(4)]
-    job = await settle.settle(db, dead, job, [], found, signature="")
+    job = await activate.start_generation(db, dead, lists_everything=False)
+    found = [DiscoveredUrl(url=f"{ROOT}{number}", depth=3) for number in range(4)]
+    job = await settle.commit_batch(db, dead, job, [], found, signature="")
     async with db.transaction() as tx:
         entries = await frontier.lease(tx, job.id, worker=dead.id, limit=3)
     for entry in entries:
-        nothing = Visited(entry=entry, decision=Ended(outcome=Outcome.SKIPPED, reason="no page"), bytes=7)
-        job = await settle.settle(db, dead, job, [nothing], [], signature="")
+        nothing = VisitResult(entry=entry, decision=NotKept(outcome=Outcome.SKIPPED, reason="no page"), bytes=7)
+        job = await settle.commit_batch(db, dead, job, [nothing], [], signature="")
     shown = (await job_of(db, dead)).progress
     assert (shown.discovered, shown.bytes, shown.done, job.batch) == (4, 21, 0, 4), "counted a moment ago"
     assert (await Reaper().reap(db)).jobs == 1
@@ -317,8 +323,8 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
     heir = await a_place(db)
     async with db.transaction() as tx:
         entries = await frontier.lease(tx, job.id, worker=heir.id, limit=3)
-    last = [Visited(entry=one, decision=Ended(outcome=Outcome.GONE, reason="404")) for one in entries]
-    job = await settle.settle(db, heir, job, last, [], signature="")
+    last = [VisitResult(entry=one, decision=NotKept(outcome=Outcome.GONE, reason="404")) for one in entries]
+    job = await settle.commit_batch(db, heir, job, last, [], signature="")
     assert (job.progress.tally.skipped, job.progress.tally.gone) == (3, 1), "nothing twice"
 
 
@@ -327,14 +333,14 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
 async def test_a_job_that_was_paused_when_its_source_failed_goes_on_when_it_is_resumed(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, Site({ROOT: Page("before")}))
-    job = await queue.request(db, source.id)
+    job = await queue.enqueue(db, source.id)
     place = await a_place(db)
-    await activate.begin(db, place, lists_everything=False)
+    await activate.start_generation(db, place, lists_everything=False)
     await queue.pause(db, job.id)
-    await activate.fail(db, place, "the host is down.")
+    await activate.fail_leased_job(db, place, "the host is down.")
     assert (await job_of(db, place)).status is JobStatus.PAUSED
     async with db.transaction() as tx:
-        await jobs.leave(tx, place.id)
+        await jobs.release_lease(tx, place.id)
     await queue.resume(db, job.id)
     assert (await crawl(db, source, Site({ROOT: Page("after")}))).status is JobStatus.COMPLETED
     _, made = await service_generations.list_generations(db, "docs")
@@ -357,16 +363,16 @@ class Unlucky(Site):
 @story
 async def test_a_job_that_was_cancelled_when_its_source_failed_is_left_as_it_is(db: Database) -> None:
     source = await a_source(db)
-    job = await queue.request(db, source.id)
+    job = await queue.enqueue(db, source.id)
     site = Unlucky(lambda: queue.cancel(db, job.id))
     assert (await crawl(db, source, site)).status is JobStatus.CANCELLED
     async with db.snapshot() as snapshot:
-        assert await jobs.workers_of(snapshot, job.id) == []
+        assert await jobs.leases_of_job(snapshot, job.id) == []
 
 
 @story
 async def test_a_job_does_not_wait_for_the_time_it_was_asked_for_to_come_again(db: Database) -> None:
-    job = await queue.request(db, (await a_source(db)).id)
+    job = await queue.enqueue(db, (await a_source(db)).id)
     async with db.transaction() as tx:  # the clock was set back by an hour
         await raw(tx, "UPDATE crawl_jobs SET created_at = ago(-3600)")
         assert (claimed := await jobs.claim(tx, worker=new_id()))
@@ -376,10 +382,10 @@ async def test_a_job_does_not_wait_for_the_time_it_was_asked_for_to_come_again(d
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @story
 async def test_a_job_that_a_bug_ends_says_so_and_not_that_its_worker_timed_out(db: Database) -> None:
-    job = await queue.request(db, (await a_source(db)).id)
+    job = await queue.enqueue(db, (await a_source(db)).id)
     stop, walks = asyncio.Event(), 0
 
-    def make_walk(place: Place, source: Source) -> Walk:
+    def make_walk(place: Lease, source: Source) -> CrawlRun:
         nonlocal walks
         walks += 1
         if walks == 4:
@@ -387,7 +393,7 @@ async def test_a_job_that_a_bug_ends_says_so_and_not_that_its_worker_timed_out(d
         raise KeyError("no such thing")
 
     await Worker(db, make_walk).run(stop)
-    ended = await crawls.get_job(db, job.id)
+    ended = await jobs_service.get_job(db, job.id)
     assert (ended.status, ended.error) == (JobStatus.FAILED, "a bug in Kept: KeyError: 'no such thing'")
 
 
@@ -396,10 +402,10 @@ def test_whoever_follows_a_job_hears_when_it_is_gone_with_its_source(tmp_path: P
         made = load(environment={}, folder=tmp_path, database=f"sqlite:///{tmp_path}/kept.db")
         async with open_runtime(made) as runtime, asyncio.timeout(5):
             source = await a_source(runtime.db)
-            job = await queue.request(runtime.db, source.id)
+            job = await queue.enqueue(runtime.db, source.id)
             await sources.remove_source(runtime.db, "docs")
             await collect(runtime.db, Retention())
-            with pytest.raises(NoSuchThing, match="removed"):
+            with pytest.raises(NotFound, match="removed"):
                 await runtime.run_job(job)
 
     asyncio.run(tell())

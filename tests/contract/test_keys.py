@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from kept.errors import LimitReached, NoSuchThing, WrongCall
-from kept.service import crawls, keys
-from kept.service.crawls import Once
+from kept.errors import InvalidInput, NotFound, QuotaExceeded
+from kept.service import jobs as jobs_service
+from kept.service import keys
+from kept.service.jobs import IdempotencyKey
 from kept.service.keys import Quota
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl
 
@@ -18,11 +19,11 @@ def test_a_key_is_known_by_what_its_holder_says_and_by_nothing_else(database_url
             assert await keys.find_key(db, said) == key
             for wrong in ("", said[:-1], said.upper(), f"{said} ", "laptop", "\x00", "\ud800"):
                 assert await keys.find_key(db, wrong) is None
-            with pytest.raises(WrongCall):
+            with pytest.raises(InvalidInput):
                 await keys.add_key(db, "laptop", "read")
             await keys.remove_key(db, "laptop")
             assert await keys.find_key(db, said) is None
-            with pytest.raises(NoSuchThing):
+            with pytest.raises(NotFound):
                 await keys.remove_key(db, "laptop")
 
     asyncio.run(story())
@@ -33,15 +34,15 @@ def test_a_quota_counts_live_crawls_sources_and_pages(database_url: str) -> None
         async with a_database(database_url) as db:
             source = await a_source(db)
             await crawl(db, source, Site({ROOT: Page("root", links=(f"{ROOT}a",)), f"{ROOT}a": Page("a")}))
-            await keys.own(db, source, "ci")
-            await keys.own(db, source, "another")  # it stays the first one's
-            await crawls.request_crawl(db, "docs", owner="ci")
+            await keys.assign_owner(db, source, "ci")
+            await keys.assign_owner(db, source, "another")  # it stays the first one's
+            await jobs_service.request_crawl(db, "docs", owner="ci")
             for quota in (Quota(live_jobs=1), Quota(pages=2)):
-                with pytest.raises(LimitReached):
+                with pytest.raises(QuotaExceeded):
                     await keys.check_quota(db, "ci", quota)
                 await keys.check_quota(db, "another", quota)
-            with pytest.raises(LimitReached):
-                await keys.check_quota(db, "ci", Quota(sources=1), another_source=True)
+            with pytest.raises(QuotaExceeded):
+                await keys.check_quota(db, "ci", Quota(sources=1), adds_source=True)
             await keys.check_quota(db, "ci", Quota(live_jobs=2, pages=3, sources=1))
 
     asyncio.run(story())
@@ -51,14 +52,14 @@ def test_the_same_request_many_times_at_once_is_one_job(database_url: str) -> No
     async def story() -> None:
         async with a_database(database_url) as db:
             await a_source(db)
-            once = Once(key="monday", request="crawl docs")
-            asked = [crawls.request_crawl(db, "docs", owner="ci", once=once) for _ in range(8)]
+            once = IdempotencyKey(key="monday", request_hash="crawl docs")
+            asked = [jobs_service.request_crawl(db, "docs", owner="ci", idempotency_key=once) for _ in range(8)]
             jobs = {job.id: job for job in await asyncio.gather(*asked)}
             assert [job.owner for job in jobs.values()] == ["ci"]
             [first] = jobs
-            await crawls.cancel_job(db, first)
-            again = await crawls.request_crawl(db, "docs", owner="ci", once=once)
-            others = await crawls.request_crawl(db, "docs", owner="another", once=once)
+            await jobs_service.cancel_job(db, first)
+            again = await jobs_service.request_crawl(db, "docs", owner="ci", idempotency_key=once)
+            others = await jobs_service.request_crawl(db, "docs", owner="another", idempotency_key=once)
             assert again.id == first
             assert others.id != first
 

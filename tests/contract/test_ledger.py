@@ -2,7 +2,7 @@
 
 import pytest
 
-from kept.errors import NoSuchThing
+from kept.errors import NotFound
 from kept.model.job import CrawlMode
 from kept.model.source import Source
 from kept.service import ledger
@@ -27,10 +27,10 @@ def nowhere(source: Source, url: str) -> str | None:
 @story
 async def test_each_url_has_an_account_of_what_came_of_it(db: Database) -> None:
     await crawl(db, await a_source(db), Site(PAGES))
-    [kept] = await ledger.why(db, f"{ROOT}page#part", nowhere)
+    [kept] = await ledger.explain_url(db, f"{ROOT}page#part", nowhere)
     assert (kept.source, kept.outcome, kept.reason, kept.http_status) == ("docs", "new", None, 200)
     assert (kept.depth, kept.discovered_from, kept.attempts) == (1, ROOT, 1)
-    [gone] = await ledger.why(db, f"{ROOT}gone", nowhere)
+    [gone] = await ledger.explain_url(db, f"{ROOT}gone", nowhere)
     assert (gone.outcome, gone.reason, gone.http_status) == ("gone", "404 Not Found", 404)
     assert gone.visited_at
 
@@ -39,7 +39,7 @@ async def test_each_url_has_an_account_of_what_came_of_it(db: Database) -> None:
 async def test_every_url_that_was_not_kept_is_counted_under_its_reason(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, Site(PAGES))
-    found = await ledger.not_kept(db, "docs", examples=1)
+    found = await ledger.summarize_not_kept(db, "docs", examples=1)
     told = {(one.outcome, one.reason): (one.count, one.examples) for one in found.reasons}
     assert told == {
         ("skipped", "too large"): (2, [f"{ROOT}big1"]),
@@ -50,15 +50,15 @@ async def test_every_url_that_was_not_kept_is_counted_under_its_reason(db: Datab
     assert found.reasons[0].count == 2, "the commonest first"
 
     await crawl(db, source, Site(PAGES | {f"{ROOT}down": Page("up again")}), mode=CrawlMode.FAILED)
-    repaired = await ledger.not_kept(db, "docs", examples=5)
+    repaired = await ledger.summarize_not_kept(db, "docs", examples=5)
     assert "failed" not in {one.outcome for one in repaired.reasons}
     assert sum(one.count for one in repaired.reasons) == 4
-    [account] = await ledger.why(db, f"{ROOT}down", nowhere)
+    [account] = await ledger.explain_url(db, f"{ROOT}down", nowhere)
     assert account.outcome == "new"
 
     await crawl(db, source, Site({ROOT: Page("alone")}))
-    with pytest.raises(NoSuchThing, match="nothing that its last crawl read leads there"):
-        await ledger.why(db, f"{ROOT}big1", nowhere)
+    with pytest.raises(NotFound, match="nothing that its last crawl read leads there"):
+        await ledger.explain_url(db, f"{ROOT}big1", nowhere)
 
 
 @story
@@ -69,26 +69,26 @@ async def test_all_sources_that_know_a_url_are_asked_the_latest_first(db: Databa
             await a_source(db, name, root=f"{ROOT}{name}"),
             Site(PAGES | {f"{ROOT}{name}": PAGES[ROOT]}, root=f"{ROOT}{name}"),
         )
-    assert [one.source for one in await ledger.why(db, f"{ROOT}gone", nowhere)] == ["two", "one"]
+    assert [one.source for one in await ledger.explain_url(db, f"{ROOT}gone", nowhere)] == ["two", "one"]
 
 
 @story
 async def test_a_url_that_no_crawl_has_met_is_explained(db: Database) -> None:
-    with pytest.raises(NoSuchThing, match=r"^https://docs\.test/x belongs to no source\."):
-        await ledger.why(db, f"{ROOT}x", nowhere)
+    with pytest.raises(NotFound, match=r"^https://docs\.test/x belongs to no source\."):
+        await ledger.explain_url(db, f"{ROOT}x", nowhere)
     source = await a_source(db)
-    with pytest.raises(NoSuchThing, match="its first crawl is not finished"):
-        await ledger.why(db, f"{ROOT}x", nowhere)
-    with pytest.raises(NoSuchThing, match="docs has not been crawled yet"):
-        await ledger.not_kept(db, "docs", examples=1)
+    with pytest.raises(NotFound, match="its first crawl is not finished"):
+        await ledger.explain_url(db, f"{ROOT}x", nowhere)
+    with pytest.raises(NotFound, match="docs has not been crawled yet"):
+        await ledger.summarize_not_kept(db, "docs", examples=1)
     await crawl(db, source, Site(PAGES))
-    with pytest.raises(NoSuchThing, match="nothing that its last crawl read leads there"):
-        await ledger.why(db, f"{ROOT}x", nowhere)
+    with pytest.raises(NotFound, match="nothing that its last crawl read leads there"):
+        await ledger.explain_url(db, f"{ROOT}x", nowhere)
     with pytest.raises(
-        NoSuchThing, match=r"^docs does not have https://docs\.test/outside: outside the source's scope\.$"
+        NotFound, match=r"^docs does not have https://docs\.test/outside: outside the source's scope\.$"
     ):
-        await ledger.why(db, f"{ROOT}outside", nowhere)
-    with pytest.raises(NoSuchThing, match="belongs to no source"):
-        await ledger.why(db, "https://elsewhere.test/outside", nowhere)
-    with pytest.raises(NoSuchThing, match="Did you mean 'docs'"):
-        await ledger.not_kept(db, "dosc", examples=1)
+        await ledger.explain_url(db, f"{ROOT}outside", nowhere)
+    with pytest.raises(NotFound, match="belongs to no source"):
+        await ledger.explain_url(db, "https://elsewhere.test/outside", nowhere)
+    with pytest.raises(NotFound, match="Did you mean 'docs'"):
+        await ledger.summarize_not_kept(db, "dosc", examples=1)

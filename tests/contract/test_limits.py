@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from kept.crawl import engine, leases, settle
-from kept.crawl.engine import Walk
-from kept.crawl.settle import Visited
-from kept.crawl.sweep import Rules
+from kept.crawl.engine import CrawlRun
+from kept.crawl.lifecycle import LifecycleRules
+from kept.crawl.settle import VisitResult
 from kept.errors import StoreUnreachable
+from kept.jobs import queue
+from kept.jobs.worker import claim_and_run
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Limits, Source, SourceSettings
 from kept.service import generations
 from kept.store.database import Database
-from kept.store.jobs import Place
-from kept.work import queue
-from kept.work.worker import work_on
+from kept.store.jobs import Lease
 from tests.contract.stories import story
 from tests.given import ROOT, Page, Site, a_source, crawl, read_scripted, shown
 
@@ -30,24 +30,24 @@ async def test_a_crawl_killed_after_any_batch_knows_whether_a_limit_of_depth_kep
 ) -> None:
     site = Site({ROOT: Page("root", (A,)), A: Page("a", (beyond,)), B: Page("b")})
     source = await a_source(db, settings=SourceSettings(limits=Limits(max_depth=1)))
-    settled = settle.settle
+    settled = settle.commit_batch
 
     async def killed(*given: object, **named: object) -> CrawlJob:
         job = await settled(*given, **named)  # type: ignore[arg-type]
-        if any(isinstance(one, Visited) for part in given if isinstance(part, list) for one in part):
+        if any(isinstance(one, VisitResult) for part in given if isinstance(part, list) for one in part):
             raise StoreUnreachable("killed")
         return job
 
-    def make_walk(place: Place, source: Source) -> Walk:
-        return Walk(db, place, source, site, read=read_scripted, signature="1", rules=Rules())
+    def make_walk(place: Lease, source: Source) -> CrawlRun:
+        return CrawlRun(db, place, source, site, read=read_scripted, signature="1", rules=LifecycleRules())
 
-    job = await queue.request(db, source.id)
+    job = await queue.enqueue(db, source.id)
     monkeypatch.setattr(settle, "settle", killed)
     for _ in range(kills):
         with pytest.raises(StoreUnreachable):
-            await work_on(db, job.id, make_walk)
+            await claim_and_run(db, job.id, make_walk)
     monkeypatch.setattr(settle, "settle", settled)
-    done = await work_on(db, job.id, make_walk)
+    done = await claim_and_run(db, job.id, make_walk)
     assert done
     assert done.status is JobStatus.COMPLETED
     assert site.visits == [ROOT, A]
@@ -77,10 +77,10 @@ async def test_a_limit_keeps_no_document_out_that_moves_while_other_pages_name_i
 @story
 async def test_a_site_that_is_faster_than_the_store_waits_for_it(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "BATCH_PAGES", 20)
-    monkeypatch.setattr(leases, "LEASED_AT_ONCE", 20)
+    monkeypatch.setattr(leases, "LEASE_BATCH_SIZE", 20)
     pages = {f"{ROOT}{at}": Page(f"Page {at}.") for at in range(500)}
     site = Site({ROOT: Page("root", tuple(pages)), **pages})
-    settled, first, goes_on, sizes = settle.settle, asyncio.Event(), asyncio.Event(), []
+    settled, first, goes_on, sizes = settle.commit_batch, asyncio.Event(), asyncio.Event(), []
 
     async def slowly(*given: Any, **named: Any) -> CrawlJob:
         visited = next((one for one in given if isinstance(one, list)), [])

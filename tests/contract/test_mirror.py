@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kept.errors import NoSuchThing, WrongCall
-from kept.extract.sections import SectionData, SectionRules, content_of, hash_of
+from kept.errors import InvalidInput, NotFound
+from kept.extract.sections import SectionNode, SectionRules, build_content, compute_content_hash
 from kept.model.document import Content
-from kept.service import mirror, reading
+from kept.service import documents, export
 from kept.store.database import Database
 from tests.contract.stories import alone
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl, shown
@@ -23,11 +23,11 @@ LONG = "word " * 40
 
 
 async def read(text: str, url: str) -> Content:
-    return content_of("", text, SectionData(content=text), SectionRules())
+    return build_content("", text, SectionNode(content=text), SectionRules())
 
 
-async def take(db: Database, folder: Path) -> mirror.Imported:
-    return await mirror.import_(db, str(folder), read=read, hash_of=hash_of)
+async def take(db: Database, folder: Path) -> export.ImportReport:
+    return await export.import_(db, str(folder), read=read, hash_content=compute_content_hash)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -60,11 +60,11 @@ async def test_an_export_taken_back_by_the_other_database_is_exported_the_same(
     one, two = tmp_path / "one", tmp_path / "two"
     async with a_database(database_url) as db, a_database(other_kind(database_url, postgres_server, tmp_path)) as other:
         await a_history(db)
-        done = await mirror.export(db, str(one), [])
+        done = await export.export(db, str(one), [])
         assert (done.sources, done.documents, done.linked) == (2, 34, 0)
         imported = await take(other, one)
         assert (imported.documents, imported.unread) == (35, [])
-        await mirror.export(other, str(two), [])
+        await export.export(other, str(two), [])
         assert files(one) == files(two)
         manifest = json.loads((one / "manifest.json").read_text())
         entry = manifest["files"][ROOT + "a"]
@@ -80,12 +80,12 @@ async def test_an_export_taken_back_by_the_other_database_is_exported_the_same(
         lost = one / "documents" / manifest["files"][ROOT + "c"]["doc_id"]
         assert [str(path.relative_to(lost)) for path in lost.rglob("*.md")] == ["versions/1/content.md"]
 
-        page = await reading.read(other, ROOT + "a", generation=1)
+        page = await documents.read_document(other, ROOT + "a", generation=1)
         assert page.markdown == LONG + "a"
         source = imported.sources[0]
         after = await crawl(other, source, Site({ROOT: Page("the root", links=(ROOT + "a",)), ROOT + "a": Page(LONG)}))
         assert after.held, "the brake knows how much was there"
-        with pytest.raises(WrongCall, match="is kept already"):
+        with pytest.raises(InvalidInput, match="is kept already"):
             await take(other, one)
 
 
@@ -94,21 +94,21 @@ async def test_the_next_export_writes_only_what_changed_and_repairs_what_was_tou
     folder = tmp_path / "mirror"
     async with a_database(f"sqlite:///{tmp_path}/kept.db") as db:
         await a_history(db)
-        first = await mirror.export(db, str(folder), ["docs"])
+        first = await export.export(db, str(folder), ["docs"])
         before = files(folder)
-        again = await mirror.export(db, str(folder), ["docs"])
+        again = await export.export(db, str(folder), ["docs"])
         assert (again.written, again.linked) == (0, first.written)
         touched = next(folder.glob("documents/*/content.md"))
         touched.write_text("scribbled over")
-        repaired = await mirror.export(db, str(folder), ["docs"])
+        repaired = await export.export(db, str(folder), ["docs"])
         assert repaired.written == 1
         assert files(folder) == before
-        with pytest.raises(NoSuchThing):
-            await mirror.export(db, str(folder), ["nothing"])
+        with pytest.raises(NotFound):
+            await export.export(db, str(folder), ["nothing"])
         (tmp_path / "home").mkdir()
         (tmp_path / "home" / "precious.txt").write_text("mine")
-        with pytest.raises(WrongCall, match="neither empty nor an export"):
-            await mirror.export(db, str(tmp_path / "home"), [])
+        with pytest.raises(InvalidInput, match="neither empty nor an export"):
+            await export.export(db, str(tmp_path / "home"), [])
         assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
@@ -117,7 +117,7 @@ async def test_what_was_edited_in_an_export_is_nobody_elses_content(tmp_path: Pa
     folder = tmp_path / "mirror"
     async with a_database(f"sqlite:///{tmp_path}/kept.db") as db:
         await a_history(db)
-        await mirror.export(db, str(folder), ["other"])
+        await export.export(db, str(folder), ["other"])
     (edited,) = folder.glob("documents/*/content.md")
     honest = json.loads(edited.with_name("version.json").read_text())["content_hash"]
     edited.write_text("something else")
@@ -132,15 +132,15 @@ async def test_a_tree_is_for_reading_and_has_a_place_for_every_document(tmp_path
     folder = tmp_path / "tree"
     async with a_database(f"sqlite:///{tmp_path}/kept.db") as db:
         await a_history(db)
-        done = await mirror.export(db, str(folder), [], tree=True)
+        done = await export.export(db, str(folder), [], tree=True)
         found = files(folder)
         assert len(found) == done.documents + 1
         assert found["docs/index.md"] == b"the root"
         assert found["docs/moved/b.md"] == (LONG + "b").encode()
-        again = await mirror.export(db, str(folder), [], tree=True)
+        again = await export.export(db, str(folder), [], tree=True)
         assert (again.written, again.linked) == (0, done.written)
         assert files(folder) == found
-        with pytest.raises(WrongCall, match="--tree"):
+        with pytest.raises(InvalidInput, match="--tree"):
             await take(db, folder)
 
 
@@ -172,13 +172,13 @@ async def test_a_manifest_of_before_is_backed_up_upgraded_and_imported(database_
 EXPORTING = """
 import asyncio, sys
 from kept.store.database import open_database
-from kept.service import mirror
+from kept.service import export
 async def main():
     db = await open_database(sys.argv[1])
     print("ready", flush=True)
     while True:
         for labels in (["docs"], ["other"]):
-            await mirror.export(db, sys.argv[2], labels)
+            await export.export(db, sys.argv[2], labels)
 asyncio.run(main())
 """
 
@@ -203,11 +203,11 @@ async def test_an_export_killed_at_any_moment_leaves_the_old_tree_or_the_new_one
         await a_history(db)
         trees = []
         for label in ("docs", "other"):
-            await mirror.export(db, str(folder), [label])
+            await export.export(db, str(folder), [label])
             trees.append(files(folder))
     for attempt in range(3):
         await asyncio.to_thread(export_until, url, folder, 0.03 + 0.017 * attempt)  # chance is the point
         assert files(folder) in trees
     async with a_database(url) as db:
-        await mirror.export(db, str(folder), [])
+        await export.export(db, str(folder), [])
     assert [path.name for path in tmp_path.iterdir() if "kept-staging" in path.name] == []

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from kept.maintenance.gc import Retention, collect
 from kept.model.document import Lifecycle
 from kept.model.generation import Generation, Tally
 from kept.model.job import CrawlMode
@@ -10,7 +11,6 @@ from kept.model.source import Scope, Source
 from kept.service import ledger
 from kept.store import documents, frontier, generations, jobs, sources
 from kept.store.database import Database
-from kept.upkeep.gc import Retention, collect
 from tests.contract.stories import story
 from tests.given import ROOT, Page, Site, a_source, crawl, shown
 
@@ -140,11 +140,11 @@ async def test_it_tries_what_failed_again(db: Database) -> None:
 
     await quickly(db, source, Site(site() | {ROOT: Page(error="503 Service Unavailable")}))
     async with db.snapshot() as snapshot:
-        [root] = await documents.exceptional(snapshot, source.id, None)
+        [root] = await documents.list_exceptional(snapshot, source.id, None)
     assert (root.url, root.lifecycle) == (ROOT, Lifecycle.ERROR)
     await quickly(db, source, Site(site()))
     async with db.snapshot() as snapshot:
-        assert await documents.exceptional(snapshot, source.id, None) == []
+        assert await documents.list_exceptional(snapshot, source.id, None) == []
 
 
 @story
@@ -160,7 +160,7 @@ async def test_it_sweeps_nothing_and_calls_nothing_missing(db: Database) -> None
     assert NAMES[0] in refused.visits
     assert (made.documents, made.tally.skipped) == (7, 1)
     async with db.snapshot() as snapshot:
-        assert await documents.exceptional(snapshot, source.id, None) == []
+        assert await documents.list_exceptional(snapshot, source.id, None) == []
 
 
 @story
@@ -186,20 +186,20 @@ async def test_a_root_that_redirects_leads_it_to_the_page_behind(db: Database) -
 async def test_the_ledger_stays_that_of_the_last_full_crawl(db: Database) -> None:
     source = await kept(db, site() | {NAMES[3]: Page(refused="too large")})
     async with db.snapshot() as snapshot:
-        before = await jobs.ledger(snapshot, source.id)
+        before = await jobs.last_full_crawl(snapshot, source.id)
         verified = await generations.last_verified(snapshot, source.id)
     found = site() | {ROOT: Page("the root", (*NAMES, f"{ROOT}new")), f"{ROOT}new": Page("new")}
     await quickly(db, source, Site(found | {NAMES[3]: Page(refused="too large")}))
     await quickly(db, source, Site(found | {NAMES[3]: Page(refused="too large")}))
     await collect(db, Retention())
     async with db.snapshot() as snapshot:
-        assert await jobs.ledger(snapshot, source.id) == before
+        assert await jobs.last_full_crawl(snapshot, source.id) == before
         assert await generations.last_verified(snapshot, source.id) == verified, "it did not visit everything"
         assert before is not None
         assert len(await frontier.urls(snapshot, before.id)) == 7
-    [account] = await ledger.why(db, f"{ROOT}new", lambda source, url: None)
+    [account] = await ledger.explain_url(db, f"{ROOT}new", lambda source, url: None)
     assert account.outcome == "new", "what a quick crawl found is explained too"
-    told = await ledger.not_kept(db, "docs", examples=5)
+    told = await ledger.summarize_not_kept(db, "docs", examples=5)
     assert [(one.reason, one.examples) for one in told.reasons] == [("too large", [NAMES[3]])]
 
 

@@ -7,21 +7,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kept.crawl import decide
-from kept.crawl.engine import Walk
-from kept.crawl.sweep import Rules
-from kept.extract.reader import read, signature
+from kept.crawl.engine import CrawlRun
+from kept.crawl.lifecycle import LifecycleRules
+from kept.extract.reader import parse_page, pipeline_signature
 from kept.extract.sections import Unreadable
-from kept.model.document import Reading
+from kept.jobs import queue
+from kept.jobs.worker import claim_and_run
+from kept.model.document import ParsedPage
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
-from kept.model.source import Access, Render, Source, SourceSettings, host_and_port
-from kept.origins.web import robots, web_origin
-from kept.origins.web.pacing import Pacing
-from kept.service import crawls, finding, generations
+from kept.model.source import Access, RenderMode, Source, SourceSettings, host_and_port
+from kept.origins.web import make_web_origin, robots
+from kept.origins.web.rate_limiter import RateLimiters
+from kept.service import generations, jobs, search
 from kept.store import documents, sources
 from kept.store.database import Database
-from kept.store.jobs import Place
-from kept.work import queue
-from kept.work.worker import work_on
+from kept.store.jobs import Lease
 from tests.contract.stories import raw, story
 from tests.given import a_source
 from tests.sites.story import CHAPTERS, LOG_IN, SHELL, Chapter, Reply, Row, Site, moved, state, told
@@ -33,29 +33,38 @@ APART = timedelta(days=4)  # the chapters: grace is over with the second that fo
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What failed is tried again at once."""
-    monkeypatch.setattr(decide, "back_off", lambda attempts: timedelta())
-    monkeypatch.setattr(robots, "_FIRST_WAIT", 0.0)
+    monkeypatch.setattr(decide, "backoff_delay", lambda attempts: timedelta())
+    monkeypatch.setattr(robots, "_FIRST_RETRY_SECONDS", 0.0)
 
 
 async def refresh(db: Database, source: Source, now: datetime, mode: str = "refresh") -> CrawlJob:
-    job = await queue.request(db, source.id, mode=CrawlMode(mode))
-    done = await work_on(db, job.id, lambda place, claimed: walk(db, place, claimed, now), heartbeat=0.5)
+    job = await queue.enqueue(db, source.id, mode=CrawlMode(mode))
+    done = await claim_and_run(db, job.id, lambda place, claimed: walk(db, place, claimed, now), heartbeat=0.5)
     assert done is not None
     return done
 
 
-def walk(db: Database, place: Place, source: Source, now: datetime) -> Walk:
+def walk(db: Database, place: Lease, source: Source, now: datetime) -> CrawlRun:
     region = source.settings.region
 
-    async def reading(body: bytes, content_type: str, url: str) -> Reading | Unreadable:
-        return read(body, content_type=content_type, url=url, region=region)
+    async def reading(body: bytes, content_type: str, url: str) -> ParsedPage | Unreadable:
+        return parse_page(body, content_type=content_type, url=url, region=region)
 
-    origin = web_origin(source.root, source.settings, pacing=Pacing())
-    return Walk(db, place, source, origin, read=reading, signature=signature(region=region), rules=Rules(), now=now)
+    origin = make_web_origin(source.root, source.settings, rate_limiters=RateLimiters())
+    return CrawlRun(
+        db,
+        place,
+        source,
+        origin,
+        read=reading,
+        signature=pipeline_signature(region=region),
+        rules=LifecycleRules(),
+        now=now,
+    )
 
 
 async def keep(db: Database, site: Site) -> Source:
-    access = Access(allowed=(host_and_port(site.root),), render=Render.NEVER)
+    access = Access(allowed=(host_and_port(site.root),), render=RenderMode.NEVER)
     return await a_source(db, "story", root=site.root, settings=SourceSettings(access=access))
 
 
@@ -90,7 +99,7 @@ class Reader:
             found = []
             for id, lifecycle in known:
                 versions = await documents.versions_of(snapshot, id)
-                now = await documents.in_generation(snapshot, id, active)
+                now = await documents.version_in_generation(snapshot, id, active)
                 path = (now or versions[-1])["url"].removeprefix(self.site.origin)
                 word = now["title"].removeprefix("On the ") if now else None
                 line = self._line(id, path, expected)
@@ -106,7 +115,7 @@ class Reader:
         return next(line for line, known in self.ids.items() if known == id)
 
     async def _found(self, word: str | None) -> list[tuple[str, str]]:
-        hits = await finding.search(self.db, word or "", limit=1000)
+        hits = await search.search_sections(self.db, word or "", limit=1000)
         places = [(url, hit.title) for hit in hits for url in (hit.url, *(other["url"] for other in hit.also))]
         return sorted({(url.partition("#")[0].removeprefix(self.site.origin), title) for url, title in places})
 
@@ -138,14 +147,14 @@ async def tell(db: Database, reader: Reader, number: int, chapter: Chapter) -> N
         await reader.site.hanging.wait()
         async with db.snapshot() as snapshot:
             [[job]] = await raw(snapshot, "SELECT id FROM crawl_jobs WHERE status = 'processing'")
-        await crawls.cancel_job(db, job)
+        await jobs.cancel_job(db, job)
         assert (await crawling).status is JobStatus.CANCELLED
     else:
         job = await refresh(db, source, now, chapter.mode)
         assert (job.status, job.held) == (JobStatus.COMPLETED, chapter.ends == "held"), f"chapter {number}: {job.error}"
     if chapter.then:
         await reader.compare(number - 1)
-        decided = generations.activate_held(db, "story", Rules()) if chapter.then == "activate" else None
+        decided = generations.activate_held(db, "story", LifecycleRules()) if chapter.then == "activate" else None
         await (decided or generations.discard_held(db, "story"))
     await reader.compare(number)
 
@@ -188,7 +197,7 @@ async def test_a_site_that_is_out_of_order_is_held_until_a_person_decides_and_se
 
         job = await refresh(db, source, BEGINNING + 2 * APART)
         assert job.held, "whoever discards it does not say that the next may do what it likes"
-        assert await generations.activate_held(db, "story", Rules()) == 3
+        assert await generations.activate_held(db, "story", LifecycleRules()) == 3
         shown = [path for path, _ in await reader._found("everywhere")]
         if outage == "404":
             assert shown == [], "a person has said that all of it is gone"

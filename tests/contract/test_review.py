@@ -2,7 +2,7 @@
 
 import asyncio
 
-from kept.crawl.sweep import Rules
+from kept.crawl.lifecycle import LifecycleRules
 from kept.service import generations as past
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl
 
@@ -24,12 +24,12 @@ def test_what_a_held_generation_would_do_is_shown_before_anybody_decides(databas
             held = await crawl(db, source, Site(pages | lost | changed | moved))
             assert held.held
 
-            review = await past.diff(db, "docs", 1, 2)
+            review = await past.diff_generations(db, "docs", 1, 2)
             assert review.removed == names[:6]
             assert (review.added, review.changed) == ([f"{ROOT}new"], [names[6]])
             assert [(move["from"], move["to"]) for move in review.moved] == [(names[7], f"{ROOT}elsewhere")]
 
-            assert await past.activate_held(db, "docs", Rules()) == 2
-            assert await past.diff(db, "docs", 1, 2) == review
+            assert await past.activate_held(db, "docs", LifecycleRules()) == 2
+            assert await past.diff_generations(db, "docs", 1, 2) == review
 
     asyncio.run(story())

@@ -7,21 +7,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kept.crawl import rollback
-from kept.crawl.history import Bounds
+from kept.crawl.change_rate import RefreshBounds
+from kept.jobs import queue
+from kept.maintenance import scheduler
+from kept.maintenance.next_run import SchedulePolicy
+from kept.maintenance.scheduler import ScheduleReport, enqueue_due_crawls
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source, SourceKind, SourceSettings
 from kept.service import sources as service
 from kept.store import jobs, sources
 from kept.store.database import Database
-from kept.upkeep import scheduler
-from kept.upkeep.rhythm import Rhythm
-from kept.upkeep.scheduler import Scheduled, schedule
-from kept.work import queue
 from tests.contract.stories import raw, story
 from tests.given import ROOT, Page, Site, a_database, crawl
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
-NONE, ONE = Scheduled(), Scheduled(requested=1)
+NONE, ONE = ScheduleReport(), ScheduleReport(requested=1)
 
 
 async def kept(db: Database, said: str, name: str = "docs") -> Source:
@@ -33,7 +33,7 @@ async def kept(db: Database, said: str, name: str = "docs") -> Source:
 
 async def only_added(db: Database, said: str, name: str = "docs") -> Source:
     root = ROOT if name == "docs" else f"https://{name}.test/"
-    made, _ = await service.add_source(
+    made, _ = await service.get_or_create_source(
         db, root=root, kind=SourceKind.WEB, name=name, settings=SourceSettings(schedule=said)
     )
     return made
@@ -47,7 +47,7 @@ async def now_is(db: Database, source: Source) -> Source:
 
 
 async def set_to(db: Database, said: str) -> Source:
-    return await service.set_source(db, "docs", lambda settings: replace(settings, schedule=said))
+    return await service.update_settings(db, "docs", lambda settings: replace(settings, schedule=said))
 
 
 async def last_job(db: Database, source: Source) -> CrawlJob:
@@ -62,8 +62,8 @@ def due(source: Source) -> datetime:
     return source.next_run_at
 
 
-async def run(db: Database, at: datetime, *, full_every: int = 10, chance: float = 0.0) -> Scheduled:
-    return await schedule(db, Rhythm(full_every=full_every), now=at, chance=lambda: chance)
+async def run(db: Database, at: datetime, *, full_every: int = 10, chance: float = 0.0) -> ScheduleReport:
+    return await enqueue_due_crawls(db, SchedulePolicy(full_every=full_every), now=at, chance=lambda: chance)
 
 
 @story
@@ -130,7 +130,7 @@ async def look_at_once(db: Database, other: Database) -> None:
     assert sum(one.requested for one in passes) == len(names)
     assert sum(one.waiting for one in passes) == 0
     async with db.snapshot() as snapshot:
-        assert len(await jobs.recent(snapshot)) == len(names)
+        assert len(await jobs.list_recent(snapshot)) == len(names)
         assert {one.runs for one in await sources.all(snapshot)} == {1}
 
 
@@ -138,14 +138,14 @@ async def look_at_once(db: Database, other: Database) -> None:
 async def test_a_pass_goes_through_everything_that_is_due_page_by_page(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scheduler, "AT_ONCE", 3)
+    monkeypatch.setattr(scheduler, "BATCH_SIZE", 3)
     for number in range(8):
         await only_added(db, "1h", f"s{number}")
     async with db.transaction() as tx:  # one that nobody can read must not keep the others waiting
         broken = (await sources.all(tx))[0]
         await sources.set_settings(tx, broken.id, replace(broken.settings, schedule="every full moon"))
         await raw(tx, "UPDATE sources SET next_run_at = created_at WHERE name = 's0'")
-    assert await run(db, datetime.now(UTC) + 3 * HOUR) == Scheduled(requested=7)
+    assert await run(db, datetime.now(UTC) + 3 * HOUR) == ScheduleReport(requested=7)
     assert (await now_is(db, broken)).next_run_at is None
 
 
@@ -182,22 +182,22 @@ async def test_a_rollback_pauses_the_schedule_until_somebody_asks_for_a_refresh(
 @story
 async def test_a_crawl_that_runs_or_is_paused_is_enough(db: Database) -> None:
     source = await kept(db, "1h")
-    job = await queue.request(db, source.id)
+    job = await queue.enqueue(db, source.id)
     await queue.pause(db, job.id)
     late = due(source) + DAY
-    assert await run(db, late) == Scheduled(waiting=1)
+    assert await run(db, late) == ScheduleReport(waiting=1)
     assert due(await now_is(db, source)) > late
     await queue.resume(db, job.id)
     async with db.transaction() as tx:
         await jobs.claim(tx, worker=job.id)
-    assert await run(db, late + DAY) == Scheduled(waiting=1)
+    assert await run(db, late + DAY) == ScheduleReport(waiting=1)
     assert (await last_job(db, source)).again is None, "nobody is in such a hurry"
 
 
 @story
 async def test_a_run_that_meets_a_waiting_job_widens_it(db: Database) -> None:
     source = await kept(db, "1h")
-    asked = await queue.request(db, source.id, mode=CrawlMode.QUICK, priority=5)
+    asked = await queue.enqueue(db, source.id, mode=CrawlMode.QUICK, priority=5)
     assert await run(db, due(source)) == ONE
     job = await last_job(db, source)
     assert (job.id, job.mode, job.priority) == (asked.id, CrawlMode.REFRESH, 5)
@@ -230,7 +230,7 @@ async def test_an_adaptive_schedule_is_quick_but_for_the_full_ones(db: Database)
 async def test_where_validators_are_wrong_every_run_is_full(db: Database) -> None:
     source = await kept(db, "auto")
     async with db.transaction() as tx:
-        await sources.judge_validators(tx, source.id, wrong=True)
+        await sources.set_validators_wrong(tx, source.id, wrong=True)
     await run(db, due(source))
     assert (await last_job(db, source)).mode is CrawlMode.FULL
     assert (await service.show_source(db, "docs")).validators == "wrong"
@@ -251,11 +251,11 @@ async def test_an_adaptive_schedule_follows_what_its_crawls_saw_within_bounds(db
     learned = due(await now_is(db, source)) - at
     assert HOUR <= learned <= 12 * HOUR
     view = await service.show_source(db, "docs")
-    assert view.suggested == learned
+    assert view.suggested_interval == learned
     assert view.changes_every is not None
     assert learned < view.changes_every < 2 * DAY
-    bounded = Rhythm(bounds=Bounds(shortest=3 * DAY))
-    await schedule(db, bounded, now=at + learned, chance=lambda: 0.0)
+    bounded = SchedulePolicy(bounds=RefreshBounds(shortest=3 * DAY))
+    await enqueue_due_crawls(db, bounded, now=at + learned, chance=lambda: 0.0)
     assert due(await now_is(db, source)) == at + learned + 3 * DAY
 
 

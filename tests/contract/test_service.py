@@ -10,22 +10,22 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from kept.crawl.sweep import Rules
-from kept.errors import NeedsDecision, NoSuchThing, WrongCall
-from kept.extract.sections import SectionData, SectionRules, Unreadable, content_of, tree_of
-from kept.model.document import Lifecycle, Reading
+from kept.crawl.lifecycle import LifecycleRules
+from kept.errors import InvalidInput, NeedsDecision, NotFound
+from kept.extract.sections import SectionNode, SectionRules, Unreadable, build_content, build_section_tree
+from kept.jobs import queue
+from kept.maintenance.gc import Retention, collect
+from kept.model.document import Lifecycle, ParsedPage
 from kept.model.generation import GenerationState, Tally
 from kept.model.ids import new_id
 from kept.model.job import CrawlMode, JobStatus
 from kept.model.source import SourceKind, SourceSettings
+from kept.model.tokens import FullTextQuery, Term
 from kept.model.url import file_url
-from kept.model.words import Term, Wanted
-from kept.service import crawls, finding, reading, sources
+from kept.service import documents, jobs, search, sources
 from kept.service import generations as past
 from kept.store.database import Database, open_database
 from kept.store.sections import search_sections_fts
-from kept.upkeep.gc import Retention, collect
-from kept.work import queue
 from tests import given
 from tests.contract.stories import raw, rows_in_tables, story
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl, shown
@@ -52,7 +52,7 @@ def says(error: type[Exception], *words: str) -> Iterator[None]:
 
 
 async def add(db: Database, *, root: str = ROOT, name: str = "docs", version: str = "") -> tuple[str, bool]:
-    source, new = await sources.add_source(
+    source, new = await sources.get_or_create_source(
         db, root=root, kind=SourceKind.WEB, name=name, version=version, settings=SourceSettings()
     )
     return source.id, new
@@ -79,7 +79,7 @@ async def test_the_same_root_under_another_version_is_another_source(db: Databas
 @story
 async def test_a_name_that_keeps_another_root_is_refused_and_nothing_changes(db: Database) -> None:
     await add(db)
-    with says(WrongCall, "'docs'", ROOT, "--name"):
+    with says(InvalidInput, "'docs'", ROOT, "--name"):
         await add(db, root="https://other.test/")
     assert [view.source.root for view in await sources.list_sources(db)] == [ROOT]
 
@@ -87,7 +87,7 @@ async def test_a_name_that_keeps_another_root_is_refused_and_nothing_changes(db:
 @pytest.mark.parametrize("name", ["", " ", "a@b", "a\0b", "a\nb", "\ud800"])
 @story
 async def test_a_name_that_nobody_could_type_is_refused(db: Database, name: str) -> None:
-    with says(WrongCall, "name"):
+    with says(InvalidInput, "name"):
         await add(db, name=name)
     assert await sources.list_sources(db) == []
 
@@ -97,9 +97,9 @@ async def test_a_source_that_was_never_crawled_has_nothing_to_show(db: Database)
     await add(db)
     view = await sources.show_source(db, "docs")
     assert (view.documents, view.sections, view.generation, view.last_job, view.verified_at) == (0, 0, None, None, None)
-    with says(NoSuchThing, "docs", "first crawl"):
-        await past.diff(db, "docs", 1, 2)
-    assert await finding.search(db, "anything") == []
+    with says(NotFound, "docs", "first crawl"):
+        await past.diff_generations(db, "docs", 1, 2)
+    assert await search.search_sections(db, "anything") == []
 
 
 @story
@@ -124,13 +124,13 @@ async def test_list_and_show_count_what_the_active_generation_shows(db: Database
 async def test_an_unknown_name_is_answered_with_the_one_that_was_perhaps_meant(db: Database) -> None:
     await add(db, name="django")
     await add(db, name="react", version="18", root="https://react.test/")
-    with says(NoSuchThing, "'djano'", "Did you mean 'django'?"):
+    with says(NotFound, "'djano'", "Did you mean 'django'?"):
         await sources.show_source(db, "djano")
-    with says(NoSuchThing, "Did you mean 'react@18'?"):
+    with says(NotFound, "Did you mean 'react@18'?"):
         await sources.show_source(db, "react")
-    with says(NoSuchThing, "Did you mean 'react@18'?"):
+    with says(NotFound, "Did you mean 'react@18'?"):
         await sources.show_source(db, "react@19")
-    with says(NoSuchThing, "'kept list'"):
+    with says(NotFound, "'kept list'"):
         await sources.show_source(db, "something else entirely")
 
 
@@ -139,17 +139,17 @@ async def test_every_verb_that_takes_a_name_says_so_when_there_is_none(db: Datab
     verbs = [
         lambda label: sources.show_source(db, label),
         lambda label: sources.remove_source(db, label),
-        lambda label: crawls.request_crawl(db, label),
+        lambda label: jobs.request_crawl(db, label),
         lambda label: past.list_generations(db, label),
-        lambda label: past.diff(db, label, 1, 2),
+        lambda label: past.diff_generations(db, label, 1, 2),
         lambda label: past.roll_back(db, label, 1),
-        lambda label: past.activate_held(db, label, Rules()),
+        lambda label: past.activate_held(db, label, LifecycleRules()),
         lambda label: past.discard_held(db, label),
-        lambda label: finding.search(db, "word", labels=[label]),
+        lambda label: search.search_sections(db, "word", labels=[label]),
     ]
     for verb in verbs:
         for label in ("nobody", "", "@", "a\0b", "\ud800", "x" * 100_000):
-            with says(NoSuchThing, "There is no source"):
+            with says(NotFound, "There is no source"):
                 await verb(label)
 
 
@@ -157,17 +157,17 @@ async def test_every_verb_that_takes_a_name_says_so_when_there_is_none(db: Datab
 async def test_a_removed_source_is_hidden_at_once_and_its_name_is_free(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "One."}))
-    page = await reading.read(db, ROOT + "a")
+    page = await documents.read_document(db, ROOT + "a")
     await sources.remove_source(db, "docs")
 
     assert await sources.list_sources(db) == []
-    assert await finding.search(db, "connections") == []
+    assert await search.search_sections(db, "connections") == []
     for gone in (ROOT + "a", page.document):
-        with says(NoSuchThing):
-            await reading.read(db, gone)
-        with says(NoSuchThing):
-            await reading.history(db, gone)
-    with says(NoSuchThing):
+        with says(NotFound):
+            await documents.read_document(db, gone)
+        with says(NotFound):
+            await documents.read_history(db, gone)
+    with says(NotFound):
         await sources.show_source(db, "docs")
     again, new = await add(db)
     assert new
@@ -179,12 +179,12 @@ async def test_garbage_collection_takes_every_row_of_a_removed_source(db: Databa
     source = await a_source(db)
     await crawl(db, source, site({"a": "One.", "b": "Two."}))
     await crawl(db, source, site({"a": "One, changed.", "b": "Two."}))
-    await queue.request(db, source.id)
+    await queue.enqueue(db, source.id)
     await sources.remove_source(db, "docs")
     await collect(db, Retention())
     assert {table for table, rows in (await rows_in_tables(db)).items() if rows} == set()
     async with db.snapshot() as snapshot:
-        found = await search_sections_fts(snapshot, Wanted(terms=[Term(("connections",))]), [], limit=9)
+        found = await search_sections_fts(snapshot, FullTextQuery(terms=[Term(("connections",))]), [], limit=9)
     assert not found.scores
 
 
@@ -195,7 +195,7 @@ async def test_garbage_collection_leaves_a_content_that_another_source_shares(db
         await crawl(db, source, site({"a": "One.", name: f"Only in {name}."}, root=root))
     await sources.remove_source(db, "docs")
     await collect(db, Retention())
-    assert sorted(hit.url for hit in await finding.search(db, "connections")) == [
+    assert sorted(hit.url for hit in await search.search_sections(db, "connections")) == [
         "https://copy.test/",
         "https://copy.test/a",
         "https://copy.test/copy",
@@ -207,9 +207,9 @@ async def test_garbage_collection_leaves_a_content_that_another_source_shares(db
 @story
 async def test_removing_a_source_cancels_its_crawl(db: Database) -> None:
     source = await a_source(db)
-    job = await crawls.request_crawl(db, "docs")
+    job = await jobs.request_crawl(db, "docs")
     await sources.remove_source(db, "docs")
-    assert (await crawls.get_job(db, job.id)).status is JobStatus.CANCELLED
+    assert (await jobs.get_job(db, job.id)).status is JobStatus.CANCELLED
     assert source.active_generation is None
 
 
@@ -219,18 +219,18 @@ async def test_removing_a_source_cancels_its_crawl(db: Database) -> None:
 @story
 async def test_asking_again_while_a_crawl_waits_joins_it_and_the_wider_mode_wins(db: Database) -> None:
     await a_source(db)
-    first = await crawls.request_crawl(db, "docs", mode=CrawlMode.REFRESH, priority=5)
-    again = await crawls.request_crawl(db, "docs", mode=CrawlMode.FULL, priority=1)
+    first = await jobs.request_crawl(db, "docs", mode=CrawlMode.REFRESH, priority=5)
+    again = await jobs.request_crawl(db, "docs", mode=CrawlMode.FULL, priority=1)
     assert again.id == first.id
     assert (again.mode, again.priority) == (CrawlMode.FULL, 5)
-    assert (await crawls.get_job(db, first.id.upper())).id == first.id
+    assert (await jobs.get_job(db, first.id.upper())).id == first.id
 
 
 @story
 async def test_a_job_that_is_not_there_is_no_such_thing(db: Database) -> None:
     for id in (new_id(), "", "7", "not an id", "a\0b", "\ud800"):
-        with says(NoSuchThing, "There is no job"):
-            await crawls.get_job(db, id)
+        with says(NotFound, "There is no job"):
+            await jobs.get_job(db, id)
 
 
 # Generations ---------------------------------------------------------------------------------------------------
@@ -247,14 +247,14 @@ async def test_diff_tells_added_removed_changed_and_moved(db: Database) -> None:
     )
     await crawl(db, source, after)
 
-    forth = await past.diff(db, "docs", 1, 2)
+    forth = await past.diff_generations(db, "docs", 1, 2)
     assert (forth.added, forth.removed) == ([ROOT + "comes"], [ROOT + "goes"])
     assert forth.changed == [ROOT + "changes"]
     assert forth.moved == [{"from": ROOT + "moves", "to": ROOT + "moved", "document": moved}]
-    back = await past.diff(db, "docs", 2, 1)
+    back = await past.diff_generations(db, "docs", 2, 1)
     assert (back.added, back.removed) == (forth.removed, forth.added)
     assert back.moved == [{"from": ROOT + "moved", "to": ROOT + "moves", "document": moved}]
-    same = await past.diff(db, "docs", 2, 2)
+    same = await past.diff_generations(db, "docs", 2, 2)
     assert (same.added, same.removed, same.changed, same.moved) == ([], [], [], [])
 
 
@@ -263,13 +263,13 @@ async def test_a_generation_that_is_not_there_cannot_be_asked_for(db: Database) 
     source = await a_source(db)
     await crawl(db, source, site({"a": "One."}))
     for number in (-1, 0, 2, 2**63, 10**30):
-        with says(NoSuchThing, "generation"):
-            await past.diff(db, "docs", 1, number)
-        with says(NoSuchThing, "generation"):
-            await finding.search(db, "one", labels=["docs"], generation=number)
-        with says(NoSuchThing, "generation"):
-            await reading.read(db, ROOT + "a", generation=number)
-        with says(NoSuchThing, "generation"):
+        with says(NotFound, "generation"):
+            await past.diff_generations(db, "docs", 1, number)
+        with says(NotFound, "generation"):
+            await search.search_sections(db, "one", labels=["docs"], generation=number)
+        with says(NotFound, "generation"):
+            await documents.read_document(db, ROOT + "a", generation=number)
+        with says(NotFound, "generation"):
             await past.roll_back(db, "docs", number)
     _, generations = await past.list_generations(db, "docs")
     assert [one.number for one in generations] == [1]
@@ -285,10 +285,10 @@ async def test_a_rollback_shows_exactly_what_was_shown_and_can_itself_be_undone(
 
     assert await past.roll_back(db, "docs", 1) == 3
     assert await shown(db, source) == before
-    assert (await reading.read(db, ROOT + "a")).markdown.startswith("One. ")
-    assert (await reading.read(db, ROOT + "c")).lifecycle is Lifecycle.ACTIVE
-    with says(NoSuchThing):
-        await reading.read(db, ROOT + "e", generation=3)
+    assert (await documents.read_document(db, ROOT + "a")).markdown.startswith("One. ")
+    assert (await documents.read_document(db, ROOT + "c")).lifecycle is Lifecycle.ACTIVE
+    with says(NotFound):
+        await documents.read_document(db, ROOT + "e", generation=3)
 
     assert await past.roll_back(db, "docs", 2) == 4
     assert await shown(db, source) == after
@@ -303,7 +303,7 @@ async def test_a_rollback_shows_exactly_what_was_shown_and_can_itself_be_undone(
     ]
     assert [one.documents for one in generations] == [len(before), len(after), len(before), len(after)]
     for a, b in ((1, 3), (2, 4)):
-        same = await past.diff(db, "docs", a, b)
+        same = await past.diff_generations(db, "docs", a, b)
         assert (same.added, same.removed, same.changed, same.moved) == ([], [], [], [])
 
 
@@ -323,7 +323,7 @@ async def test_a_crawl_after_a_rollback_finds_what_is_there_now(db: Database) ->
 async def test_a_rollback_is_refused_while_a_crawl_is_live(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "One."}))
-    job = await crawls.request_crawl(db, "docs")
+    job = await jobs.request_crawl(db, "docs")
     with says(NeedsDecision, job.id):
         await past.roll_back(db, "docs", 1)
     await queue.cancel(db, job.id)
@@ -341,7 +341,7 @@ async def test_a_rollback_pauses_the_schedule_until_somebody_asks_for_a_crawl(db
             return (await raw(snapshot, "SELECT schedule_paused_at IS NOT NULL FROM sources"))[0][0]
 
     assert await paused()
-    await crawls.request_crawl(db, "docs")
+    await jobs.request_crawl(db, "docs")
     assert not await paused()
 
 
@@ -354,7 +354,7 @@ async def hold(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site(TEN))
     lost = {f"p{n}": Page(gone=True) for n in range(4, 10)}
-    job = await crawl(db, source, site(HALF, **lost), rules=Rules(brake_documents=3))
+    job = await crawl(db, source, site(HALF, **lost), rules=LifecycleRules(brake_documents=3))
     assert job.held
     view = await sources.show_source(db, "docs")
     assert view.upcoming is not None
@@ -365,27 +365,27 @@ async def hold(db: Database) -> None:
 async def test_a_held_generation_is_seen_by_nobody_until_a_person_activates_it(db: Database) -> None:
     await hold(db)
     assert (await sources.show_source(db, "docs")).documents == 11
-    assert (await reading.read(db, ROOT + "p4")).generation == 1
-    with says(NoSuchThing, "no generation 2 to show"):
-        await finding.search(db, "words", labels=["docs"], generation=2)
-    with says(NoSuchThing, "no document"):
-        await reading.read(db, ROOT + "q8")
-    with says(NoSuchThing, "does not show"):
-        await reading.read(db, ROOT + "p4", generation=2)
-    assert (await reading.read(db, ROOT + "q8", generation=2)).generation == 2, "who has to decide may look"
-    assert (await reading.read(db, ROOT + "p8", generation=2)).url == ROOT + "q8", "it would move there"
+    assert (await documents.read_document(db, ROOT + "p4")).generation == 1
+    with says(NotFound, "no generation 2 to show"):
+        await search.search_sections(db, "words", labels=["docs"], generation=2)
+    with says(NotFound, "no document"):
+        await documents.read_document(db, ROOT + "q8")
+    with says(NotFound, "does not show"):
+        await documents.read_document(db, ROOT + "p4", generation=2)
+    assert (await documents.read_document(db, ROOT + "q8", generation=2)).generation == 2, "who has to decide may look"
+    assert (await documents.read_document(db, ROOT + "p8", generation=2)).url == ROOT + "q8", "it would move there"
     held = (await sources.show_source(db, "docs")).upcoming
     assert held is not None
 
-    assert await past.activate_held(db, "docs", Rules()) == 2
+    assert await past.activate_held(db, "docs", LifecycleRules()) == 2
     view = await sources.show_source(db, "docs")
     assert view.upcoming is None
     assert view.generation is not None
     assert view.documents == held.documents == 7
     assert view.generation.tally == held.tally == Tally(unchanged=5, moved=2, gone=4)
-    assert {move["to"] for move in (await past.diff(db, "docs", 1, 2)).moved} == {ROOT + "q8", ROOT + "q9"}
-    with says(NoSuchThing, "nothing to decide"):
-        await past.activate_held(db, "docs", Rules())
+    assert {move["to"] for move in (await past.diff_generations(db, "docs", 1, 2)).moved} == {ROOT + "q8", ROOT + "q9"}
+    with says(NotFound, "nothing to decide"):
+        await past.activate_held(db, "docs", LifecycleRules())
 
 
 @story
@@ -397,9 +397,9 @@ async def test_a_held_generation_that_is_discarded_leaves_no_trace(db: Database)
     assert (view.generation, view.upcoming, view.documents) == (before, None, 11)
     rows = await rows_in_tables(db)
     assert (rows["documents"], rows["versions"]) == (11, 11)
-    with says(NoSuchThing, "nothing to decide"):
+    with says(NotFound, "nothing to decide"):
         await past.discard_held(db, "docs")
-    with says(NoSuchThing):
+    with says(NotFound):
         await past.roll_back(db, "docs", 2)
 
 
@@ -407,8 +407,8 @@ async def test_a_held_generation_that_is_discarded_leaves_no_trace(db: Database)
 async def test_a_rollback_gives_up_what_is_held(db: Database) -> None:
     await hold(db)
     assert await past.roll_back(db, "docs", 1) == 3
-    with says(NoSuchThing, "nothing to decide"):
-        await past.activate_held(db, "docs", Rules())
+    with says(NotFound, "nothing to decide"):
+        await past.activate_held(db, "docs", LifecycleRules())
     assert (await sources.show_source(db, "docs")).documents == 11
 
 
@@ -416,15 +416,15 @@ async def test_a_rollback_gives_up_what_is_held(db: Database) -> None:
 async def test_a_rollback_to_nowhere_gives_up_nothing(db: Database) -> None:
     await hold(db)
     for number in (2, 7):
-        with says(NoSuchThing, f"no generation {number}"):
+        with says(NotFound, f"no generation {number}"):
             await past.roll_back(db, "docs", number)
-    assert await past.activate_held(db, "docs", Rules()) == 2
+    assert await past.activate_held(db, "docs", LifecycleRules()) == 2
 
 
 # Reading -------------------------------------------------------------------------------------------------------
 
 
-async def read_headings(body: bytes, content_type: str, url: str) -> Reading | Unreadable:
+async def read_headings(body: bytes, content_type: str, url: str) -> ParsedPage | Unreadable:
     """A page in which '#' begins a heading; anchors are the words in lower case."""
     text = body.decode()
     nodes = []
@@ -433,8 +433,8 @@ async def read_headings(body: bytes, content_type: str, url: str) -> Reading | U
         marks, _, rest = chapter.partition(" ")
         heading = rest.partition("\n")[0]
         level = len(marks) + 1
-        nodes.append(SectionData(heading=heading, level=level, anchor=heading.lower(), content=f"{'#' * level} {rest}"))
-    return Reading(content=content_of("Manual", text, tree_of(nodes, before), SectionRules()))
+        nodes.append(SectionNode(heading=heading, level=level, anchor=heading.lower(), content=f"{'#' * level} {rest}"))
+    return ParsedPage(content=build_content("Manual", text, build_section_tree(nodes, before), SectionRules()))
 
 
 MANUAL = "Before.\n# Install\nBy hand.\n## Linux\nWith apt.\n## Windows\nWith luck.\n# Use\nCarefully."
@@ -450,7 +450,7 @@ async def test_a_document_is_read_by_url_by_id_by_path_and_by_section(
     source = await a_source(db, root=file_url(tmp_path), kind=SourceKind.FOLDER)
     await crawl(db, source, Site({url: Page(text=MANUAL)}, lists_everything=True))
 
-    page = await reading.read(db, url)
+    page = await documents.read_document(db, url)
     assert (page.url, page.title, page.markdown, page.source, page.generation) == (url, "Manual", MANUAL, "docs", 1)
     for name in (
         page.document,
@@ -459,12 +459,15 @@ async def test_a_document_is_read_by_url_by_id_by_path_and_by_section(
         "the manual.md",
         "./x/../the manual.md",
     ):
-        assert await reading.read(db, name) == page
-    assert (await reading.read(db, url, section="linux")).markdown == "## Linux\nWith apt."
-    for whole in (await reading.read(db, url, section="install"), await reading.read(db, url + "#install")):
+        assert await documents.read_document(db, name) == page
+    assert (await documents.read_document(db, url, section="linux")).markdown == "## Linux\nWith apt."
+    for whole in (
+        await documents.read_document(db, url, section="install"),
+        await documents.read_document(db, url + "#install"),
+    ):
         assert whole.markdown == "# Install\nBy hand.\n\n## Linux\nWith apt.\n\n## Windows\nWith luck."
-    with says(NoSuchThing, "no section 'macos'", "install, linux, windows, use"):
-        await reading.read(db, url, section="macos")
+    with says(NotFound, "no section 'macos'", "install, linux, windows, use"):
+        await documents.read_document(db, url, section="macos")
 
 
 @story
@@ -474,8 +477,8 @@ async def test_a_signature_is_read_with_what_it_shares_with_the_next(
     monkeypatch.setattr(given, "read_scripted", read_headings)
     source = await a_source(db)
     await crawl(db, source, Site({ROOT: Page(text="\n# `up()`\n# `rise()`\nHigher.\n# `down()`\nLower.")}))
-    assert (await reading.read(db, ROOT, section="`up()`")).markdown == "# `up()`\n\n# `rise()`\nHigher."
-    assert (await reading.read(db, ROOT, section="`rise()`")).markdown == "# `rise()`\nHigher."
+    assert (await documents.read_document(db, ROOT, section="`up()`")).markdown == "# `up()`\n\n# `rise()`\nHigher."
+    assert (await documents.read_document(db, ROOT, section="`rise()`")).markdown == "# `rise()`\nHigher."
 
 
 UNKNOWN = [
@@ -489,10 +492,10 @@ async def test_what_is_not_kept_cannot_be_read(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "One."}))
     for name in UNKNOWN:
-        with says(NoSuchThing, "There is no document"):
-            await reading.read(db, name)
-        with says(NoSuchThing, "There is no document"):
-            await reading.history(db, name)
+        with says(NotFound, "There is no document"):
+            await documents.read_document(db, name)
+        with says(NotFound, "There is no document"):
+            await documents.read_history(db, name)
 
 
 @story
@@ -500,25 +503,25 @@ async def test_an_older_generation_is_read_by_its_number(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "One.", "b": "Two."}))
     await crawl(db, source, site({"a": "One, changed."}, b=Page(gone=True)))
-    assert (await reading.read(db, ROOT + "a")).markdown.startswith("One, changed.")
-    assert (await reading.read(db, ROOT + "a", generation=1)).markdown.startswith("One. ")
-    assert (await reading.read(db, ROOT + "b", generation=1)).markdown.startswith("Two. ")
-    with says(NoSuchThing, "Generation 2", "kept history"):
-        await reading.read(db, ROOT + "b")
+    assert (await documents.read_document(db, ROOT + "a")).markdown.startswith("One, changed.")
+    assert (await documents.read_document(db, ROOT + "a", generation=1)).markdown.startswith("One. ")
+    assert (await documents.read_document(db, ROOT + "b", generation=1)).markdown.startswith("Two. ")
+    with says(NotFound, "Generation 2", "kept history"):
+        await documents.read_document(db, ROOT + "b")
 
 
 @story
 async def test_an_older_generation_is_read_by_the_url_a_page_had_then(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "One."}))
-    first = await reading.read(db, ROOT + "a")
+    first = await documents.read_document(db, ROOT + "a")
     await crawl(db, source, site({"b": "One."}, a=Page(redirect=ROOT + "b")))
     await crawl(db, source, site({"b": "One.", "a": "Another page lives here now."}))
-    assert (await reading.read(db, ROOT + "b")).document == first.document
-    assert (await reading.read(db, ROOT + "a")).document != first.document
-    then = await reading.read(db, ROOT + "a", generation=1)
+    assert (await documents.read_document(db, ROOT + "b")).document == first.document
+    assert (await documents.read_document(db, ROOT + "a")).document != first.document
+    then = await documents.read_document(db, ROOT + "a", generation=1)
     assert (then.document, then.markdown) == (first.document, first.markdown)
-    assert (await reading.read(db, ROOT + "b", generation=1)).url == ROOT + "a"
+    assert (await documents.read_document(db, ROOT + "b", generation=1)).url == ROOT + "a"
 
 
 @story
@@ -528,7 +531,7 @@ async def test_history_tells_versions_and_moves_oldest_first(db: Database) -> No
     await crawl(db, source, site({"a": "One, changed."}))
     await crawl(db, source, site({"b": "One, changed."}, a=Page(redirect=ROOT + "b")))
     await crawl(db, source, site({"b": "One, changed."}, a=Page(redirect=ROOT + "b")))
-    story = await reading.history(db, ROOT + "b")
+    story = await documents.read_history(db, ROOT + "b")
     assert [(one["generation"], one["until"], one["url"]) for one in story.versions] == [
         (1, 2, ROOT + "a"),
         (2, 3, ROOT + "a"),
@@ -537,7 +540,9 @@ async def test_history_tells_versions_and_moves_oldest_first(db: Database) -> No
     assert story.lifecycle is Lifecycle.ACTIVE
     assert story.versions[1]["content_hash"] == story.versions[2]["content_hash"] != story.versions[0]["content_hash"]
     assert all(one["activated_at"] for one in story.versions)
-    assert (await reading.history(db, ROOT + "a")).document == (await reading.history(db, story.document)).document
+    assert (await documents.read_history(db, ROOT + "a")).document == (
+        await documents.read_history(db, story.document)
+    ).document
 
 
 @story
@@ -545,7 +550,7 @@ async def test_a_deleted_document_is_still_told_by_its_history(db: Database) -> 
     source = await a_source(db)
     await crawl(db, source, site({"a": "One.", "b": "Two."}))
     await crawl(db, source, site({"a": "One."}, b=Page(gone=True)))
-    story = await reading.history(db, ROOT + "b")
+    story = await documents.read_history(db, ROOT + "b")
     assert story.lifecycle is Lifecycle.DELETED
     assert [(one["generation"], one["until"]) for one in story.versions] == [(1, 2)]
 
@@ -558,21 +563,24 @@ async def test_a_search_looks_in_every_source_or_in_those_that_are_named(db: Dat
     for name in ("one", "two", "three"):
         source = await a_source(db, name, root=f"https://{name}.test/")
         await crawl(db, source, site({"a": f"The pelican of {name}."}, root=source.root))
-    assert {hit.source for hit in await finding.search(db, "pelican")} == {"one", "two", "three"}
-    assert {hit.source for hit in await finding.search(db, "pelican", labels=["one", "three"])} == {"one", "three"}
-    assert len(await finding.search(db, "pelican", limit=2)) == 2
-    with says(WrongCall, "--limit"):
-        await finding.search(db, "pelican", limit=0)
-    with says(NoSuchThing, "Did you mean 'three'?"):
-        await finding.search(db, "pelican", labels=["one", "thre"])
+    assert {hit.source for hit in await search.search_sections(db, "pelican")} == {"one", "two", "three"}
+    assert {hit.source for hit in await search.search_sections(db, "pelican", labels=["one", "three"])} == {
+        "one",
+        "three",
+    }
+    assert len(await search.search_sections(db, "pelican", limit=2)) == 2
+    with says(InvalidInput, "--limit"):
+        await search.search_sections(db, "pelican", limit=0)
+    with says(NotFound, "Did you mean 'three'?"):
+        await search.search_sections(db, "pelican", labels=["one", "thre"])
 
 
 @story
 async def test_a_hit_says_what_it_stands_on(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "The pelican."}))
-    [hit] = await finding.search(db, "pelican")
-    page = await reading.read(db, hit.document)
+    [hit] = await search.search_sections(db, "pelican")
+    page = await documents.read_document(db, hit.document)
     assert (hit.source, hit.version, hit.generation, hit.url) == ("docs", "", 1, ROOT + "a")
     assert (hit.title, hit.partial, hit.text) == ("a", False, page.markdown)
     assert (hit.fetched_at, hit.verified_at) == (page.fetched_at, page.verified_at)
@@ -586,13 +594,13 @@ async def test_an_older_generation_is_searched_by_its_number(db: Database) -> No
     await a_source(db, "other", root="https://other.test/")
     await crawl(db, source, site({"a": "The pelican."}))
     await crawl(db, source, site({"a": "The heron."}))
-    assert await finding.search(db, "pelican") == []
-    [hit] = await finding.search(db, "pelican", labels=["docs"], generation=1)
+    assert await search.search_sections(db, "pelican") == []
+    [hit] = await search.search_sections(db, "pelican", labels=["docs"], generation=1)
     assert (hit.generation, hit.url) == (1, ROOT + "a")
-    assert await finding.search(db, "heron", labels=["docs"], generation=1) == []
+    assert await search.search_sections(db, "heron", labels=["docs"], generation=1) == []
     for labels in ([], ["docs", "other"]):
-        with says(WrongCall, "--source"):
-            await finding.search(db, "pelican", labels=labels, generation=1)
+        with says(InvalidInput, "--source"):
+            await search.search_sections(db, "pelican", labels=labels, generation=1)
 
 
 @story
@@ -602,7 +610,7 @@ async def test_words_must_all_be_there_phrases_stay_together_and_unwanted_words_
     await crawl(db, source, site(pages))
 
     async def found(query: str) -> list[str]:
-        return [hit.url.removeprefix(ROOT) for hit in await finding.search(db, query)]
+        return [hit.url.removeprefix(ROOT) for hit in await search.search_sections(db, query)]
 
     assert set((await found("grey pelican"))[:2]) == {"a", "b"}
     assert await found('"grey pelican"') == ["a"]
@@ -629,8 +637,8 @@ def test_no_query_raises_anything_but_wrong_call(database_url: str) -> None:
             return db
 
         async def ask(text: str) -> None:
-            with suppress(WrongCall):
-                await finding.search(db, text)
+            with suppress(InvalidInput):
+                await search.search_sections(db, text)
 
         db = runner.run(open_with_pages())
         try:
@@ -647,7 +655,7 @@ def test_a_reader_of_another_process_sees_what_was_added(database_url: str) -> N
         async with a_database(database_url) as here, a_database(database_url) as there:
             source = await a_source(here)
             await crawl(here, source, site({"a": "The pelican."}))
-            assert [hit.url for hit in await finding.search(there, "pelican")] == [ROOT + "a"]
+            assert [hit.url for hit in await search.search_sections(there, "pelican")] == [ROOT + "a"]
 
     asyncio.run(tell())
 
@@ -662,7 +670,7 @@ async def test_garbage_collection_keeps_what_a_retained_generation_shows(db: Dat
     await collect(db, Retention(generations=2, younger_than=timedelta(days=1)))
     _, generations = await past.list_generations(db, "docs")
     assert [one.number for one in generations] == [3, 4]
-    assert [hit.url for hit in await finding.search(db, "stork", labels=["docs"], generation=3)] == [ROOT + "a"]
-    with says(NoSuchThing):
-        await finding.search(db, "heron", labels=["docs"], generation=2)
+    assert [hit.url for hit in await search.search_sections(db, "stork", labels=["docs"], generation=3)] == [ROOT + "a"]
+    with says(NotFound):
+        await search.search_sections(db, "heron", labels=["docs"], generation=2)
     assert (await rows_in_tables(db))["contents"] == 3

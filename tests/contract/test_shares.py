@@ -1,10 +1,10 @@
 """What several walks may ask of one host, on both databases."""
 
-from kept.crawl import hosts
-from kept.crawl.hosts import Sharing
-from kept.origins.origin import Budget
+from kept.crawl import host_budget
+from kept.crawl.host_budget import HostBudget
+from kept.jobs import queue
+from kept.origins.origin import AllotHostSlots
 from kept.store.database import Database
-from kept.work import queue
 from tests.contract.stories import story
 from tests.given import Site, a_place, a_source
 
@@ -17,8 +17,8 @@ class Asked(Site):
     at_once = 2
     slots = 0
 
-    async def share(self, budget: Budget) -> None:
-        self.slots = (await budget(HOST, self.at_once, self.slots)).slots
+    async def renew_host_slots(self, allot: AllotHostSlots) -> None:
+        self.slots = (await allot(HOST, self.at_once, self.slots)).slots
 
 
 @story
@@ -26,13 +26,13 @@ async def test_one_that_comes_later_waits_for_its_part_and_leaves_only_where_it_
     origins, sharings = [], []
     for name in ("first", "second", "third"):
         source = await a_source(db, name, root=f"https://docs.test/{name}/")
-        await queue.request(db, source.id)
+        await queue.enqueue(db, source.id)
         origins.append(Asked({}))
-        sharings.append(Sharing(db, await a_place(db), origins[-1]))
+        sharings.append(HostBudget(db, await a_place(db), origins[-1]))
     first, second, third = origins
 
     async def renew(number: int) -> None:
-        await origins[number].share(sharings[number]._budget)
+        await origins[number].renew_host_slots(sharings[number]._acquire_share)
 
     await renew(0)
     await renew(1)
@@ -51,11 +51,11 @@ async def test_one_that_comes_later_waits_for_its_part_and_leaves_only_where_it_
 @story
 async def test_a_share_that_changes_hands_is_renewed_sooner(db: Database) -> None:
     for name in ("first", "second"):
-        await queue.request(db, (await a_source(db, name, root=f"https://docs.test/{name}/")).id)
+        await queue.enqueue(db, (await a_source(db, name, root=f"https://docs.test/{name}/")).id)
     first, second = await a_place(db), await a_place(db)
-    assert (await hosts.share(db, first, HOST, 8, 0)).is_settled
-    assert not (await hosts.share(db, second, HOST, 8, 0)).is_settled, "it waits"
-    giving = await hosts.share(db, first, HOST, 8, 8)
-    assert (giving.slots, giving.held, giving.is_settled) == (4, 8, False), "all of it is still in use"
-    assert (await hosts.share(db, first, HOST, 8, 4)).is_settled
-    assert (await hosts.share(db, second, HOST, 8, 0)).is_settled
+    assert (await host_budget.acquire_share(db, first, HOST, 8, 0)).is_balanced
+    assert not (await host_budget.acquire_share(db, second, HOST, 8, 0)).is_balanced, "it waits"
+    giving = await host_budget.acquire_share(db, first, HOST, 8, 8)
+    assert (giving.slots, giving.reserved_slots, giving.is_balanced) == (4, 8, False), "all of it is still in use"
+    assert (await host_budget.acquire_share(db, first, HOST, 8, 4)).is_balanced
+    assert (await host_budget.acquire_share(db, second, HOST, 8, 0)).is_balanced

@@ -22,17 +22,18 @@ from itertools import cycle
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
-from kept.crawl.sweep import Rules
-from kept.errors import NoSuchThing
+from kept.crawl.lifecycle import LifecycleRules
+from kept.errors import NotFound
 from kept.extract.sections import Unreadable
+from kept.maintenance.gc import Retention, collect
 from kept.model.generation import GenerationState
 from kept.model.source import Source
-from kept.service import finding, reading
+from kept.service import documents as documents_service
 from kept.service import generations as past
+from kept.service import search
 from kept.service import sources as kept_sources
 from kept.store import documents, sections, sources
 from kept.store.database import Connection, Database
-from kept.upkeep.gc import Retention, collect
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl, read_scripted
 
 LONG = os.environ.get("KEPT_TEST_LONG") == "1"
@@ -149,7 +150,7 @@ class Reader:
 
     async def _search(self, generation: int | None = None) -> Told:
         word = self.chance.choice([*(f"group{group}" for group in range(GROUPS)), "page5"])
-        hits = await finding.search(self.db, word, labels=["docs"], limit=PAGES + 2, generation=generation)
+        hits = await search.search_sections(self.db, word, labels=["docs"], limit=PAGES + 2, generation=generation)
         numbers = {hit.generation for hit in hits}
         assert len(numbers) == 1, "an answer stands on one generation"
         return f"search {word}", numbers.pop(), [(hit.url, hit.text) for hit in hits]
@@ -159,18 +160,18 @@ class Reader:
             number = await self._active(snapshot) - self.chance.randrange(RETAINED // 2)
         try:
             return await self._search(number)
-        except NoSuchThing:  # it was discarded, or is not retained any more
+        except NotFound:  # it was discarded, or is not retained any more
             return None
 
     async def _read(self) -> Told:
         where = url(self.chance.choice(ALWAYS))
-        page = await reading.read(self.db, where)
+        page = await documents_service.read_document(self.db, where)
         return f"read {where}", page.generation, [(page.url, page.markdown)]
 
     async def _sections(self) -> Told:
         where = url(self.chance.choice(ALWAYS))
         async with self.db.snapshot() as snapshot:
-            [row] = await documents.shown_at(snapshot, where)
+            [row] = await documents.visible_by_url(snapshot, where)
             [section] = await sections.get_sections_by_document(snapshot, row["document_id"])
             assert row["generation"] == await self._active(snapshot)
         return f"sections {where}", row["generation"], [(where, section["text"])]
@@ -272,17 +273,17 @@ class Writer:
     async def crawl(self) -> None:
         self._change(self.chance.sample(range(PAGES), 6))
         absent = self.chance.sample(range(len(ALWAYS), PAGES), 3)
-        await self._crawl(self._site(without=absent), Rules(brake_share=1.0))
+        await self._crawl(self._site(without=absent), LifecycleRules(brake_share=1.0))
         self.activated["crawl"] += 1
 
     async def crawl_and_hold(self) -> None:
         """Too much is lost; a person looks at it and lets it pass, or does not."""
         self._change(self.chance.sample(ALWAYS, 3))
         lost = self._site(without=list(range(len(ALWAYS), PAGES)))
-        job = await self._crawl(lost, Rules())
+        job = await self._crawl(lost, LifecycleRules())
         assert job.held
         if self.chance.random() < 0.7:
-            assert await past.activate_held(self.db, "docs", Rules()) == job.generation
+            assert await past.activate_held(self.db, "docs", LifecycleRules()) == job.generation
             self.activated["held"] += 1
         else:
             await past.discard_held(self.db, "docs")
@@ -305,7 +306,7 @@ class Writer:
     def _site(self, *, without: list[int]) -> Site:
         return site({page: state for page, state in self.pages.items() if page not in without}, self.wanderer)
 
-    async def _crawl(self, site: Site, rules: Rules) -> Any:
+    async def _crawl(self, site: Site, rules: LifecycleRules) -> Any:
         job = await crawl(self.db, self.source, site, rules=rules)
         assert job.generation is not None, job.error
         self.shows[job.generation] = await said_by(site)

@@ -17,24 +17,24 @@ import pytest
 
 import kept.store
 from kept.crawl import activate, settle
-from kept.crawl.decide import Keep
-from kept.crawl.engine import Walk
-from kept.crawl.settle import Visited
-from kept.crawl.sweep import Rules
-from kept.errors import KeptError, LeaseLost, NoSuchThing, StoreTooNew, StoreUnreachable, WrongCall
-from kept.model.document import Reading
-from kept.model.frontier import Fetched, Listed, Outcome, Unlisted
+from kept.crawl.decide import NewContent
+from kept.crawl.engine import CrawlRun
+from kept.crawl.lifecycle import LifecycleRules
+from kept.crawl.settle import VisitResult
+from kept.errors import InvalidInput, KeptError, LeaseLost, NotFound, StoreTooNew, StoreUnreachable
+from kept.jobs import queue
+from kept.model.document import ParsedPage
+from kept.model.frontier import Fetched, ListedUrl, ListingFailure, Outcome
 from kept.model.generation import Tally
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.store import contents, documents, frontier, jobs, sources, sqlite
-from kept.store.database import Database, moment, open_database, statements
-from kept.store.frontier import Found
-from kept.store.jobs import Place
-from kept.store.migrations import migrations
+from kept.store.database import Database, current_time, open_database, statements
+from kept.store.frontier import DiscoveredUrl
+from kept.store.jobs import Lease
+from kept.store.migrations import list_migrations
 from kept.store.postgres import PostgresConnection, _statement
 from kept.store.sqlite import SqliteConnection
-from kept.work import queue
 from tests.contract.stories import raw, rows_in_tables, story
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl, read_scripted, shown
 from tests.postgres import PostgresServer
@@ -116,7 +116,7 @@ def _explain(connection: apsw.Connection, sql: str, values: dict[str, None]) -> 
 
 
 def test_both_backends_have_the_same_migrations() -> None:
-    sqlite, postgres = ([(one.number, one.name) for one in migrations(backend)] for backend in BACKENDS)
+    sqlite, postgres = ([(one.number, one.name) for one in list_migrations(backend)] for backend in BACKENDS)
     assert sqlite == postgres
     assert [number for number, _ in sqlite] == list(range(1, len(sqlite) + 1))
 
@@ -171,7 +171,7 @@ def test_ten_that_open_an_empty_database_at_once_make_one_schema(database_url: s
         try:
             async with opened[0].snapshot() as snapshot:
                 applied = await raw(snapshot, "SELECT number FROM migrations ORDER BY number")
-            assert [number for (number,) in applied] == [one.number for one in migrations("sqlite")]
+            assert [number for (number,) in applied] == [one.number for one in list_migrations("sqlite")]
         finally:
             for db in opened:
                 await db.close()
@@ -195,7 +195,7 @@ def test_who_stands_still_inside_a_transaction_is_out_of_the_way_before_its_leas
     url = postgres_server.create_database()
 
     async def tell() -> None:
-        frozen, other = await open_database(url, lease=2.0), await open_database(url, lease=2.0)
+        frozen, other = await open_database(url, lease_seconds=2.0), await open_database(url, lease_seconds=2.0)
         try:
             source = await a_source(other)
 
@@ -217,14 +217,14 @@ def test_who_stands_still_inside_a_transaction_is_out_of_the_way_before_its_leas
 
 
 def test_a_database_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:
-    with pytest.raises(NoSuchThing, match="kept add"):
+    with pytest.raises(NotFound, match="kept add"):
         asyncio.run(open_database(f"sqlite:///{tmp_path}/none.db", create=False))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("url", ["", "kept.db", "/tmp/kept.db", "mysql://localhost/kept", "sqlite:kept.db"])
 def test_what_names_no_database_is_a_wrong_call(url: str) -> None:
-    with pytest.raises(WrongCall, match="names no database"):
+    with pytest.raises(InvalidInput, match="names no database"):
         asyncio.run(open_database(url))
 
 
@@ -252,14 +252,14 @@ async def test_a_transaction_that_is_broken_off_leaves_nothing(db: Database) -> 
     async def broken_off() -> None:
         async with db.transaction() as tx:
             await jobs.insert(tx, id=new_id(), source=source.id, mode=CrawlMode.FULL)
-            await sources.take_generation_number(tx, source.id)
+            await sources.allocate_generation_number(tx, source.id)
             raise Interruption
 
     with pytest.raises(Interruption):
         await broken_off()
     assert await rows_in_tables(db) == before
     async with db.transaction() as tx:
-        assert await sources.take_generation_number(tx, source.id) == 1
+        assert await sources.allocate_generation_number(tx, source.id) == 1
 
 
 @story
@@ -283,7 +283,7 @@ async def test_a_transaction_that_is_cancelled_at_any_moment_leaves_the_store_as
 
     async def take() -> None:
         async with db.transaction() as tx:
-            await sources.take_generation_number(tx, source.id)
+            await sources.allocate_generation_number(tx, source.id)
             await jobs.insert(tx, id=new_id(), source=source.id, mode=CrawlMode.FULL)
 
     for steps in range(40):
@@ -293,15 +293,15 @@ async def test_a_transaction_that_is_cancelled_at_any_moment_leaves_the_store_as
         task.cancel()
         await asyncio.wait([task])
         async with db.transaction() as tx:  # nobody else is in one any more
-            number = await sources.take_generation_number(tx, source.id)
-            job = await jobs.live(tx, source.id)
+            number = await sources.allocate_generation_number(tx, source.id)
+            job = await jobs.lock_live(tx, source.id)
             assert (number % 2 == 0) == (job is not None), "both of the two, or neither"
             if job:
                 await raw(tx, "DELETE FROM crawl_jobs")
-                await sources.take_generation_number(tx, source.id)
-                await sources.take_generation_number(tx, source.id)
+                await sources.allocate_generation_number(tx, source.id)
+                await sources.allocate_generation_number(tx, source.id)
             else:
-                await sources.take_generation_number(tx, source.id)
+                await sources.allocate_generation_number(tx, source.id)
 
 
 def test_a_writer_that_is_cancelled_while_it_waits_for_its_turn_does_not_take_it_later(database_url: str) -> None:
@@ -350,7 +350,7 @@ async def test_a_snapshot_writes_nothing(db: Database) -> None:
     source = await a_source(db)
     with pytest.raises((KeptError, psycopg.errors.ReadOnlySqlTransaction)):
         async with db.snapshot() as snapshot:
-            await sources.point(snapshot, source.id, 7)
+            await sources.set_active_generation(snapshot, source.id, 7)
     async with db.snapshot() as snapshot:
         assert await sources.get(snapshot, source.id) == source
 
@@ -364,9 +364,9 @@ def test_what_is_committed_is_seen_by_everybody_durable_or_not(database_url: str
                 question = "PRAGMA synchronous" if isinstance(tx, SqliteConnection) else "SHOW synchronous_commit"
                 answer = (await raw(tx, question))[0][0]
                 assert answer == "on" or answer == (2 if durable else 1), "a server may fall while we live on"
-                assert await sources.take_generation_number(tx, source.id) == 1
+                assert await sources.allocate_generation_number(tx, source.id) == 1
             async with there.transaction() as tx:
-                assert await sources.take_generation_number(tx, source.id) == 2
+                assert await sources.allocate_generation_number(tx, source.id) == 2
 
     asyncio.run(tell())
 
@@ -377,7 +377,7 @@ async def test_many_small_transactions_at_once_all_happen(db: Database) -> None:
 
     async def take() -> int:
         async with db.transaction() as tx:
-            return await sources.take_generation_number(tx, source.id)
+            return await sources.allocate_generation_number(tx, source.id)
 
     assert sorted(await asyncio.gather(*(take() for _ in range(50)))) == list(range(1, 51))
 
@@ -385,9 +385,9 @@ async def test_many_small_transactions_at_once_all_happen(db: Database) -> None:
 @story
 async def test_time_is_told_with_its_zone_and_moves_on(db: Database) -> None:
     async with db.transaction() as tx:
-        first = await moment(tx)
+        first = await current_time(tx)
     async with db.transaction() as tx:
-        second = await moment(tx)
+        second = await current_time(tx)
         assert second.utcoffset() is not None
         assert first < second
         assert (await raw(tx, "SELECT ago(60) < now()"))[0][0]
@@ -497,20 +497,26 @@ async def test_the_database_itself_refuses_what_must_never_be(db: Database) -> N
 # Jobs ----------------------------------------------------------------------------------------------------------
 
 
-def place_of(job: CrawlJob, id: str | None = None) -> Place:
-    return Place(
-        id=id or new_id(), job_id=job.id, name="test", host="test", pid=1, process_started="0", attempt=job.attempt
+def place_of(job: CrawlJob, id: str | None = None) -> Lease:
+    return Lease(
+        id=id or new_id(),
+        job_id=job.id,
+        worker_name="test",
+        host="test",
+        pid=1,
+        process_started="0",
+        attempt=job.attempt,
     )
 
 
-async def claim(db: Database, job_id: str | None = None) -> tuple[Place, CrawlJob] | None:
+async def claim(db: Database, job_id: str | None = None) -> tuple[Lease, CrawlJob] | None:
     async with db.transaction() as tx:
         id = new_id()
         job = await jobs.claim(tx, worker=id, job=job_id)
         if job is None:
             return None
         place = place_of(job, id)
-        await jobs.enter(tx, place)
+        await jobs.acquire_lease(tx, place)
         return place, job
 
 
@@ -520,7 +526,7 @@ def test_a_job_is_claimed_by_one_worker_only(database_url: str) -> None:
             databases = [await stack.enter_async_context(a_database(database_url)) for _ in range(4)]
             for number in range(5):
                 one = await a_source(databases[0], f"docs-{number}", root=f"https://{number}.test/")
-                await queue.request(databases[0], one.id)
+                await queue.enqueue(databases[0], one.id)
             claims = await asyncio.gather(*(claim(databases[number % 4]) for number in range(20)))
             won = [one for one in claims if one]
             assert len({job.id for _, job in won}) == len(won) == 5
@@ -535,15 +541,15 @@ async def test_the_job_of_the_highest_priority_comes_first_then_the_oldest(db: D
     asked = []
     for number, priority in enumerate((0, 5, 0, 5, 9)):
         one = await a_source(db, f"docs-{number}", root=f"https://{number}.test/")
-        asked.append((await queue.request(db, one.id, priority=priority)).id)
+        asked.append((await queue.enqueue(db, one.id, priority=priority)).id)
     claimed = [await claim(db) for _ in range(6)]
     assert [one[1].id if one else None for one in claimed] == [asked[at] for at in (4, 1, 3, 0, 2)] + [None]
 
 
 @story
 async def test_only_the_job_that_is_named_is_claimed(db: Database) -> None:
-    first = await queue.request(db, (await a_source(db, "one", root="https://one.test/")).id)
-    second = await queue.request(db, (await a_source(db, "two", root="https://two.test/")).id)
+    first = await queue.enqueue(db, (await a_source(db, "one", root="https://one.test/")).id)
+    second = await queue.enqueue(db, (await a_source(db, "two", root="https://two.test/")).id)
     claimed = await claim(db, second.id)
     assert claimed is not None
     assert claimed[1].id == second.id
@@ -553,33 +559,33 @@ async def test_only_the_job_that_is_named_is_claimed(db: Database) -> None:
     assert first.id != second.id
 
 
-async def walked(db: Database) -> tuple[Place, CrawlJob, Visited]:
+async def walked(db: Database) -> tuple[Lease, CrawlJob, VisitResult]:
     """A worker in the middle of a first crawl: its one entry is leased and visited, and nothing is settled."""
     one = await a_source(db)
-    await queue.request(db, one.id)
+    await queue.enqueue(db, one.id)
     claimed = await claim(db)
     assert claimed is not None
     place, _ = claimed
-    begun = await activate.begin(db, place, lists_everything=False)
+    begun = await activate.start_generation(db, place, lists_everything=False)
     async with db.transaction() as tx:
-        await frontier.insert(tx, begun.id, [Found(url=ROOT, depth=0)])
+        await frontier.insert(tx, begun.id, [DiscoveredUrl(url=ROOT, depth=0)])
         [entry] = await frontier.lease(tx, begun.id, worker=place.id, limit=9)
     read = await read_scripted(b"The root.", "text/plain", ROOT)
-    assert isinstance(read, Reading)
+    assert isinstance(read, ParsedPage)
     fetched = Fetched(body=b"The root.", content_type="text/plain")
     return (
         place,
         begun,
-        Visited(entry=entry, decision=Keep(reading=read, fetched=fetched, raw_hash="0", outcome=Outcome.NEW)),
+        VisitResult(entry=entry, decision=NewContent(reading=read, fetched=fetched, raw_hash="0", outcome=Outcome.NEW)),
     )
 
 
 @story
 async def test_a_worker_that_keeps_its_place_settles_and_activates(db: Database) -> None:
     place, begun, visited = await walked(db)
-    done = await settle.settle(db, place, begun, [visited], [], signature="1")
+    done = await settle.commit_batch(db, place, begun, [visited], [], signature="1")
     assert (done.batch, done.progress.tally.new) == (1, 1)
-    activation = await activate.activate(db, place, Rules())
+    activation = await activate.activate(db, place, LifecycleRules())
     assert activation is not None
     async with db.snapshot() as snapshot:
         [one] = await sources.all(snapshot)
@@ -596,24 +602,24 @@ async def test_a_worker_that_was_replaced_writes_nothing(db: Database, how: str)
     async with db.transaction() as tx:
         match how:
             case "its place is gone":
-                await jobs.leave(tx, place.id)
+                await jobs.release_lease(tx, place.id)
             case "its place is another's":
                 await raw(tx, "UPDATE job_workers SET attempt = attempt + 1")
             case "the job was ended":
                 await jobs.cancel(tx, begun.id)
             case _:
                 await jobs.cancel(tx, begun.id)
-                await sources.hide(tx, begun.source_id)
+                await sources.mark_removed(tx, begun.source_id)
     before = await rows_in_tables(db)
-    found = [Found(url=ROOT + "a", depth=1)]
+    found = [DiscoveredUrl(url=ROOT + "a", depth=1)]
     with pytest.raises(LeaseLost):
-        await settle.settle(db, place, begun, [visited], found, signature="1")
+        await settle.commit_batch(db, place, begun, [visited], found, signature="1")
     with pytest.raises(LeaseLost):
-        await activate.begin(db, place, lists_everything=False)
+        await activate.start_generation(db, place, lists_everything=False)
     with pytest.raises(LeaseLost):
-        await activate.activate(db, place, Rules())
+        await activate.activate(db, place, LifecycleRules())
     with pytest.raises(LeaseLost):
-        await activate.fail(db, place, "it does not know better")
+        await activate.fail_leased_job(db, place, "it does not know better")
     assert await rows_in_tables(db) == before
     async with db.snapshot() as snapshot:
         assert (await raw(snapshot, "SELECT count(*) FROM frontier WHERE outcome IS NOT NULL"))[0][0] == 0
@@ -622,17 +628,17 @@ async def test_a_worker_that_was_replaced_writes_nothing(db: Database, how: str)
 @story
 async def test_a_worker_that_settled_and_was_replaced_then_does_not_activate(db: Database) -> None:
     place, begun, visited = await walked(db)
-    await settle.settle(db, place, begun, [visited], [], signature="1")
+    await settle.commit_batch(db, place, begun, [visited], [], signature="1")
     async with db.transaction() as tx:
-        await jobs.leave(tx, place.id)
+        await jobs.release_lease(tx, place.id)
         assert (await jobs.reap(tx, begun.id, "worker timed out")) is not None
     with pytest.raises(LeaseLost):
-        await activate.activate(db, place, Rules())
+        await activate.activate(db, place, LifecycleRules())
     successor = await claim(db)
     assert successor is not None
-    assert await activate.activate(db, successor[0], Rules()) is not None
+    assert await activate.activate(db, successor[0], LifecycleRules()) is not None
     with pytest.raises(LeaseLost):
-        await activate.activate(db, successor[0], Rules())
+        await activate.activate(db, successor[0], LifecycleRules())
 
 
 def test_nobody_takes_a_place_away_while_its_worker_writes(database_url: str) -> None:
@@ -642,18 +648,18 @@ def test_nobody_takes_a_place_away_while_its_worker_writes(database_url: str) ->
 
             async def take_away() -> None:
                 async with other.transaction() as tx:
-                    await jobs.leave(tx, place.id)
+                    await jobs.release_lease(tx, place.id)
 
             async with db.transaction() as tx:
-                await jobs.hold(tx, place)
+                await jobs.lock_lease(tx, place)
                 reaping = asyncio.create_task(take_away())
                 done, _ = await asyncio.wait([reaping], timeout=0.2)
                 assert not done
-                await contents.keep(tx, {})
+                await contents.get_or_insert(tx, {})
             await reaping
             with pytest.raises(LeaseLost):
                 async with db.transaction() as tx:
-                    await jobs.hold(tx, place)
+                    await jobs.lock_lease(tx, place)
 
     asyncio.run(tell())
 
@@ -663,9 +669,9 @@ async def test_leases_lapse_with_their_holder(db: Database) -> None:
     place, begun, visited = await walked(db)
     async with db.transaction() as tx:
         assert await frontier.lease(tx, begun.id, worker=place.id, limit=9) == []
-        await jobs.leave(tx, place.id)
+        await jobs.release_lease(tx, place.id)
         second = replace(place, id=new_id())
-        await jobs.enter(tx, second)
+        await jobs.acquire_lease(tx, second)
         [entry] = await frontier.lease(tx, begun.id, worker=second.id, limit=9)
     assert entry == visited.entry
 
@@ -675,10 +681,10 @@ async def test_two_workers_never_lease_the_same_entry(db: Database) -> None:
     place, begun, _ = await walked(db)
     second = replace(place, id=new_id())
     async with db.transaction() as tx:
-        await jobs.enter(tx, second)
-        await frontier.insert(tx, begun.id, [Found(url=f"{ROOT}{number}", depth=1) for number in range(100)])
+        await jobs.acquire_lease(tx, second)
+        await frontier.insert(tx, begun.id, [DiscoveredUrl(url=f"{ROOT}{number}", depth=1) for number in range(100)])
 
-    async def take(worker: Place) -> list[str]:
+    async def take(worker: Lease) -> list[str]:
         async with db.transaction() as tx:
             return [entry.url for entry in await frontier.lease(tx, begun.id, worker=worker.id, limit=7)]
 
@@ -690,7 +696,7 @@ async def test_two_workers_never_lease_the_same_entry(db: Database) -> None:
 def test_a_long_reader_makes_no_commit_after_the_first_wait_for_a_log_that_has_grown_large(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "WAL_BYTES", 0)
+    monkeypatch.setattr(sqlite, "MAX_WAL_BYTES", 0)
 
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other, other.snapshot() as snapshot:
@@ -710,7 +716,7 @@ def test_a_long_reader_makes_no_commit_after_the_first_wait_for_a_log_that_has_g
 def test_whoever_clears_an_abandoned_generation_away_beside_another_is_done_when_it_is_gone(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(activate, "CLEARED_AT_ONCE", 3)
+    monkeypatch.setattr(activate, "CLEAR_BATCH_SIZE", 3)
 
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
@@ -720,11 +726,11 @@ def test_whoever_clears_an_abandoned_generation_away_beside_another_is_done_when
             site = Site({ROOT: Page("other root", tuple(new)), **{url: Page(url) for url in new}})
             assert (await crawl(db, source, site)).held
             async with db.transaction() as tx:
-                await activate.abandon(tx, source, "nobody wants it")
+                await activate.abandon_generation(tx, source, "nobody wants it")
 
             async with db.transaction() as tx:
                 await sources.lock(tx, source.id)
-                await documents.delete_of_generation(tx, source.id, 2, limit=3)
+                await documents.delete_by_generation(tx, source.id, 2, limit=3)
                 clearing = asyncio.create_task(activate.clear_abandoned(other, source.id))
                 done, _ = await asyncio.wait([clearing], timeout=0.2)
                 assert not done
@@ -744,7 +750,7 @@ def test_whoever_cancels_a_crawl_the_moment_it_is_listed_does_not_wait_for_it_wh
             async def open(self) -> str:  # type: ignore[override]
                 return "a folder"
 
-            async def list(self) -> AsyncIterator[Listed | Unlisted]:
+            async def list(self) -> AsyncIterator[ListedUrl | ListingFailure]:
                 listing.set()
                 await is_locked.wait()
                 async for one in super().list():
@@ -752,7 +758,7 @@ def test_whoever_cancels_a_crawl_the_moment_it_is_listed_does_not_wait_for_it_wh
 
         async with a_database(database_url) as db, a_database(database_url) as other:
             source = await a_source(db)
-            job = await queue.request(db, source.id)
+            job = await queue.enqueue(db, source.id)
             walking = asyncio.create_task(crawl(db, source, Slow({ROOT: Page("root")})))
             await listing.wait()
             async with other.transaction() as tx:
@@ -771,12 +777,12 @@ def test_a_request_that_meets_a_job_at_its_very_end_is_not_lost(database_url: st
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
             source = await a_source(db)
-            first = await queue.request(db, source.id)
+            first = await queue.enqueue(db, source.id)
             async with db.transaction() as tx:
                 await jobs.claim(tx, worker=new_id())
             async with db.transaction() as tx:
                 await jobs.lock(tx, first.id)
-                asking = asyncio.create_task(queue.request(other, source.id))
+                asking = asyncio.create_task(queue.enqueue(other, source.id))
                 done, _ = await asyncio.wait([asking], timeout=0.2)
                 assert not done
                 await jobs.complete(tx, first.id, held=False, tally=Tally())
@@ -791,7 +797,7 @@ def test_what_two_list_at_once_is_counted_once(database_url: str) -> None:
         both = asyncio.Barrier(2)
 
         class Together(Site):
-            async def list(self) -> AsyncIterator[Listed | Unlisted]:
+            async def list(self) -> AsyncIterator[ListedUrl | ListingFailure]:
                 await both.wait()
                 async for one in super().list():
                     yield one
@@ -801,19 +807,19 @@ def test_what_two_list_at_once_is_counted_once(database_url: str) -> None:
             pages = {f"{ROOT}{number}": Page(f"page {number}", tag=f"{number}") for number in range(4)}
             await crawl(db, source, Site(pages, lists_everything=True))
             pages |= {f"{ROOT}new{number}": Page(f"new {number}") for number in range(2)}
-            job = await queue.request(db, source.id)
+            job = await queue.enqueue(db, source.id)
             (first, _), second = await claim(db) or pytest.fail("nothing is due"), new_id()
             async with db.transaction() as tx:
-                await jobs.enter(tx, replace(first, id=second))
+                await jobs.acquire_lease(tx, replace(first, id=second))
             walks = [
-                Walk(
+                CrawlRun(
                     one,
                     replace(first, id=place),
                     source,
                     Together(pages, lists_everything=True),
                     read=read_scripted,
                     signature="1",
-                    rules=Rules(),
+                    rules=LifecycleRules(),
                 )
                 for one, place in ((db, first.id), (other, second))
             ]
@@ -832,12 +838,12 @@ def test_what_two_list_at_once_is_counted_once(database_url: str) -> None:
 def test_two_that_store_the_same_contents_at_once_store_them_once(database_url: str) -> None:
     async def tell() -> None:
         readings = [await read_scripted(f"Page {number}.".encode(), "text/plain", ROOT) for number in range(50)]
-        made: dict[str, Any] = {read.content.hash: read.content for read in readings if isinstance(read, Reading)}
+        made: dict[str, Any] = {read.content.hash: read.content for read in readings if isinstance(read, ParsedPage)}
         async with a_database(database_url) as here, a_database(database_url) as there:
 
             async def keep(db: Database) -> dict[str, int]:
                 async with db.transaction() as tx:
-                    return await contents.keep(tx, made)
+                    return await contents.get_or_insert(tx, made)
 
             kept = await asyncio.gather(*(keep(db) for db in [here, there] * 5))
             assert all(one == kept[0] for one in kept)

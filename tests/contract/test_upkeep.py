@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kept.extract.sections import hash_of
-from kept.service import mirror, sources
+from kept.extract.sections import compute_content_hash
+from kept.maintenance import gc
+from kept.maintenance.check import check_integrity
+from kept.maintenance.gc import GarbageItem, GcReport, Retention, collect, collect_if_due, find_garbage
+from kept.maintenance.local_cleanup import record_export_folder
+from kept.service import export, sources
 from kept.store.database import Database
-from kept.upkeep import gc
-from kept.upkeep.check import check
-from kept.upkeep.gc import Collected, Garbage, Retention, collect, collect_in_turn, look
-from kept.upkeep.leftovers import note_export
 from tests.contract.stories import raw, rows_in_tables, story
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl
 
@@ -32,7 +32,7 @@ async def a_past(db: Database) -> None:
     await sources.remove_source(db, "gone")
 
 
-def counted(found: list[Garbage], what: str) -> int:
+def counted(found: list[GarbageItem], what: str) -> int:
     return sum(one.count for one in found if one.what == what and one.where != "a removed source")
 
 
@@ -40,22 +40,22 @@ def counted(found: list[Garbage], what: str) -> int:
 async def test_a_dry_run_says_what_goes_and_then_it_goes(db: Database, tmp_path: Path) -> None:
     await a_past(db)
     cache, folder = tmp_path / "cache", tmp_path / "mirror"
-    await mirror.export(db, str(folder), [], cache=cache)
+    await export.export(db, str(folder), [], cache=cache)
     (tmp_path / ".mirror.kept-staging-999999999-ab").mkdir()
-    note_export(cache, tmp_path / "elsewhere")
+    record_export_folder(cache, tmp_path / "elsewhere")
 
-    found = await look(db, SHORT, cache=cache)
-    assert await look(db, SHORT, cache=cache) == found
+    found = await find_garbage(db, SHORT, cache=cache)
+    assert await find_garbage(db, SHORT, cache=cache) == found
     done = await collect(db, SHORT, cache=cache)
     assert (done.generations, done.versions, done.documents) == (4, 9, 1)
     for what in ("generations", "versions", "documents", "contents", "entries", "folders"):
         assert counted(found, what) == getattr(done, what), what
     assert done.sources == 1
     assert all(one.why for one in found)
-    assert await look(db, SHORT, cache=cache) == []
+    assert await find_garbage(db, SHORT, cache=cache) == []
     assert not any(vars_of(await collect(db, SHORT, cache=cache)))
     assert sorted(path.name for path in tmp_path.iterdir() if "mirror" in path.name) == ["mirror"]
-    assert await check(db, hash_of) == []
+    assert await check_integrity(db, compute_content_hash) == []
 
 
 def vars_of(done: object) -> list[int]:
@@ -78,11 +78,11 @@ def test_of_many_processes_one_collects_for_all(database_url: str) -> None:
     async def story() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
             await a_past(db)
-            at_once = await asyncio.gather(*(collect_in_turn(one, SHORT, every=600) for one in (db, other, db, other)))
-            assert [one.sources for one in at_once if one != Collected()] == [1]
+            at_once = await asyncio.gather(*(collect_if_due(one, SHORT, every=600) for one in (db, other, db, other)))
+            assert [one.sources for one in at_once if one != GcReport()] == [1]
             await sources.remove_source(db, "docs")
-            assert await collect_in_turn(other, SHORT, every=600) == Collected()
-            assert (await collect_in_turn(other, SHORT, every=0)).sources == 1, "its time has come again"
+            assert await collect_if_due(other, SHORT, every=600) == GcReport()
+            assert (await collect_if_due(other, SHORT, every=0)).sources == 1, "its time has come again"
 
     asyncio.run(story())
 
@@ -91,16 +91,16 @@ def test_of_many_processes_one_collects_for_all(database_url: str) -> None:
 async def test_what_is_damaged_is_found_and_named(db: Database) -> None:
     await a_past(db)
     for rule, sql in DAMAGE.items():
-        assert [one.rule for one in await check(db, hash_of) if rule in one.rule] == []
+        assert [one.rule for one in await check_integrity(db, compute_content_hash) if rule in one.rule] == []
         async with db.transaction() as tx:
             await raw(tx, sql if isinstance(sql, str) else sql[type(db).backend])  # type: ignore[attr-defined]
-        (found,) = [one for one in await check(db, hash_of) if rule in one.rule and one.found]
+        (found,) = [one for one in await check_integrity(db, compute_content_hash) if rule in one.rule and one.found]
         assert found.advice
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_any_number_may_take_a_removed_source_away_at_once(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gc, "AT_ONCE", 2)
+    monkeypatch.setattr(gc, "BATCH_SIZE", 2)
 
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:

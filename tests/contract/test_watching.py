@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import IO
 
 from kept.crawl.rollback import roll_back
+from kept.maintenance.watcher import watch_sources
 from kept.model.source import SourceKind, SourceSettings
 from kept.model.url import file_url
 from kept.store import jobs
 from kept.store.database import Database
-from kept.upkeep.watching import watch
 from tests.contract.stories import alone
 from tests.crash.file_operations import walk_folder
 from tests.given import a_database, a_source, shown
@@ -23,7 +23,7 @@ async def queued(db: Database, source: str) -> None:
     """Comes back when a crawl of the source waits."""
     while True:
         async with db.snapshot() as snapshot:
-            if await jobs.live(snapshot, source):
+            if await jobs.lock_live(snapshot, source):
                 return
         await asyncio.sleep(0.02)
 
@@ -39,7 +39,7 @@ async def test_a_folder_that_asks_for_it_is_refreshed_when_its_files_change(tmp_
         source = await a_source(db, root=file_url(str(root)), kind=SourceKind.FOLDER, settings=wants)
         calm = await a_source(db, "calm", root=file_url(str(other)), kind=SourceKind.FOLDER)
         stop = asyncio.Event()
-        watching = asyncio.create_task(watch(db, stop, settle=0.1, look=0.2))
+        watching = asyncio.create_task(watch_sources(db, stop, settle_seconds=0.1, poll_seconds=0.2))
         await queued(db, source.id)  # what happened before is found at once
         await walk_folder(db, source, root)
         assert len(await shown(db, source)) == 1
@@ -70,7 +70,7 @@ async def test_what_was_rolled_back_stays_so_whatever_happens_to_its_files(tmp_p
         back, other = kept
         await roll_back(db, back.id, 1)
         stop = asyncio.Event()
-        watching = asyncio.create_task(watch(db, stop, settle=0.1, look=0.2))
+        watching = asyncio.create_task(watch_sources(db, stop, settle_seconds=0.1, poll_seconds=0.2))
         for _ in range(2):
             await queued(db, other.id)
             await walk_folder(db, other, roots[1])
@@ -79,7 +79,7 @@ async def test_what_was_rolled_back_stays_so_whatever_happens_to_its_files(tmp_p
         stop.set()
         await watching
         async with db.snapshot() as snapshot:
-            assert await jobs.live(snapshot, back.id) is None
+            assert await jobs.lock_live(snapshot, back.id) is None
 
 
 def until(lines: IO[str], said: str) -> None:

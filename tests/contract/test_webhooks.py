@@ -15,15 +15,15 @@ import pytest
 from aiohttp import web
 
 from kept.crawl import activate, rollback
-from kept.crawl.sweep import Rules
+from kept.crawl.lifecycle import LifecycleRules
 from kept.errors import SecretUnavailable
+from kept.maintenance import webhooks
+from kept.maintenance.webhooks import MAX_ATTEMPTS, DeliveryReport, OperatorWebhook, deliver_due
 from kept.model.source import Source, SourceSettings
-from kept.origins.web.posting import post, posting_egress
+from kept.origins.web.outbound import make_webhook_client, post_webhook
 from kept.service import sources as service
-from kept.store import notices
+from kept.store import notifications
 from kept.store.database import Database
-from kept.upkeep import webhooks
-from kept.upkeep.webhooks import TRIES, Delivered, Operator, deliver
 from tests.contract.stories import story
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl
 
@@ -70,12 +70,14 @@ async def a_receiver(*answers: int) -> AsyncIterator[Receiver]:
 
 async def tell(
     db: Database, url: str = "", *, later: timedelta = timedelta(), secret: str = SECRET, allowed: str = ""
-) -> Delivered:
+) -> DeliveryReport:
     """One pass, some time from now, with a way out of its own: as a process that was started just now."""
-    egress = posting_egress(url, allowed)
+    egress = make_webhook_client(url, allowed)
     try:
         now = datetime.now(UTC) + later + timedelta(seconds=1)
-        return await deliver(db, partial(post, egress), Operator(url=url, secret=secret), look_up=plain, now=now)
+        return await deliver_due(
+            db, partial(post_webhook, egress), OperatorWebhook(url=url, secret=secret), look_up=plain, now=now
+        )
     finally:
         await egress.close()
 
@@ -86,21 +88,21 @@ def plain(value: str) -> str:
     return value
 
 
-async def untold(db: Database) -> list[notices.Notice]:
+async def untold(db: Database) -> list[notifications.Notification]:
     async with db.snapshot() as snapshot:
-        return await notices.due(snapshot, datetime.now(UTC) + timedelta(days=30), limit=100)
+        return await notifications.list_due(snapshot, datetime.now(UTC) + timedelta(days=30), limit=100)
 
 
 async def set_webhook(db: Database, url: str) -> Source:
-    return await service.set_source(db, "docs", lambda settings: replace(settings, webhook=url))
+    return await service.update_settings(db, "docs", lambda settings: replace(settings, webhook=url))
 
 
 @story
 async def test_an_activation_is_told_with_what_it_brought_and_signed(db: Database) -> None:
     job = await crawl(db, await a_source(db), Site(PAGES))
     async with a_receiver() as receiver:
-        assert await tell(db, receiver.url) == Delivered(delivered=1)
-        assert await tell(db, receiver.url, later=timedelta(days=1)) == Delivered()
+        assert await tell(db, receiver.url) == DeliveryReport(delivered=1)
+        assert await tell(db, receiver.url, later=timedelta(days=1)) == DeliveryReport()
     [told], [request] = receiver.told, receiver.heard
     assert (told["event"], told["source"], told["generation"], told["state"]) == ("activated", "docs", 1, "active")
     assert (told["counts"]["new"], told["documents"], told["job"], told["reason"]) == (7, 7, job.id, None)
@@ -118,7 +120,7 @@ async def test_holds_failures_rollbacks_and_decisions_are_told(db: Database) -> 
     failed = await crawl(db, source, Site({ROOT: Page(error="500 Internal Server Error")}))
     await crawl(db, source, Site(PAGES))
     await crawl(db, source, Site({ROOT: Page("the root")}))
-    await activate.activate_held(db, source.id, Rules())
+    await activate.activate_held(db, source.id, LifecycleRules())
     await rollback.roll_back(db, source.id, 2)
     async with a_receiver() as receiver:
         await tell(db, receiver.url)
@@ -149,16 +151,18 @@ def test_a_receiver_that_fails_twice_is_told_again_across_a_restart(database_url
     async def before() -> None:
         async with a_database(database_url) as db, a_receiver(500, 503) as receiver:
             await crawl(db, await a_source(db), Site(PAGES))
-            assert await tell(db, receiver.url) == Delivered(put_off=1)
-            assert await tell(db, receiver.url) == Delivered(), "not yet"
+            assert await tell(db, receiver.url) == DeliveryReport(put_off=1)
+            assert await tell(db, receiver.url) == DeliveryReport(), "not yet"
             [waiting] = await untold(db)
             assert (waiting.attempts, waiting.error) == (1, "answered 500")
-            assert await tell(db, receiver.url, later=timedelta(seconds=15)) == Delivered(put_off=1)
+            assert await tell(db, receiver.url, later=timedelta(seconds=15)) == DeliveryReport(put_off=1)
 
     async def after() -> None:
         async with a_database(database_url) as db, a_receiver() as receiver:
-            assert await tell(db, receiver.url, later=timedelta(seconds=20)) == Delivered(), "twice as long this time"
-            assert await tell(db, receiver.url, later=timedelta(minutes=1)) == Delivered(delivered=1)
+            assert await tell(db, receiver.url, later=timedelta(seconds=20)) == DeliveryReport(), (
+                "twice as long this time"
+            )
+            assert await tell(db, receiver.url, later=timedelta(minutes=1)) == DeliveryReport(delivered=1)
             assert receiver.told[0]["event"] == "activated"
             assert await untold(db) == []
 
@@ -172,12 +176,14 @@ async def test_what_was_taken_and_never_answered_for_is_due_again(db: Database) 
     [notice] = await untold(db)
     now = datetime.now(UTC) + timedelta(seconds=1)
     async with db.transaction() as tx:  # by a process that was killed
-        [taken] = await notices.take(tx, now, until=now + webhooks.LEASE, limit=10)
+        [taken] = await notifications.claim_due(tx, now, until=now + webhooks.DELIVERY_LEASE, limit=10)
         assert (taken.id, taken.attempts) == (notice.id, 1)
-        assert await notices.take(tx, now, until=now + webhooks.LEASE, limit=10) == [], "by one only"
+        assert await notifications.claim_due(tx, now, until=now + webhooks.DELIVERY_LEASE, limit=10) == [], (
+            "by one only"
+        )
     async with a_receiver() as receiver:
-        assert await tell(db, receiver.url) == Delivered()
-        assert await tell(db, receiver.url, later=timedelta(minutes=2)) == Delivered(delivered=1)
+        assert await tell(db, receiver.url) == DeliveryReport()
+        assert await tell(db, receiver.url, later=timedelta(minutes=2)) == DeliveryReport(delivered=1)
 
 
 def test_two_processes_at_once_tell_everything_once(database_url: str) -> None:
@@ -196,11 +202,11 @@ def test_two_processes_at_once_tell_everything_once(database_url: str) -> None:
 @story
 async def test_it_is_given_up_after_so_many_tries_with_a_note(db: Database) -> None:
     await crawl(db, await a_source(db), Site(PAGES))
-    async with a_receiver(*[302] * TRIES) as receiver:
-        passes = [await tell(db, receiver.url, later=timedelta(days=number)) for number in range(TRIES + 1)]
-        assert len(receiver.heard) == TRIES, "a redirect is not followed"
-    assert passes == [*[Delivered(put_off=1)] * (TRIES - 1), Delivered(given_up=1), Delivered()]
-    assert (await service.show_source(db, "docs")).untold == "answered 302"
+    async with a_receiver(*[302] * MAX_ATTEMPTS) as receiver:
+        passes = [await tell(db, receiver.url, later=timedelta(days=number)) for number in range(MAX_ATTEMPTS + 1)]
+        assert len(receiver.heard) == MAX_ATTEMPTS, "a redirect is not followed"
+    assert passes == [*[DeliveryReport(put_off=1)] * (MAX_ATTEMPTS - 1), DeliveryReport(given_up=1), DeliveryReport()]
+    assert (await service.show_source(db, "docs")).webhook_error == "answered 302"
 
 
 @story
@@ -209,18 +215,18 @@ async def test_a_source_has_a_webhook_of_its_own_besides_the_operators(db: Datab
         host_and_port = own.url.split("/")[2]
         source = await a_source(db, settings=SourceSettings(webhook=own.url))
         await crawl(db, source, Site(PAGES))
-        assert await tell(db, operators.url, allowed=host_and_port) == Delivered(delivered=2)
+        assert await tell(db, operators.url, allowed=host_and_port) == DeliveryReport(delivered=2)
         assert [one.told[0]["source"] for one in (operators, own)] == ["docs", "docs"]
         await set_webhook(db, "")
         await crawl(db, source, Site(PAGES | {ROOT: Page("changed", PAGES[ROOT].links)}))
-        assert await tell(db, operators.url) == Delivered(delivered=1)
+        assert await tell(db, operators.url) == DeliveryReport(delivered=1)
 
 
 @story
 async def test_a_private_address_that_the_operator_did_not_name_is_not_told(db: Database) -> None:
     async with a_receiver() as receiver:
         await crawl(db, await a_source(db, settings=SourceSettings(webhook=receiver.url)), Site(PAGES))
-        assert await tell(db) == Delivered(put_off=1, dropped=1)
+        assert await tell(db) == DeliveryReport(put_off=1, dropped=1)
         assert receiver.heard == []
     [notice] = await untold(db)
     assert "is not a public address" in (notice.error or "")
@@ -229,13 +235,13 @@ async def test_a_private_address_that_the_operator_did_not_name_is_not_told(db: 
 @story
 async def test_what_nobody_wants_to_know_is_dropped(db: Database) -> None:
     await crawl(db, await a_source(db), Site(PAGES))
-    assert await tell(db) == Delivered(dropped=1)
+    assert await tell(db) == DeliveryReport(dropped=1)
     assert await untold(db) == []
     other = await a_source(db, "other", root="https://other.test/")
     await crawl(db, other, Site({other.root: Page("root")}, root=other.root))
     await service.remove_source(db, "other")
     async with a_receiver() as receiver:
-        assert await tell(db, receiver.url) == Delivered(dropped=1)
+        assert await tell(db, receiver.url) == DeliveryReport(dropped=1)
 
 
 @story
@@ -243,9 +249,9 @@ async def test_without_a_secret_there_is_no_signature_and_one_that_is_missing_is
     source = await a_source(db)
     await crawl(db, source, Site(PAGES))
     async with a_receiver() as receiver:
-        assert await tell(db, receiver.url, secret="env:NOWHERE") == Delivered(put_off=1)
+        assert await tell(db, receiver.url, secret="env:NOWHERE") == DeliveryReport(put_off=1)
         assert receiver.heard == []
-        assert await tell(db, receiver.url, secret="", later=timedelta(minutes=1)) == Delivered(delivered=1)
+        assert await tell(db, receiver.url, secret="", later=timedelta(minutes=1)) == DeliveryReport(delivered=1)
         assert "Kept-Signature" not in receiver.heard[0].headers
 
 
@@ -253,11 +259,11 @@ async def test_without_a_secret_there_is_no_signature_and_one_that_is_missing_is
 async def test_a_receiver_that_is_down_ends_the_pass_and_loses_nothing(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhooks, "AT_ONCE", 2)
+    monkeypatch.setattr(webhooks, "BATCH_SIZE", 2)
     for number in range(5):
         source = await a_source(db, f"s{number}", root=f"https://s{number}.test/")
         await crawl(db, source, Site({source.root: Page("root")}, root=source.root))
     async with a_receiver(500, 500) as receiver:
-        assert await tell(db, receiver.url) == Delivered(put_off=2)
-        assert await tell(db, receiver.url) == Delivered(delivered=3)
-        assert await tell(db, receiver.url, later=timedelta(minutes=1)) == Delivered(delivered=2)
+        assert await tell(db, receiver.url) == DeliveryReport(put_off=2)
+        assert await tell(db, receiver.url) == DeliveryReport(delivered=3)
+        assert await tell(db, receiver.url, later=timedelta(minutes=1)) == DeliveryReport(delivered=2)

@@ -13,9 +13,11 @@ import apsw
 import pytest
 
 from kept.crawl import engine
-from kept.crawl.activate import Activation, activate
-from kept.crawl.engine import Walk
-from kept.crawl.sweep import Rules
+from kept.crawl.activate import ActivationResult, activate
+from kept.crawl.engine import CrawlRun
+from kept.crawl.lifecycle import LifecycleRules
+from kept.jobs import queue
+from kept.jobs.worker import claim_and_run
 from kept.model.generation import Tally
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
@@ -23,11 +25,9 @@ from kept.model.source import Source, SourceKind
 from kept.model.url import file_path, file_url
 from kept.origins.folder import FolderOrigin
 from kept.store.database import Connection, Database
-from kept.store.jobs import Place
+from kept.store.jobs import Lease
 from kept.store.postgres import PostgresConnection
 from kept.store.sqlite import SqliteConnection
-from kept.work import queue
-from kept.work.worker import work_on
 from tests.contract.stories import raw, rows_in_tables, story
 from tests.given import a_source, read_scripted, shown
 
@@ -85,7 +85,7 @@ def activations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Counter[str]]]
     """What every activation wrote, in its own transaction and nowhere else."""
     counted: list[Counter[str]] = []
 
-    async def watched(db: Database, *arguments: Any, **others: Any) -> Activation | None:
+    async def watched(db: Database, *arguments: Any, **others: Any) -> ActivationResult | None:
         watch = Watched(db)
         activation = await activate(watch, *arguments, **others)
         counted.append(watch.written)
@@ -123,16 +123,16 @@ def large_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 async def keep(db: Database, source: Source, mode: CrawlMode = CrawlMode.REFRESH) -> CrawlJob:
     """A whole crawl of a real folder."""
-    job = await queue.request(db, source.id, mode=mode)
+    job = await queue.enqueue(db, source.id, mode=mode)
 
-    def make_walk(place: Place, claimed: Source) -> Walk:
+    def make_walk(place: Lease, claimed: Source) -> CrawlRun:
         settings = claimed.settings
         origin = FolderOrigin(
             claimed.root, scope=settings.scope, limits=settings.limits, type_of=lambda path: "text/plain"
         )
-        return Walk(db, place, claimed, origin, read=read_scripted, signature="1", rules=Rules())
+        return CrawlRun(db, place, claimed, origin, read=read_scripted, signature="1", rules=LifecycleRules())
 
-    done = await work_on(db, job.id, make_walk)
+    done = await claim_and_run(db, job.id, make_walk)
     assert done is not None
     assert (done.status, done.held) == (JobStatus.COMPLETED, False)
     return done

@@ -201,25 +201,17 @@ def _prepare() -> tuple[Callable[[Path], None], Callable[..., Any]]:
     """Imports everything once; pages are read once."""
     import logging
 
-    import kept.extract.pool as pool
     import kept.extract.reader as reader
-    import kept.origins.folder
-    import kept.origins.web
-    import kept.runtime.runtime
-    import kept.service
-    import kept.store.postgres
-    import kept.store.sqlite
-    import kept.upkeep.reaper
-    import kept.work.worker  # noqa: F401
-    from kept.crawl import activate, engine, leases, listing
+    import kept.extract.reader_pool.pool as pool
+    from kept.crawl import activate, engine, full_listing, leases
     from kept.model.url import file_url
 
     logging.getLogger("kept").setLevel(logging.ERROR)
-    engine.BATCH_PAGES = leases.LEASED_AT_ONCE = BATCH
-    listing.LISTED_AT_ONCE = 2 * BATCH
-    activate.CLEARED_AT_ONCE = BATCH // 4
-    reader.signature()  # imports every reader
-    read, known = reader.read, {}
+    engine.BATCH_PAGES = leases.LEASE_BATCH_SIZE = BATCH
+    full_listing.LISTING_BATCH_SIZE = 2 * BATCH
+    activate.CLEAR_BATCH_SIZE = BATCH // 4
+    reader.pipeline_signature()  # imports every reader
+    read, known = reader.parse_page, {}
 
     def read_once(body: bytes, *, content_type: str, url: str) -> Any:
         key = (body, content_type, url)
@@ -229,7 +221,7 @@ def _prepare() -> tuple[Callable[[Path], None], Callable[..., Any]]:
 
     def read_all(folder: Path) -> None:
         for path in folder.rglob("*.md"):
-            content_type = reader.content_type_of(str(path))
+            content_type = reader.guess_content_type(str(path))
             assert content_type is not None, "Markdown can be read"
             read_once(path.read_bytes(), content_type=content_type, url=file_url(str(path)))
 
@@ -238,7 +230,7 @@ def _prepare() -> tuple[Callable[[Path], None], Callable[..., Any]]:
 
     async def start_nothing(self: Any) -> None: ...
 
-    reader.read = read_once
+    reader.parse_page = read_once
     pool.ReaderPool.read = read_here  # type: ignore[method-assign]
     pool.ReaderPool.start = start_nothing  # type: ignore[method-assign]
     return read_all, read_once
@@ -385,19 +377,19 @@ async def crawl(url: str, root: str, last_job: str | None = None, heartbeat: flo
     from kept.model.root import parse_root
     from kept.model.source import Access, SourceKind, SourceSettings, host_and_port
     from kept.runtime.runtime import open_runtime
-    from kept.service import crawls, sources
+    from kept.service import jobs, sources
 
     beating = {"KEPT_WORK__HEARTBEAT_SECONDS": str(heartbeat)}
     made = settings.load(environment=beating, folder=Path(os.devnull).parent, database=url)
     kind, root = parse_root(root)
     allowed = (host_and_port(root),) if kind is SourceKind.WEB else ()
     async with open_runtime(made) as runtime:
-        source, _ = await sources.add_source(
+        source, _ = await sources.get_or_create_source(
             runtime.db, root=root, kind=kind, name="docs", settings=SourceSettings(access=Access(allowed=allowed))
         )
         job = (await sources.show_source(runtime.db, source.label)).last_job
         if job is None or job.id == last_job:
-            job = await crawls.request_crawl(runtime.db, source.label)
+            job = await jobs.request_crawl(runtime.db, source.label)
         done = await runtime.run_job(job)
         if done.status is not JobStatus.COMPLETED:
             raise RuntimeError(f"the job is {done.status}: {done.error}")
@@ -441,10 +433,10 @@ class CrashPoints:
     def _wrap_migrations(self) -> None:
         """These have no names: they are counted from the first to the last."""
         from kept.store import sqlite
-        from kept.store.migrations import migrations
+        from kept.store.migrations import list_migrations
         from kept.store.postgres import PostgresConnection
 
-        ours = {sql for backend in ("sqlite", "postgres") for one in migrations(backend) for sql in one.statements}
+        ours = {sql for backend in ("sqlite", "postgres") for one in list_migrations(backend) for sql in one.statements}
         execute, execute_there = sqlite._execute, PostgresConnection.execute
 
         def executing(connection: Any, sql: str) -> None:

@@ -6,8 +6,8 @@ from typing import Literal, Protocol
 
 from kept.model.source import Access
 from kept.origins.folder import FolderOrigin
-from kept.origins.web.client import READY
-from kept.origins.web.pretence import MADE_UP
+from kept.origins.web.origin import VISITS_PER_SLOT
+from kept.origins.web.soft_404 import PROBE_NAME
 from tests.crash import files
 from tests.crash.crawler import BATCH, Crawlers
 from tests.sites.manual import HOP, LISTS, Site
@@ -77,7 +77,7 @@ class Web:
         self._site = site
         self.root = site.root
         self.visits = "/dev/null"
-        self.at_once = READY * Access().concurrency
+        self.at_once = VISITS_PER_SLOT * Access().concurrency
 
     def story(self, name: ScenarioName) -> Story:
         assert name != "a refresh that is held", "folders show that"
@@ -90,7 +90,7 @@ class Web:
 
     def visited(self) -> list[str]:
         paths = [asked.path for asked in self._site.asked()]
-        return [self._site.origin + path for path in paths if path not in LISTS | {HOP} and MADE_UP not in path]
+        return [self._site.origin + path for path in paths if path not in LISTS | {HOP} and PROBE_NAME not in path]
 
 
 def most_in_flight(docs: Docs) -> int:

@@ -14,28 +14,28 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kept.crawl.engine import Walk
-from kept.crawl.sweep import Rules
-from kept.extract.reader import content_type_of
-from kept.extract.sections import SectionData, SectionRules, content_of
-from kept.model.document import Reading
+from kept.crawl.engine import CrawlRun
+from kept.crawl.lifecycle import LifecycleRules
+from kept.extract.reader import guess_content_type
+from kept.extract.sections import SectionNode, SectionRules, build_content
+from kept.jobs import queue
+from kept.jobs.worker import claim_and_run
+from kept.model.document import ParsedPage
 from kept.model.frontier import Unreachable, Visit
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Limits, Scope, Source, SourceKind
 from kept.model.url import file_path, file_url
 from kept.origins.folder import FolderOrigin
-from kept.origins.zipped import ZipOrigin, is_zip
+from kept.origins.zip_file import ZipOrigin, is_zip_root
 from kept.store import documents
 from kept.store.database import Database
-from kept.store.jobs import Place
-from kept.work import queue
-from kept.work.worker import work_on
+from kept.store.jobs import Lease
 from tests.contract.stories import raw
 from tests.given import a_database, a_source, shown
 from tests.postgres import PostgresServer
 
-NO_BRAKE = Rules(brake_share=2.0, brake_documents=10**9)
+NO_BRAKE = LifecycleRules(brake_share=2.0, brake_documents=10**9)
 LETTERS = "pqrstuv"
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC).timestamp()
 
@@ -46,28 +46,28 @@ class LockedFolder(FolderOrigin):
     locked: frozenset[str] = frozenset()
 
     def _read(self, path: str) -> Visit:
-        return Unreachable(reason="locked", retry=False) if path in self.locked else super()._read(path)
+        return Unreachable(reason="locked", is_retryable=False) if path in self.locked else super()._read_file(path)
 
 
-async def read_plainly(body: bytes, content_type: str, url: str) -> Reading:
+async def read_plainly(body: bytes, content_type: str, url: str) -> ParsedPage:
     text = body.decode("utf-8", "replace")
-    return Reading(content=content_of("", text, SectionData(content=text), SectionRules()))
+    return ParsedPage(content=build_content("", text, SectionNode(content=text), SectionRules()))
 
 
 async def walk_folder(
-    db: Database, source: Source, root: Path, *, locked: frozenset[str] = frozenset(), rules: Rules = NO_BRAKE
+    db: Database, source: Source, root: Path, *, locked: frozenset[str] = frozenset(), rules: LifecycleRules = NO_BRAKE
 ) -> CrawlJob:
     """A whole crawl of a folder."""
-    job = await queue.request(db, source.id)
+    job = await queue.enqueue(db, source.id)
 
-    def make_walk(place: Place, claimed: Source) -> Walk:
-        kind = ZipOrigin if is_zip(source.root) else LockedFolder
-        origin = kind(source.root, scope=Scope(), limits=Limits(), type_of=content_type_of)
+    def make_walk(place: Lease, claimed: Source) -> CrawlRun:
+        kind = ZipOrigin if is_zip_root(source.root) else LockedFolder
+        origin = kind(source.root, scope=Scope(), limits=Limits(), type_of=guess_content_type)
         if isinstance(origin, LockedFolder):
             origin.locked = locked
-        return Walk(db, place, claimed, origin, read=read_plainly, signature="1", rules=rules)
+        return CrawlRun(db, place, claimed, origin, read=read_plainly, signature="1", rules=rules)
 
-    done = await work_on(db, job.id, make_walk)
+    done = await claim_and_run(db, job.id, make_walk)
     assert done is not None
     return done
 

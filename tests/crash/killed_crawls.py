@@ -34,9 +34,9 @@ from uuid import uuid4
 import psycopg
 
 from kept.errors import NeedsDecision
-from kept.service import finding
+from kept.jobs import queue
+from kept.service import search as search_service
 from kept.store.database import Database, open_database
-from kept.work import queue
 from tests.crash.crawler import Call, Crawlers, Order, Point, Run, Side, Write
 from tests.crash.docs import Docs, Folder, ScenarioName, Web, most_in_flight
 from tests.crash.state import (
@@ -397,7 +397,7 @@ async def _search_everywhere(url: str) -> set[str]:
 
 async def _found_everywhere(db: Database) -> set[str]:
     """The pages that a search finds; those with equal texts are one hit."""
-    hits = await finding.search(db, "everywhere", limit=EVERYTHING_SHOWN)
+    hits = await search_service.search_sections(db, "everywhere", limit=EVERYTHING_SHOWN)
     return {url.partition("#")[0] for hit in hits for url in (hit.url, *(other["url"] for other in hit.also))}
 
 

@@ -18,14 +18,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from kept.extract.sections import hash_of
+from kept.extract.sections import compute_content_hash
+from kept.maintenance.check import check_integrity
+from kept.maintenance.gc import Retention, collect, find_garbage
 from kept.model.ids import new_id
 from kept.model.source import Source
 from kept.service import sources
-from kept.store import documents, generations, mirror
+from kept.store import documents, export, generations
 from kept.store.database import Database
-from kept.upkeep.check import check
-from kept.upkeep.gc import Retention, collect, look
 from tests.contract.stories import raw
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl, shown
 from tests.postgres import PostgresServer
@@ -99,10 +99,10 @@ async def read_on(db: Database, source: Source, chance: random.Random, happened:
                 continue
             rows = await documents.of_generation(snapshot, source.id, number)
             assert {row["url"]: (row["id"], row["content_hash"]) for row in rows} == record
-            version = await documents.in_generation(snapshot, chance.choice(rows)["id"], number)
+            version = await documents.version_in_generation(snapshot, chance.choice(rows)["id"], number)
             assert version is not None
-            content = await mirror.content(snapshot, version["content_id"])
-            assert hash_of(content.title, content.markdown, content.sections) == version["content_hash"]
+            content = await export.load_content(snapshot, version["content_id"])
+            assert compute_content_hash(content.title, content.markdown, content.sections) == version["content_hash"]
         happened.reads += 1
 
 
@@ -146,7 +146,7 @@ async def reckon(db: Database, source: Source, happened: Race) -> None:
     """After two passes nothing is left that nobody needs, and nothing is missing."""
     for _ in range(2):
         await collect(db, RETENTION)
-    left, unsound = await look(db, RETENTION), await check(db, hash_of)
+    left, unsound = await find_garbage(db, RETENTION), await check_integrity(db, compute_content_hash)
     assert left == [], left
     assert unsound == [], unsound
     async with db.snapshot() as snapshot:

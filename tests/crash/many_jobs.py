@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from kept.jobs import queue
 from kept.model.source import SourceKind
 from kept.model.url import file_url
-from kept.work import queue
 from tests.crash.state import reading
 from tests.crash.workers import Workers, until
 from tests.given import a_database, a_source
@@ -32,7 +32,7 @@ async def ask(url: str, folder: Path, jobs: int, chance: random.Random) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"# Number {number}\n\nThis is the only page of source {number}.\n")
             source = await a_source(db, f"s{number}", root=file_url(str(file)), kind=SourceKind.FOLDER)
-            await queue.request(db, source.id, priority=chance.randrange(PRIORITIES))
+            await queue.enqueue(db, source.id, priority=chance.randrange(PRIORITIES))
 
 
 def run(url: str, folder: Path, *, jobs: int, workers: int, chance: random.Random, seconds: float = 120.0) -> float:
@@ -82,9 +82,9 @@ def _check_order(started: list[tuple[int, float]]) -> None:
 
 
 def _seconds(moment: object) -> float:
-    from kept.store.database import when
+    from kept.store.database import parse_time
 
-    return when(moment).timestamp()
+    return parse_time(moment).timestamp()
 
 
 if __name__ == "__main__":

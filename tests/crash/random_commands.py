@@ -15,16 +15,16 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from kept.crawl.engine import Walk
-from kept.crawl.sweep import Rules
+from kept.crawl.engine import CrawlRun
+from kept.crawl.lifecycle import LifecycleRules
 from kept.errors import NeedsDecision
-from kept.model.job import JOB_MOVES, CrawlJob, JobStatus
+from kept.jobs.worker import claim_and_run, this_host
+from kept.maintenance.reaper import Reaper
+from kept.model.job import JOB_TRANSITIONS, CrawlJob, JobStatus
 from kept.model.source import Source
-from kept.service import crawls, sources
+from kept.service import jobs, sources
 from kept.store.database import Database, open_database
-from kept.store.jobs import Place
-from kept.upkeep.reaper import Reaper
-from kept.work.worker import this_host, work_on
+from kept.store.jobs import Lease
 from tests.contract.stories import raw
 from tests.given import ROOT, Page, Site, a_place, a_source, read_scripted
 from tests.postgres import PostgresServer
@@ -49,7 +49,7 @@ class Commands(RuleBasedStateMachine):
         self.status: dict[str, JobStatus] = {}  # of every job that ever was
         self.live: dict[str, str] = {}  # source -> its live job
         self.again: set[str] = set()
-        self.ghosts: dict[str, Place] = {}  # jobs whose worker is dead, and nobody knows
+        self.ghosts: dict[str, Lease] = {}  # jobs whose worker is dead, and nobody knows
 
     def do(self, coroutine: Any) -> Any:
         return self.loop.run_until_complete(coroutine)
@@ -66,9 +66,9 @@ class Commands(RuleBasedStateMachine):
         job = self.live.get(name)
         if job and self.status[job] is JobStatus.PAUSED:
             with pytest.raises(NeedsDecision):
-                self.do(crawls.request_crawl(self.db, name))
+                self.do(jobs.request_crawl(self.db, name))
             return
-        asked = self.do(crawls.request_crawl(self.db, name))
+        asked = self.do(jobs.request_crawl(self.db, name))
         assert job in (None, asked.id)
         if job and self.status[job] is JobStatus.PROCESSING:
             self.again.add(job)
@@ -82,12 +82,12 @@ class Commands(RuleBasedStateMachine):
             return
         to = {"pause": JobStatus.PAUSED, "resume": JobStatus.PENDING, "cancel": JobStatus.CANCELLED}[command]
         frm = {"pause": LIVE[:2], "resume": LIVE[2:], "cancel": LIVE}[command]
-        verb = {"pause": crawls.pause_job, "resume": crawls.resume_job, "cancel": crawls.cancel_job}[command]
+        verb = {"pause": jobs.pause_job, "resume": jobs.resume_job, "cancel": jobs.cancel_job}[command]
         if self.status[job] not in frm:
             with pytest.raises(NeedsDecision):
                 self.do(verb(self.db, job))
             return
-        assert to in JOB_MOVES[self.status[job]]
+        assert to in JOB_TRANSITIONS[self.status[job]]
         assert self.do(verb(self.db, job)).job.status is to
         self.status[job] = to
         if to is JobStatus.CANCELLED:
@@ -98,11 +98,11 @@ class Commands(RuleBasedStateMachine):
         """Somebody claims the first job that is due, and walks it to its end."""
         site = Site({f"{ROOT}{name}/": Page(name * 30) for name in "ab"})
 
-        def make_walk(place: Place, source: Source) -> Walk:
+        def make_walk(place: Lease, source: Source) -> CrawlRun:
             site.root = source.root
-            return Walk(self.db, place, source, site, read=read_scripted, signature="1", rules=Rules())
+            return CrawlRun(self.db, place, source, site, read=read_scripted, signature="1", rules=LifecycleRules())
 
-        done: CrawlJob | None = self.do(work_on(self.db, None, make_walk))
+        done: CrawlJob | None = self.do(claim_and_run(self.db, None, make_walk))
         waiting = [job for job in self.live.values() if self.status[job] is JobStatus.PENDING]
         assert (done is None) == (not waiting)
         if done is None:
@@ -130,7 +130,7 @@ class Commands(RuleBasedStateMachine):
         assert reaped.workers == len(self.ghosts)
         for job in {place.job_id for place in self.ghosts.values()}:
             if self.status[job] is JobStatus.PROCESSING:
-                now = self.do(crawls.get_job(self.db, job))
+                now = self.do(jobs.get_job(self.db, job))
                 assert now.status in (JobStatus.PENDING, JobStatus.FAILED)
                 self.status[job] = now.status
                 if now.status is JobStatus.FAILED:

@@ -10,8 +10,8 @@ import subprocess
 import sys
 from datetime import timedelta
 
-from kept.upkeep.reaper import Reaper
-from kept.work import queue
+from kept.jobs import queue
+from kept.maintenance.reaper import Reaper
 from tests.contract.stories import raw
 from tests.crash.crawler import ENVIRONMENT
 from tests.crash.state import reading
@@ -41,7 +41,7 @@ async def desert(url: str, jobs: int) -> None:
     """So many jobs whose workers, on other machines, have all been silent for three minutes."""
     async with a_database(url) as db:
         for number in range(jobs):
-            await queue.request(db, (await a_source(db, f"s{number}", root=f"{ROOT}{number}/")).id)
+            await queue.enqueue(db, (await a_source(db, f"s{number}", root=f"{ROOT}{number}/")).id)
             await a_place(db)
         async with db.transaction() as tx:
             await raw(tx, "UPDATE job_workers SET last_heartbeat = ago(180)")

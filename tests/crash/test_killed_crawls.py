@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from kept.service import crawls
-from kept.work.worker import process_started
+from kept.jobs.worker import process_start_time
+from kept.service import jobs
 from tests.crash import files
 from tests.crash.crawler import Crawlers, Order, Point, kept
 from tests.crash.docs import Folder, ScenarioName
@@ -109,16 +109,16 @@ def test_a_job_whose_workers_all_die_at_once_is_given_up_and_what_was_asked_mean
 
 async def ask_again(url: str) -> None:
     async with a_database(url) as db:
-        job = await crawls.request_crawl(db, "docs")
+        job = await jobs.request_crawl(db, "docs")
         assert job.again, "it is not known yet that its worker is dead"
 
 
 def test_a_worker_that_was_killed_is_dead_even_before_somebody_has_waited_for_it() -> None:
     killed = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    assert process_started(killed.pid)
+    assert process_start_time(killed.pid)
     killed.kill()
     os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)  # it is a zombie now
-    assert process_started(killed.pid) is None
+    assert process_start_time(killed.pid) is None
     killed.wait()
 
 

@@ -12,14 +12,14 @@ import apsw
 import psycopg
 import pytest
 
-from kept.crawl.sweep import Rules
-from kept.errors import StoreDamaged, StoreTooNew
+from kept.crawl.lifecycle import LifecycleRules
+from kept.errors import StoreCorrupt, StoreTooNew
 from kept.model.generation import GenerationState
-from kept.service import finding, sources
 from kept.service import generations as past
+from kept.service import search, sources
 from kept.store import postgres, sqlite
 from kept.store.database import open_database
-from kept.store.migrations import migrations
+from kept.store.migrations import list_migrations
 from tests.crash.crawler import COMMIT, MIGRATING, Crawlers, Order, Point
 from tests.crash.state import reading, wait_until_left_alone
 from tests.given import Page, Site, a_database, a_source, crawl, shown
@@ -75,7 +75,7 @@ def older_url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> I
 def test_a_migration_killed_at_any_statement_leaves_the_old_schema_or_the_new_one(
     crawlers: Crawlers, database_url: str, backend: str, chance: random.Random
 ) -> None:
-    statements = sum(len(migration.statements) for migration in migrations(backend))
+    statements = sum(len(migration.statements) for migration in list_migrations(backend))
     for k in some_of(range(1, statements + 1), chance):
         assert crawlers.crawl(Order(url=database_url, root=None, crash=Point(MIGRATING, "before", k))).killed
         assert schema(database_url) == []
@@ -89,10 +89,10 @@ def test_a_migration_killed_at_any_statement_leaves_the_old_schema_or_the_new_on
 def test_an_upgrade_killed_at_any_statement_leaves_the_old_schema_or_the_new_one(
     crawlers: Crawlers, database_url: str, backend: str, chance: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    number = chance.randrange(1, len(migrations(backend)))
+    number = chance.randrange(1, len(list_migrations(backend)))
     make_older(database_url, number, monkeypatch)
     old = schema(database_url)
-    statements = sum(len(migration.statements) for migration in migrations(backend)[number:])
+    statements = sum(len(migration.statements) for migration in list_migrations(backend)[number:])
     points = [Point(MIGRATING, side, k) for k in range(1, statements + 1) for side in ("before", "after")]
     for point in [*some_of(points, chance), Point(COMMIT, "before", 1)]:
         assert crawlers.crawl(Order(url=database_url, root=None, crash=point)).killed
@@ -102,7 +102,7 @@ def test_an_upgrade_killed_at_any_statement_leaves_the_old_schema_or_the_new_one
     assert is_today(database_url, backend)
 
 
-@pytest.mark.parametrize("number", range(1, len(migrations("sqlite"))))
+@pytest.mark.parametrize("number", range(1, len(list_migrations("sqlite"))))
 def test_a_database_of_an_earlier_kept_keeps_every_generation_through_the_upgrade(
     database_url: str, older_url: str, backend: str, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +136,7 @@ def test_processes_that_open_a_new_database_at_the_same_moment_migrate_it_once(
 def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes.db"
     path.write_bytes(content)
-    with pytest.raises(StoreDamaged, match="not a sound database"):
+    with pytest.raises(StoreCorrupt, match="not a sound database"):
         asyncio.run(open_and_close(f"sqlite:///{path}"))
     assert path.read_bytes() == content
     assert os.listdir(tmp_path) == ["notes.db"]
@@ -146,7 +146,7 @@ def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path, content: 
 def test_a_database_of_another_program_is_left_alone(database_url: str, table: str) -> None:
     change(database_url, f"CREATE TABLE {table}")
     before = schema(database_url)
-    with pytest.raises(StoreDamaged, match=r"not one of Kept's|tables of another program"):
+    with pytest.raises(StoreCorrupt, match=r"not one of Kept's|tables of another program"):
         asyncio.run(open_and_close(database_url))
     assert schema(database_url) == before
 
@@ -167,14 +167,14 @@ def applied(url: str) -> list[int]:
 
 def is_today(url: str, backend: str) -> bool:
     """Every migration was made, once."""
-    return applied(url) == [migration.number for migration in migrations(backend)]
+    return applied(url) == [migration.number for migration in list_migrations(backend)]
 
 
 def make_older(url: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new database with the schema of an earlier Kept."""
     with monkeypatch.context() as patch:
         for module in (sqlite, postgres):
-            patch.setattr(module, "migrations", lambda backend: migrations(backend)[:number])
+            patch.setattr(module, "list_migrations", lambda backend: list_migrations(backend)[:number])
         asyncio.run(open_and_close(url))
 
 
@@ -217,7 +217,9 @@ async def generations_of(url: str) -> dict[int, Any]:
         source, known = await past.list_generations(db, "docs")
         for generation in known:
             if generation.state in (GenerationState.ACTIVE, GenerationState.RETIRED):
-                hits = await finding.search(db, "page", labels=["docs"], limit=100, generation=generation.number)
+                hits = await search.search_sections(
+                    db, "page", labels=["docs"], limit=100, generation=generation.number
+                )
                 found = sorted((hit.url, hit.text, hit.document) for hit in hits)
                 said[generation.number] = generation.state, await shown(db, source, generation.number), found
             else:
@@ -229,7 +231,7 @@ async def generations_of(url: str) -> dict[int, Any]:
 async def decide_and_go_on(url: str) -> None:
     """What was held is activated, and the next crawl brings the next generation."""
     async with a_database(url) as db:
-        number = await past.activate_held(db, "docs", Rules())
+        number = await past.activate_held(db, "docs", LifecycleRules())
         view = await sources.show_source(db, "docs")
         assert view.documents == 7
         pages = {"https://docs.test/again": Page(text="a page for today")}
@@ -247,7 +249,7 @@ def as_today(columns: Iterable[str]) -> str:
 def copy_rows(url: str, older_url: str, backend: str) -> None:
     """The same rows, as far as the earlier Kept had tables and columns for them."""
     there = applied(older_url)
-    ddl = [sql for migration in migrations(backend) if migration.number in there for sql in migration.statements]
+    ddl = [sql for migration in list_migrations(backend) if migration.number in there for sql in migration.statements]
     tables = [found[1] for sql in ddl if (found := re.search(r"^CREATE TABLE (\w+)", sql, re.MULTILINE))]
     tables.remove("migrations")
     if backend == "sqlite":

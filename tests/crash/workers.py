@@ -92,7 +92,7 @@ def freeze(process: subprocess.Popen[bytes]) -> None:
 
 if __name__ == "__main__":
     from kept.cli.main import main
-    from kept.work import worker
+    from kept.jobs import worker
 
-    worker.ENOUGH = int(sys.argv.pop(1))
+    worker.MIN_ENTRIES_TO_JOIN = int(sys.argv.pop(1))
     main()

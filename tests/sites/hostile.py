@@ -20,7 +20,7 @@ from functools import cache
 
 import brotli
 
-from kept.origins.web.decoding import zstd  # wherever this Python has it
+from kept.origins.web.http.decoding import zstd  # wherever this Python has it
 
 PAGE = b"<!doctype html><title>A page</title><h1>A page</h1><p>It says enough to be worth keeping.</p>"
 MODIFIED = "Sun, 01 Nov 2026 10:00:00 GMT"

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from kept.errors import SourceUnavailable
-from kept.extract.reader import content_type_of
+from kept.extract.reader import guess_content_type
 from kept.model.source import Scope
+from kept.origins.file_selection import FileSelection
 from kept.origins.packages import archive
-from kept.origins.packages.archive import TooMuch, unpack
-from kept.origins.packages.fetching import readme_of
-from kept.origins.selection import Selection
+from kept.origins.packages.archive import ArchiveTooLarge, unpack_archive
+from kept.origins.packages.download import extract_readme
 
 EVIL = ["../out.md", "/etc/out.md", "a/../../out.md", "..\\out.md", "C:/out.md", "a\n.md", "", "."]
 
@@ -48,7 +48,7 @@ def a_zip(path: Path, names: list[str], body: bytes = b"# Hi\n") -> Path:
 def test_nothing_in_an_archive_leads_out_of_its_folder(tmp_path: Path, make) -> None:  # type: ignore[no-untyped-def]
     packed = make(tmp_path / "a.bin", [*EVIL, "docs/a.md", "./b.md", "code.py"])
     (tmp_path / "into").mkdir()
-    found = unpack(packed, tmp_path / "into", lambda path: path.endswith(".md"))
+    found = unpack_archive(packed, tmp_path / "into", lambda path: path.endswith(".md"))
     assert set(found) == {"docs/a.md", "b.md"}
     assert {path.parent for path in found.values()} == {tmp_path / "into"}
     assert sorted(os.listdir(tmp_path)) == ["a.bin", "into"]
@@ -58,19 +58,19 @@ def test_what_has_no_name_is_no_file(tmp_path: Path) -> None:
     packed = a_zip(tmp_path / "a.zip", ["a.md", "b.md"])
     packed.write_bytes(packed.read_bytes().replace(b"a.md", b"\0.md"))
     (tmp_path / "into").mkdir()
-    assert list(unpack(packed, tmp_path / "into", lambda path: True)) == ["b.md"]
+    assert list(unpack_archive(packed, tmp_path / "into", lambda path: True)) == ["b.md"]
 
 
 @pytest.mark.parametrize("make", [a_tarball, a_zip])
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, make, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(archive, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(archive, "MAX_BYTES", 100_000)
     packed = make(tmp_path / "a.bin", ["bomb.md"], b"0" * 5_000_000)
     (tmp_path / "into").mkdir()
-    with pytest.raises(TooMuch):
-        unpack(packed, tmp_path / "into", lambda path: True)
-    monkeypatch.setattr(archive, "MOST_ENTRIES", 3)
-    with pytest.raises(TooMuch):
-        unpack(make(tmp_path / "b.bin", list("abcd")), tmp_path / "into", lambda path: False)
+    with pytest.raises(ArchiveTooLarge):
+        unpack_archive(packed, tmp_path / "into", lambda path: True)
+    monkeypatch.setattr(archive, "MAX_ENTRIES", 3)
+    with pytest.raises(ArchiveTooLarge):
+        unpack_archive(make(tmp_path / "b.bin", list("abcd")), tmp_path / "into", lambda path: False)
 
 
 def test_what_an_archive_says_about_its_files_is_not_believed_for_ever(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def test_what_an_archive_says_about_its_files_is_not_believed_for_ever(tmp_path:
         with gzip.open(tmp_path / "a.tgz", "wb", 1) as made:
             made.write(member.tobuf(tarfile.GNU_FORMAT) + bytes(max(size, 512)))
         tracemalloc.start()
-        with pytest.raises(TooMuch):
-            unpack(tmp_path / "a.tgz", tmp_path / "into", lambda path: True)
+        with pytest.raises(ArchiveTooLarge):
+            unpack_archive(tmp_path / "a.tgz", tmp_path / "into", lambda path: True)
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
         tracemalloc.stop()
 
@@ -98,18 +98,18 @@ def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:
         into = tmp_path / str(number)
         into.mkdir()
         with pytest.raises(SourceUnavailable, match="is no archive that can be unpacked"):
-            unpack(tmp_path / f"{number}.tgz", into, lambda path: True)
+            unpack_archive(tmp_path / f"{number}.tgz", into, lambda path: True)
 
 
 def test_a_wheel_says_what_it_is_about() -> None:
     head = b"Metadata-Version: 2.1\nName: x\nSummary: y\n"
-    assert readme_of(head + b"Description-Content-Type: text/markdown; charset=UTF-8\n\n# \xc3\xa9\n") == (
+    assert extract_readme(head + b"Description-Content-Type: text/markdown; charset=UTF-8\n\n# \xc3\xa9\n") == (
         "README.md",
         "# é\n".encode(),
     )
-    assert readme_of(head + b"\nTitle\n=====\n") == ("README.rst", b"Title\n=====\n")
-    assert readme_of(head + b"Description-Content-Type: text/plain\n\nPlain\n") == ("README.txt", b"Plain\n")
-    assert readme_of(head) is None
+    assert extract_readme(head + b"\nTitle\n=====\n") == ("README.rst", b"Title\n=====\n")
+    assert extract_readme(head + b"Description-Content-Type: text/plain\n\nPlain\n") == ("README.txt", b"Plain\n")
+    assert extract_readme(head) is None
 
 
 CODE = ["README.md", "src/a.py", "src/notes.md", "docs/a.md", "lib/x/README.rst", "pkg/doc/b.html", "docs/.x/c.md"]
@@ -132,4 +132,4 @@ CODE = ["README.md", "src/a.py", "src/notes.md", "docs/a.md", "lib/x/README.rst"
 def test_documentation_is_chosen_unless_somebody_says_otherwise(
     scope: Scope, below: str, paths: list[str], chosen: list[str]
 ) -> None:
-    assert Selection(scope, content_type_of, below=below).of(paths) == chosen
+    assert FileSelection(scope, guess_content_type, subfolder=below).select(paths) == chosen

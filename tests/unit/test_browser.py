@@ -12,8 +12,15 @@ import pytest
 
 from kept.model.frontier import Fetched, Unreachable
 from kept.origins.web.browser import Browser
-from kept.origins.web.devtools import PROGRAMS, BrowserLost, Declined, DevTools, NoBrowser, find_browser
-from kept.origins.web.egress import Egress
+from kept.origins.web.devtools import (
+    BROWSER_PROGRAMS,
+    BrowserCommandFailed,
+    BrowserLost,
+    BrowserUnavailable,
+    DevTools,
+    find_browser,
+)
+from kept.origins.web.http.client import HttpClient
 
 PAGE = Fetched(
     body=b"<div id=app></div><script>app.textContent = 'written by a script'</script>", content_type="text/html"
@@ -26,7 +33,7 @@ GREEDY = Fetched(
 
 @pytest.fixture
 def chromium() -> str:
-    if not any(map(shutil.which, PROGRAMS)):
+    if not any(map(shutil.which, BROWSER_PROGRAMS)):
         pytest.skip("there is no Chromium")
     return find_browser()
 
@@ -42,7 +49,14 @@ RESTLESS = Fetched(
 
 
 def a_browser(program: str = "", seconds: float = 20) -> Browser:
-    return Browser(Egress(), program=program, seconds=seconds, most=1_000_000, at_once=4, follows=lambda url: True)
+    return Browser(
+        HttpClient(),
+        program=program,
+        seconds=seconds,
+        max_bytes=1_000_000,
+        max_concurrency=4,
+        is_in_scope=lambda url: True,
+    )
 
 
 def test_calls_are_answered_refused_and_lost_with_the_browser(chromium: str) -> None:
@@ -50,7 +64,7 @@ def test_calls_are_answered_refused_and_lost_with_the_browser(chromium: str) -> 
         devtools = await DevTools.start(chromium)
         try:
             assert "Chrom" in (await devtools.call("Browser.getVersion"))["product"]
-            with pytest.raises(Declined, match=r"Browser\.nonsense"):
+            with pytest.raises(BrowserCommandFailed, match=r"Browser\.nonsense"):
                 await devtools.call("Browser.nonsense")
             os.kill(devtools.process_id, signal.SIGSTOP)
             waiting = asyncio.create_task(devtools.call("Target.createTarget", url="about:blank"))
@@ -105,12 +119,12 @@ def test_a_browser_that_is_not_there_or_does_not_start_is_a_reason(program: str)
         visit = await a_browser(program).render("https://docs.test/", PAGE)
         assert isinstance(visit, Unreachable)
         assert program in visit.reason
-        assert not visit.retry
+        assert not visit.is_retryable
 
     run(test())
 
 
 def test_without_any_browser_the_reason_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(NoBrowser, match="install Chromium"):
+    with pytest.raises(BrowserUnavailable, match="install Chromium"):
         find_browser()

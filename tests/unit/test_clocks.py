@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kept.upkeep import clocks, leftovers
-from kept.upkeep.clocks import Clock
+from kept.maintenance import local_cleanup, periodic
+from kept.maintenance.periodic import PeriodicTask
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,20 @@ def test_a_clock_goes_on_ticking_whatever_went_wrong(error: Exception) -> None:
             stop.set()
             return Report()
 
-        await asyncio.wait_for(clocks.run([Clock("tested", 0.001, tick)], stop), 10)
+        await asyncio.wait_for(periodic.run_tasks([PeriodicTask("tested", 0.001, tick)], stop), 10)
         return ticks
 
     assert asyncio.run(story()) == 2
 
 
 def test_a_clone_that_nobody_uses_is_taken_away_once(tmp_path: Path) -> None:
-    clones = tmp_path / leftovers.COPIES
+    clones = tmp_path / local_cleanup.CLONES_FOLDER
     for name, age in (("old", 31 * 86400), ("young", 0)):
         (clones / name).mkdir(parents=True)
         lock = clones / f"{name}.lock"
         lock.touch()
         os.utime(lock, (lock.stat().st_atime - age, lock.stat().st_mtime - age))
-    assert [one.path.name for one in leftovers.find(tmp_path)] == ["old"]
-    assert leftovers.remove(leftovers.find(tmp_path)) == 1
-    assert leftovers.find(tmp_path) == []
+    assert [one.path.name for one in local_cleanup.find(tmp_path)] == ["old"]
+    assert local_cleanup.remove(local_cleanup.find(tmp_path)) == 1
+    assert local_cleanup.find(tmp_path) == []
     assert (clones / "young").is_dir()

@@ -6,25 +6,25 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kept.crawl.decide import (
-    ATTEMPTS,
-    LONGEST_WAIT,
-    Ended,
-    Keep,
-    TryAgain,
+    MAX_ATTEMPTS,
+    MAX_RETRY_AFTER,
+    NewContent,
+    NotKept,
+    RetryLater,
     Unchanged,
-    back_off,
+    backoff_delay,
     decide,
     is_conditional,
     needs_no_visit,
     needs_reading,
 )
 from kept.extract.sections import Unreadable
-from kept.model.document import Content, Reading, Validators, Version
+from kept.model.document import Content, ParsedPage, Validators, Version
 from kept.model.frontier import (
-    Entry,
     Fetched,
+    FrontierEntry,
     Gone,
-    Listed,
+    ListedUrl,
     NotModified,
     Outcome,
     Redirected,
@@ -32,8 +32,8 @@ from kept.model.frontier import (
     Unreachable,
     Visit,
 )
-from kept.model.wishes import Wishes
-from kept.store.frontier import HeldUrl, Renewal
+from kept.model.robots_directives import RobotsDirectives
+from kept.store.frontier import MetadataUpdate, StoredPage
 
 URL = "https://docs.test/page"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -59,12 +59,12 @@ def held(*, signature: str = TODAY, etag: str | None = '"1"', links: tuple[str, 
     )
 
 
-def entry(version: Version | None, *, attempts: int = 0) -> Entry:
-    return Entry(url=URL, depth=1, attempts=attempts, reached=True, held=version)
+def entry(version: Version | None, *, attempts: int = 0) -> FrontierEntry:
+    return FrontierEntry(url=URL, depth=1, attempts=attempts, reached=True, base_version=version)
 
 
-def reading(hash: str, links: tuple[str, ...] = ("old link",)) -> Reading:
-    return Reading(content=Content(hash=hash, title="", markdown="", sections=()), links=links)
+def reading(hash: str, links: tuple[str, ...] = ("old link",)) -> ParsedPage:
+    return ParsedPage(content=Content(hash=hash, title="", markdown="", sections=()), links=links)
 
 
 def fetched(etag: str | None = '"1"') -> Fetched:
@@ -72,8 +72,8 @@ def fetched(etag: str | None = '"1"') -> Fetched:
 
 
 def decided(
-    version: Version | None, visit: Visit, read: Reading | Unreadable | None = None, raw_hash: str = "bytes"
-) -> Keep | Unchanged | Ended | TryAgain:
+    version: Version | None, visit: Visit, read: ParsedPage | Unreadable | None = None, raw_hash: str = "bytes"
+) -> NewContent | Unchanged | NotKept | RetryLater:
     asked = is_conditional(entry(version), TODAY, full=False)
     return decide(entry(version), visit, read, raw_hash=raw_hash, signature=TODAY, now=NOW, conditional=asked)
 
@@ -92,7 +92,7 @@ def test_not_modified_is_unchanged_and_hands_on_the_stored_links() -> None:
 )
 def test_not_modified_is_a_failure_where_nobody_asked(version: Version | None) -> None:
     decision = decided(version, NotModified(status=304))
-    assert isinstance(decision, Ended)
+    assert isinstance(decision, NotKept)
     assert decision.outcome is Outcome.FAILED
     assert decision.links == (version.links if version else ())
 
@@ -100,19 +100,19 @@ def test_not_modified_is_a_failure_where_nobody_asked(version: Version | None) -
 def test_not_modified_is_a_failure_where_everything_was_to_be_read_anew() -> None:
     answer = NotModified(status=304)
     decision = decide(entry(held()), answer, None, raw_hash="", signature=TODAY, now=NOW, conditional=False)
-    assert isinstance(decision, Ended)
+    assert isinstance(decision, NotKept)
     assert decision.outcome is Outcome.FAILED
 
 
 def test_a_page_that_is_not_held_is_new() -> None:
     decision = decided(None, fetched(), reading("content"))
-    assert isinstance(decision, Keep)
+    assert isinstance(decision, NewContent)
     assert (decision.outcome, decision.read_again, decision.raw_hash) == (Outcome.NEW, False, "bytes")
 
 
 def test_other_content_is_a_change_and_its_own_links_are_followed() -> None:
     decision = decided(held(), fetched(), reading("other", ("new link",)), "other bytes")
-    assert isinstance(decision, Keep)
+    assert isinstance(decision, NewContent)
     assert (decision.outcome, decision.read_again, decision.links) == (Outcome.CHANGED, False, ("new link",))
 
 
@@ -128,10 +128,10 @@ def test_other_content_is_a_change_and_its_own_links_are_followed() -> None:
     ids=["all as it was", "other validators", "other bytes", "other links", "another reader, which sees the same"],
 )
 def test_the_same_content_is_unchanged_and_carries_only_what_is_fresh(
-    version: Version, visit: Fetched, read: Reading | None, raw_hash: str, renews: bool
+    version: Version, visit: Fetched, read: ParsedPage | None, raw_hash: str, renews: bool
 ) -> None:
     links = read.links if read else version.links
-    fresh = Renewal(validators=visit.validators, raw_hash=raw_hash, signature=TODAY, links=links)
+    fresh = MetadataUpdate(validators=visit.validators, raw_hash=raw_hash, signature=TODAY, links=links)
     assert decided(version, visit, read, raw_hash) == Unchanged(
         links=links, renewal=fresh if renews else None, status=200
     )
@@ -139,13 +139,13 @@ def test_the_same_content_is_unchanged_and_carries_only_what_is_fresh(
 
 def test_the_same_bytes_read_into_other_content_are_read_again_not_changed() -> None:
     decision = decided(held(signature=BEFORE), fetched(), reading("other"))
-    assert isinstance(decision, Keep)
+    assert isinstance(decision, NewContent)
     assert (decision.outcome, decision.read_again) == (Outcome.UNCHANGED, True)
 
 
 def test_other_bytes_under_another_reader_are_a_change() -> None:
     decision = decided(held(signature=BEFORE), fetched(), reading("other"), "other bytes")
-    assert isinstance(decision, Keep)
+    assert isinstance(decision, NewContent)
     assert (decision.outcome, decision.read_again) == (Outcome.CHANGED, False)
 
 
@@ -160,7 +160,7 @@ def test_other_bytes_under_another_reader_are_a_change() -> None:
         (Refused(reason="robots.txt"), None, Outcome.SKIPPED, False),
         (Refused(reason="out of scope", by_settings=True), None, Outcome.SKIPPED, True),
         (fetched(), Unreadable(reason="no text in it"), Outcome.SKIPPED, False),
-        (Unreachable(reason="403", retry=False), None, Outcome.FAILED, False),
+        (Unreachable(reason="403", is_retryable=False), None, Outcome.FAILED, False),
     ],
     ids=["gone", "refused", "left out by the settings", "unreadable", "failed"],
 )
@@ -168,28 +168,28 @@ def test_what_brings_no_content_ends_with_its_reason(
     version: Version | None, visit: Visit, read: Unreadable | None, outcome: Outcome, by_settings: bool
 ) -> None:
     decision = decided(version, visit, read)
-    assert isinstance(decision, Ended)
+    assert isinstance(decision, NotKept)
     assert (decision.outcome, decision.by_settings, decision.redirect_to) == (outcome, by_settings, None)
     assert decision.reason
 
 
 def test_a_reader_that_breaks_down_loses_no_document() -> None:
-    broken = Unreadable(reason="its reader crashed", broke=True)
+    broken = Unreadable(reason="its reader crashed", is_reader_failure=True)
     for version, outcome in [(held(), Outcome.FAILED), (None, Outcome.SKIPPED)]:
         decision = decided(version, fetched(), broken)
-        assert isinstance(decision, Ended)
+        assert isinstance(decision, NotKept)
         assert decision.outcome is outcome
 
 
 def test_only_what_failed_hands_on_its_stored_links() -> None:
     for visit, links in [
-        (Unreachable(reason="500", retry=False), ("old link",)),
+        (Unreachable(reason="500", is_retryable=False), ("old link",)),
         (Gone(reason="404"), ()),
         (Refused(reason="robots.txt"), ()),
         (Redirected(to="https://docs.test/elsewhere"), ()),
     ]:
         decision = decided(held(), visit)
-        assert isinstance(decision, Ended)
+        assert isinstance(decision, NotKept)
         assert decision.links == links, visit
 
 
@@ -198,7 +198,7 @@ def test_a_document_moves_by_a_permanent_redirect_and_any_other_url_is_skipped(
     version: Version | None, outcome: Outcome
 ) -> None:
     decision = decided(version, Redirected(to="https://docs.test/new", status=301))
-    assert isinstance(decision, Ended)
+    assert isinstance(decision, NotKept)
     assert (decision.outcome, decision.redirect_to) == (outcome, "https://docs.test/new")
 
 
@@ -206,12 +206,12 @@ def test_a_document_moves_by_a_permanent_redirect_and_any_other_url_is_skipped(
     ("attempts", "wait", "again"),
     [
         (0, None, True),
-        (ATTEMPTS - 2, None, True),
-        (ATTEMPTS - 1, None, False),
+        (MAX_ATTEMPTS - 2, None, True),
+        (MAX_ATTEMPTS - 1, None, False),
         (0, timedelta(seconds=30), True),
-        (0, LONGEST_WAIT, True),
-        (0, LONGEST_WAIT + timedelta(seconds=1), False),
-        (ATTEMPTS - 1, timedelta(seconds=30), False),
+        (0, MAX_RETRY_AFTER, True),
+        (0, MAX_RETRY_AFTER + timedelta(seconds=1), False),
+        (MAX_ATTEMPTS - 1, timedelta(seconds=30), False),
     ],
 )
 def test_what_cannot_be_read_now_is_tried_again_a_few_times_and_not_too_late(
@@ -222,17 +222,17 @@ def test_what_cannot_be_read_now_is_tried_again_a_few_times_and_not_too_late(
         entry(held(), attempts=attempts), visit, None, raw_hash="", signature=TODAY, now=NOW, conditional=True
     )
     if again:
-        assert isinstance(decision, TryAgain)
-        assert decision.at > NOW
-        assert wait is None or decision.at == NOW + wait
+        assert isinstance(decision, RetryLater)
+        assert decision.retry_at > NOW
+        assert wait is None or decision.retry_at == NOW + wait
     else:
-        assert isinstance(decision, Ended)
+        assert isinstance(decision, NotKept)
         assert decision.outcome is Outcome.FAILED
 
 
 def test_each_wait_is_about_twice_as_long() -> None:
-    for attempts in range(ATTEMPTS):
-        assert 0.75 * 2**attempts <= back_off(attempts).total_seconds() <= 1.25 * 2**attempts
+    for attempts in range(MAX_ATTEMPTS):
+        assert 0.75 * 2**attempts <= backoff_delay(attempts).total_seconds() <= 1.25 * 2**attempts
 
 
 # What is asked, and what need not be
@@ -283,11 +283,11 @@ def test_only_the_same_bytes_under_the_same_reader_need_no_reading(
 def test_a_listed_file_is_spared_a_visit_when_its_etag_says_so(
     listed: str | None, signature: str, spared: bool
 ) -> None:
-    file = Listed(url=URL, etag=listed)
-    known = HeldUrl(
+    file = ListedUrl(url=URL, etag=listed)
+    known = StoredPage(
         url=URL,
         version_id=1,
-        document="document",
+        document_id="document",
         validators=Validators(etag="1"),
         signature=signature,
     )
@@ -298,7 +298,7 @@ def test_a_listed_file_is_spared_a_visit_when_its_etag_says_so(
 
 
 def asking(noindex: bool = False, nofollow: bool = False, *, heard: bool = True) -> Fetched:
-    return replace(fetched(), wishes=Wishes(noindex=noindex, nofollow=nofollow) if heard else None)
+    return replace(fetched(), robots_directives=RobotsDirectives(noindex=noindex, nofollow=nofollow) if heard else None)
 
 
 @pytest.mark.parametrize("version", [None, held()], ids=["unknown", "a document"])
@@ -307,24 +307,24 @@ def asking(noindex: bool = False, nofollow: bool = False, *, heard: bool = True)
 def test_a_page_that_asks_not_to_be_kept_is_skipped_and_its_links_followed_unless_it_asks_not_to(
     version: Version | None, in_header: bool, nofollow: bool
 ) -> None:
-    wishes = Wishes(noindex=True, nofollow=nofollow)
+    wishes = RobotsDirectives(noindex=True, nofollow=nofollow)
     visit = asking(True, nofollow) if in_header else fetched()
-    read = reading("other", ("new link",)) if in_header else reading("other", ("new link",))._replace(wishes=wishes)
+    read = reading("other", ("new link",)) if in_header else reading("other", ("new link",))._replace(robots_directives=wishes)
     decision = decided(version, visit, read, "other bytes")
-    assert isinstance(decision, Ended)
+    assert isinstance(decision, NotKept)
     assert (decision.outcome, decision.reason) == (Outcome.SKIPPED, "the page asks not to be kept")
     assert decision.links == (() if nofollow else ("new link",))
 
 
 def test_a_page_whose_header_asks_it_is_skipped_even_if_its_bytes_are_held() -> None:
     decision = decided(held(), asking(noindex=True), None)
-    assert isinstance(decision, Ended)
+    assert isinstance(decision, NotKept)
     assert decision.links == ("old link",)
 
 
 def test_links_that_are_not_to_be_followed_are_not_remembered_either() -> None:
     kept = decided(None, asking(nofollow=True), reading("content"))
-    assert isinstance(kept, Keep)
+    assert isinstance(kept, NewContent)
     assert kept.links == kept.reading.links == ()
     unchanged = decided(held(), asking(nofollow=True), None)
     assert isinstance(unchanged, Unchanged)
@@ -333,9 +333,9 @@ def test_links_that_are_not_to_be_followed_are_not_remembered_either() -> None:
 
 
 def test_where_nobody_listens_no_wish_counts() -> None:
-    read = reading("content")._replace(wishes=Wishes(noindex=True, nofollow=True))
+    read = reading("content")._replace(robots_directives=RobotsDirectives(noindex=True, nofollow=True))
     decision = decided(None, asking(heard=False), read)
-    assert isinstance(decision, Keep)
+    assert isinstance(decision, NewContent)
     assert decision.links == ("old link",)
 
 
@@ -343,10 +343,10 @@ def test_where_nobody_listens_no_wish_counts() -> None:
 def test_a_page_that_only_sends_its_reader_elsewhere_is_a_redirect(version: Version | None, outcome: Outcome) -> None:
     to = "https://docs.test/new"
     decision = decided(version, fetched(), reading("other")._replace(moved_to=to), "other bytes")
-    assert isinstance(decision, Ended)
+    assert isinstance(decision, NotKept)
     assert (decision.outcome, decision.redirect_to) == (outcome, to)
     assert decision.reason == f"sends its reader to {to}"
-    assert isinstance(decided(None, fetched(), reading("other")._replace(moved_to=URL)), Keep)
+    assert isinstance(decided(None, fetched(), reading("other")._replace(moved_to=URL)), NewContent)
 
 
 def test_a_canonical_url_is_remembered_if_it_is_another() -> None:
@@ -354,7 +354,7 @@ def test_a_canonical_url_is_remembered_if_it_is_another() -> None:
     for canonical, remembered in ((other, other), (URL, None)):
         read = reading("content")._replace(canonical=canonical)
         kept = decided(None, fetched(), read)
-        assert isinstance(kept, Keep)
+        assert isinstance(kept, NewContent)
         assert kept.reading.canonical == remembered
     unchanged = decided(held(), fetched(), reading("content")._replace(canonical=other), "other bytes")
     assert isinstance(unchanged, Unchanged)

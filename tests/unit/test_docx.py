@@ -6,8 +6,8 @@ import zipfile
 
 import pytest
 
-from kept.extract.docx import extract
-from kept.extract.sections import Extracted, Unreadable
+from kept.extract.office.docx import extract
+from kept.extract.sections import Extraction, Unreadable
 from tests.packages import docx, xml, zipped
 
 STYLES = xml(
@@ -157,9 +157,9 @@ def strict(body: bytes) -> bytes:
     })  # fmt: skip
 
 
-def _extract(body: bytes) -> Extracted:
+def _extract(body: bytes) -> Extraction:
     found = extract(body, None)
-    assert isinstance(found, Extracted), found
+    assert isinstance(found, Extraction), found
     return found
 
 

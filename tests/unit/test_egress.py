@@ -17,16 +17,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 from kept.model.source import Access, Header, Limits, Scope, SourceSettings, host_and_port
-from kept.origins.web import decoding
-from kept.origins.web.building import pair_of, user_agent, web_egress
-from kept.origins.web.deadlines import Deadlines, TimedOut
-from kept.origins.web.decoding import Bomb, Decoder, TooLarge, Undecodable, zstd
-from kept.origins.web.egress import Egress
-from kept.origins.web.exchange import Answer, NoAnswer, Patience, Secrets, Trouble
-from kept.origins.web.gate import Target, target_of
-from kept.origins.web.proxy import GateProxy
+from kept.origins.web.factory import default_user_agent, make_http_client, parse_host_port
+from kept.origins.web.gate_proxy import GateProxy
+from kept.origins.web.http import decoding
+from kept.origins.web.http.address_policy import Endpoint, parse_endpoint
+from kept.origins.web.http.client import HttpClient
+from kept.origins.web.http.decoding import BodyDecoder, BodyTooLarge, DecompressionBomb, UndecodableBody, zstd
+from kept.origins.web.http.messages import FailedRequest, FailureKind, HttpResponse, SecretHeaders, Timeouts
+from kept.origins.web.http.timeouts import Deadlines, RequestTimedOut
 from tests.sites.hostile import PAGE, HostileSite, hostile
 
 
@@ -63,8 +63,8 @@ def test_what_was_packed_is_unpacked_however_it_arrives(
 ) -> None:
     packed = PACKERS[encoding](data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decoding, "PIECE", piece)  # so that it comes to an end at every possible place
-        decoder = Decoder(encoding, 1 << 20)
+        patch.setattr(decoding, "CHUNK_BYTES", piece)  # so that it comes to an end at every possible place
+        decoder = BodyDecoder(encoding, 1 << 20)
         start = 0
         while start < len(packed):
             size = sizes[start % len(sizes)]
@@ -77,8 +77,8 @@ def test_what_was_packed_is_unpacked_however_it_arrives(
 def test_what_ends_too_early_or_is_something_else_is_not_unpacked(encoding: str) -> None:
     packed = PACKERS[encoding](PAGE * 10)
     for damaged in (packed[:-3], packed[: len(packed) // 2], PAGE, b"\xff" * 100, packed[:20] + b"\xff" * 50):
-        decoder = Decoder(encoding, 1 << 20)
-        with pytest.raises(Undecodable):  # noqa: PT012 - where it is noticed is its own affair
+        decoder = BodyDecoder(encoding, 1 << 20)
+        with pytest.raises(UndecodableBody):  # noqa: PT012 - where it is noticed is its own affair
             decoder.feed(damaged)
             decoder.body()
 
@@ -86,37 +86,37 @@ def test_what_ends_too_early_or_is_something_else_is_not_unpacked(encoding: str)
 @pytest.mark.parametrize("encoding", PACKERS)
 def test_the_limit_holds_to_the_byte(encoding: str) -> None:
     packed = PACKERS[encoding](PAGE)
-    exact = Decoder(encoding, len(PAGE))
+    exact = BodyDecoder(encoding, len(PAGE))
     exact.feed(packed)
     assert exact.body() == PAGE
-    short = Decoder(encoding, len(PAGE) - 1)
-    with pytest.raises(TooLarge):
+    short = BodyDecoder(encoding, len(PAGE) - 1)
+    with pytest.raises(BodyTooLarge):
         short.feed(packed)
-    assert short.so_far() == PAGE[:-1]
+    assert short.partial_body() == PAGE[:-1]
 
 
 def test_zeros_after_the_end_are_padding() -> None:
-    decoder = Decoder("gzip", 1000)
+    decoder = BodyDecoder("gzip", 1000)
     decoder.feed(gzip.compress(PAGE) + bytes(512))
     assert decoder.body() == PAGE
 
 
 def test_a_page_that_packs_well_is_no_bomb_and_a_bomb_is() -> None:
     table = b"".join(b"<tr><td>%d</td><td>0.000000</td><td>0.000000</td></tr>\n" % row for row in range(100_000))
-    honest = Decoder("gzip", 1 << 25)
+    honest = BodyDecoder("gzip", 1 << 25)
     packed = gzip.compress(table, 1)
     for start in range(0, len(packed), 1000):
         honest.feed(packed[start : start + 1000])
     assert honest.body() == table
-    with pytest.raises(Bomb, match="200 times"):
-        _feed(Decoder("gzip", 1 << 30), gzip.compress(bytes(1 << 25), 1))
-    with pytest.raises(Bomb, match="more than once"):
-        Decoder("gzip, br", 1 << 20)
-    with pytest.raises(Bomb, match="parts"):
-        Decoder("gzip", 1 << 20).feed(gzip.compress(b"") * 2000)
+    with pytest.raises(DecompressionBomb, match="200 times"):
+        _feed(BodyDecoder("gzip", 1 << 30), gzip.compress(bytes(1 << 25), 1))
+    with pytest.raises(DecompressionBomb, match="more than once"):
+        BodyDecoder("gzip, br", 1 << 20)
+    with pytest.raises(DecompressionBomb, match="parts"):
+        BodyDecoder("gzip", 1 << 20).feed(gzip.compress(b"") * 2000)
 
 
-def _feed(decoder: Decoder, packed: bytes) -> None:
+def _feed(decoder: BodyDecoder, packed: bytes) -> None:
     for start in range(0, len(packed), 1000):
         decoder.feed(packed[start : start + 1000])
 
@@ -126,21 +126,21 @@ def _feed(decoder: Decoder, packed: bytes) -> None:
 
 def test_silence_and_length_end_a_task_and_nothing_else_does() -> None:
     async def story() -> None:
-        deadlines = Deadlines(whole=0.3, silence=0.1)
-        with pytest.raises(TimedOut, match=r"nothing came for 0\.1 s"), deadlines.limit():
+        deadlines = Deadlines(total=0.3, read=0.1)
+        with pytest.raises(RequestTimedOut, match=r"nothing came for 0\.1 s"), deadlines.track():
             await asyncio.sleep(10)
         began = time.monotonic()
-        with pytest.raises(TimedOut, match=r"took longer than 0\.3 s"), deadlines.limit() as limit:  # noqa: PT012
+        with pytest.raises(RequestTimedOut, match=r"took longer than 0\.3 s"), deadlines.track() as limit:  # noqa: PT012
             while True:
                 await asyncio.sleep(0.02)
-                limit.heard()
+                limit.reset_read_timeout()
         assert 0.25 < time.monotonic() - began < 0.8
-        with deadlines.limit(), pytest.raises(KeyError):
+        with deadlines.track(), pytest.raises(KeyError):
             raise KeyError
         current = asyncio.current_task()
         assert current is not None
         assert current.cancelling() == 0
-        with deadlines.limit():
+        with deadlines.track():
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.2)  # nobody is timed any more, nobody is cancelled
 
@@ -149,10 +149,10 @@ def test_silence_and_length_end_a_task_and_nothing_else_does() -> None:
 
 def test_a_cancellation_from_outside_stays_one() -> None:
     async def story() -> None:
-        deadlines = Deadlines(whole=5, silence=5)
+        deadlines = Deadlines(total=5, read=5)
 
         async def work() -> None:
-            with deadlines.limit():
+            with deadlines.track():
                 await asyncio.sleep(10)
 
         task = asyncio.create_task(work())
@@ -170,26 +170,26 @@ def test_a_cancellation_from_outside_stays_one() -> None:
 @pytest.mark.parametrize(
     ("url", "target"),
     [
-        ("https://docs.test/", Target("https", "docs.test", 443)),
-        ("http://docs.test:8080/a?b", Target("http", "docs.test", 8080)),
-        ("http://[::1]:8080/", Target("http", "::1", 8080)),
-        ("https://10.0.0.1/", Target("https", "10.0.0.1", 443)),
+        ("https://docs.test/", Endpoint("https", "docs.test", 443)),
+        ("http://docs.test:8080/a?b", Endpoint("http", "docs.test", 8080)),
+        ("http://[::1]:8080/", Endpoint("http", "::1", 8080)),
+        ("https://10.0.0.1/", Endpoint("https", "10.0.0.1", 443)),
         ("ftp://docs.test/", None),
         ("https://docs.test", None),
     ],
 )
-def test_what_a_url_connects_to(url: str, target: Target | None) -> None:
-    assert target_of(url) == target
+def test_what_a_url_connects_to(url: str, target: Endpoint | None) -> None:
+    assert parse_endpoint(url) == target
 
 
 def test_a_secret_is_taken_out_of_whatever_is_shown() -> None:
-    secrets = Secrets(target_of("https://docs.test/"), (("Authorization", "Bearer abcdefgh"), ("X", "ab")))
+    secrets = SecretHeaders(parse_endpoint("https://docs.test/"), (("Authorization", "Bearer abcdefgh"), ("X", "ab")))
     assert secrets.redact("tried abcdefgh and Bearer abcdefgh, ab") == "tried *** and ***, ab"
     assert "abcdefgh" not in repr(secrets)
     login = f"Basic {base64.b64encode(b'tern:fish and chips').decode()}"
-    assert Secrets(None, (("Authorization", login),)).redact("tern has fish and chips") == "tern has ***"
-    assert Secrets(None, (("Authorization", "Basic é"),)).redact("Basic é, or so") == "***, or so"
-    assert Secrets(target_of("https://docs.test/"), (("X", ""), ("Y", " "))).redact("as it is") == "as it is"
+    assert SecretHeaders(None, (("Authorization", login),)).redact("tern has fish and chips") == "tern has ***"
+    assert SecretHeaders(None, (("Authorization", "Basic é"),)).redact("Basic é, or so") == "***, or so"
+    assert SecretHeaders(parse_endpoint("https://docs.test/"), (("X", ""), ("Y", " "))).redact("as it is") == "as it is"
 
 
 def test_settings_say_how_to_ask() -> None:
@@ -199,7 +199,7 @@ def test_settings_say_how_to_ask() -> None:
         )
     )
     values = {"env:T": "Bearer abcdefgh", "secret:p": "http://u:p@127.0.0.1:3128"}
-    egress = web_egress("https://docs.test/", asked, look_up=values.__getitem__)
+    egress = make_http_client("https://docs.test/", asked, look_up=values.__getitem__)
     assert egress.redact("abcdefgh") == "***"
     assert "3128" not in repr(egress)
     for wrong in (
@@ -208,8 +208,8 @@ def test_settings_say_how_to_ask() -> None:
         Access(proxy="env:NONE"),
         Access(ca_file=__file__),
     ):
-        with pytest.raises(WrongCall):
-            web_egress("https://docs.test/", SourceSettings(access=wrong))
+        with pytest.raises(InvalidInput):
+            make_http_client("https://docs.test/", SourceSettings(access=wrong))
     for root, pair in {
         "http://localhost:8000/a": ("localhost", 8000),
         "http://localhost/": ("localhost", 80),
@@ -217,12 +217,12 @@ def test_settings_say_how_to_ask() -> None:
         "http://[::1]:8000/": ("::1", 8000),
         "https://[fd00::12]/": ("fd00::12", 443),
     }.items():
-        assert pair_of(host_and_port(root)) == pair
-        target = target_of(root)
+        assert parse_host_port(host_and_port(root)) == pair
+        target = parse_endpoint(root)
         assert target is not None
-        assert target.pair == pair
-    assert user_agent("https://example.org/why").startswith("Kept/")
-    assert "+https://example.org/why" in user_agent("https://example.org/why")
+        assert target.host_port == pair
+    assert default_user_agent("https://example.org/why").startswith("Kept/")
+    assert "+https://example.org/why" in default_user_agent("https://example.org/why")
 
 
 def test_settings_survive_the_database_and_older_ones_are_understood() -> None:
@@ -246,8 +246,8 @@ def test_settings_survive_the_database_and_older_ones_are_understood() -> None:
 # ── Asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def egress_to(site: HostileSite, **more: object) -> Egress:
-    return Egress(allowed=frozenset({("127.0.0.1", site.port)}), **more)  # type: ignore[arg-type]
+def egress_to(site: HostileSite, **more: object) -> HttpClient:
+    return HttpClient(allowed=frozenset({("127.0.0.1", site.port)}), **more)  # type: ignore[arg-type]
 
 
 def test_a_body_that_is_not_wanted_is_not_read_and_its_connection_is_used_again() -> None:
@@ -255,10 +255,10 @@ def test_a_body_that_is_not_wanted_is_not_read_and_its_connection_is_used_again(
         async with hostile() as site:
             egress = egress_to(site)
             for path in ("/404", "/410", "/403", "/302", "/good") * 5:
-                answer = await egress.ask(site.url(path), most=10_000)
-                assert isinstance(answer, Answer)
+                answer = await egress.request(site.url(path), max_bytes=10_000)
+                assert isinstance(answer, HttpResponse)
                 assert answer.body == (PAGE if path == "/good" else b"")
-            assert [way.wires for way in egress._ways.values()] == [1]
+            assert [way.connection_count for way in egress._host_pools.values()] == [1]
             await egress.close()
 
     asyncio.run(story())
@@ -269,8 +269,8 @@ def test_what_is_cut_is_cut_at_the_limit() -> None:
         async with hostile() as site:
             egress = egress_to(site)
             for path in ("/large", "/endless", "/endless-chunks", "/bomb-gzip"):
-                answer = await egress.ask(site.url(path), most=5000, cut=True)
-                assert isinstance(answer, Answer), path
+                answer = await egress.request(site.url(path), max_bytes=5000, truncate=True)
+                assert isinstance(answer, HttpResponse), path
                 assert len(answer.body) == 5000
             await egress.close()
 
@@ -280,7 +280,7 @@ def test_what_is_cut_is_cut_at_the_limit() -> None:
 def test_what_went_wrong_is_said_in_words() -> None:
     async def story() -> None:
         async with hostile() as site:
-            egress = egress_to(site, patience=Patience(connect=1, first_byte=0.2, whole=0.5))
+            egress = egress_to(site, patience=Timeouts(connect=1, read=0.2, total=0.5))
             wrong = {
                 "/reset": "the connection was closed before an answer came",
                 "/closed": "the connection was closed before an answer came",
@@ -293,14 +293,14 @@ def test_what_went_wrong_is_said_in_words() -> None:
                 "/gzip-cut": "cannot be unpacked: ends too early",
             }
             for path, reason in wrong.items():
-                answer = await egress.ask(site.url(path), most=10_000)
-                assert isinstance(answer, NoAnswer), path
-                assert (path, answer.reason, answer.trouble) == (path, reason, Trouble.FAILED)
+                answer = await egress.request(site.url(path), max_bytes=10_000)
+                assert isinstance(answer, FailedRequest), path
+                assert (path, answer.reason, answer.kind) == (path, reason, FailureKind.TEMPORARY)
             port = site.port
             await egress.close()
-        egress = Egress(allowed=frozenset({("127.0.0.1", port)}))
-        answer = await egress.ask(f"http://127.0.0.1:{port}/", most=10)
-        assert isinstance(answer, NoAnswer)
+        egress = HttpClient(allowed=frozenset({("127.0.0.1", port)}))
+        answer = await egress.request(f"http://127.0.0.1:{port}/", max_bytes=10)
+        assert isinstance(answer, FailedRequest)
         assert "refused" in answer.reason.lower()
         await egress.close()
 
@@ -312,10 +312,10 @@ def test_a_name_that_nobody_knows() -> None:
         async def nobody(host: str, port: int) -> Sequence[str]:
             raise OSError("no such name")
 
-        egress = Egress(resolve=nobody)
-        answer = await egress.ask("https://docs.test/", most=10)
-        assert isinstance(answer, NoAnswer)
-        assert (answer.trouble, answer.reason) == (Trouble.FAILED, "its host name cannot be resolved")
+        egress = HttpClient(resolver=nobody)
+        answer = await egress.request("https://docs.test/", max_bytes=10)
+        assert isinstance(answer, FailedRequest)
+        assert (answer.kind, answer.reason) == (FailureKind.TEMPORARY, "its host name cannot be resolved")
         await egress.close()
 
     asyncio.run(story())
@@ -361,15 +361,15 @@ def test_tls_is_by_name_though_the_address_is_pinned(certificate: Path) -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
         port = server.sockets[0].getsockname()[1]
         allowed = frozenset({("docs.test", port), ("other.test", port)})
-        trusting = Egress(allowed=allowed, resolve=here, ca_file=str(certificate))
-        answer = await trusting.ask(f"https://docs.test:{port}/", most=10)
-        assert isinstance(answer, Answer)
+        trusting = HttpClient(allowed=allowed, resolver=here, ca_file=str(certificate))
+        answer = await trusting.request(f"https://docs.test:{port}/", max_bytes=10)
+        assert isinstance(answer, HttpResponse)
         assert answer.body == b"hello"
         assert names == ["docs.test", f"Host: docs.test:{port}"]
-        for egress, host in ((trusting, "other.test"), (Egress(allowed=allowed, resolve=here), "docs.test")):
-            refused = await egress.ask(f"https://{host}:{port}/", most=10)
-            assert isinstance(refused, NoAnswer)
-            assert refused.trouble is Trouble.NEVER
+        for egress, host in ((trusting, "other.test"), (HttpClient(allowed=allowed, resolver=here), "docs.test")):
+            refused = await egress.request(f"https://{host}:{port}/", max_bytes=10)
+            assert isinstance(refused, FailedRequest)
+            assert refused.kind is FailureKind.PERMANENT
             assert refused.reason.startswith("its certificate is not trusted")
             await egress.close()
         server.close()
@@ -382,7 +382,7 @@ def test_tls_is_by_name_though_the_address_is_pinned(certificate: Path) -> None:
 
 async def said(proxy: GateProxy, request: str, *, password: str | None = None) -> bytes:
     """What the proxy answers to a request, until it closes the connection."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.server.rpartition(":")[2]))
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
     login = base64.b64encode(f"{proxy.username}:{password or proxy.password}".encode()).decode()
     writer.write(f"{request}\r\nProxy-Authorization: Basic {login}\r\n\r\n".encode())
     try:
@@ -396,7 +396,7 @@ def test_programs_go_through_the_gate_and_nowhere_else() -> None:
         async with hostile() as site, hostile() as other:
             egress = egress_to(site)
             async with GateProxy(egress) as proxy:
-                assert proxy.server.startswith("http://127.0.0.1:")
+                assert proxy.url.startswith("http://127.0.0.1:")
                 page = await said(
                     proxy, f"GET {site.url('/good')} HTTP/1.1\r\nHost: liar.test\r\nConnection: keep-alive"
                 )
@@ -428,7 +428,7 @@ def test_a_client_of_its_own_can_use_the_tunnel() -> None:
         async with hostile() as site:
             egress = egress_to(site)
             async with GateProxy(egress) as proxy:
-                reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.server.rpartition(":")[2]))
+                reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
                 login = base64.b64encode(f"kept:{proxy.password}".encode()).decode()
                 writer.write(
                     f"CONNECT 127.0.0.1:{site.port} HTTP/1.1\r\nProxy-Authorization: Basic {login}\r\n\r\n".encode()
@@ -441,9 +441,7 @@ def test_a_client_of_its_own_can_use_the_tunnel() -> None:
                 headers = {"Proxy-Authorization": f"Basic {login}"}
                 async with (
                     aiohttp.ClientSession() as session,
-                    session.get(
-                        site.url("/good"), proxy=proxy.server, proxy_headers=headers, headers=headers
-                    ) as answer,
+                    session.get(site.url("/good"), proxy=proxy.url, proxy_headers=headers, headers=headers) as answer,
                 ):
                     assert await answer.read() == PAGE
             await egress.close()
@@ -458,10 +456,10 @@ def test_one_gate_behind_another() -> None:
         async with hostile() as site:
             outer = egress_to(site)
             async with GateProxy(outer) as upstream:
-                where = upstream.server.replace("http://", f"http://{upstream.username}:{upstream.password}@")
-                inner = Egress(allowed=frozenset({("127.0.0.1", site.port)}), proxy=where)
-                answer = await inner.ask(site.url("/good"), most=1000)
-                assert isinstance(answer, Answer)
+                where = upstream.url.replace("http://", f"http://{upstream.username}:{upstream.password}@")
+                inner = HttpClient(allowed=frozenset({("127.0.0.1", site.port)}), proxy=where)
+                answer = await inner.request(site.url("/good"), max_bytes=1000)
+                assert isinstance(answer, HttpResponse)
                 assert answer.body == PAGE
                 async with GateProxy(inner) as proxy:
                     assert PAGE in await said(proxy, f"GET {site.url('/good')} HTTP/1.1")
@@ -476,12 +474,12 @@ def test_programs_go_through_a_proxy_that_speaks_tls(certificate: Path) -> None:
         async with hostile() as site:
             outer = egress_to(site)
             async with GateProxy(outer) as upstream:
-                secured = await asyncio.start_server(upstream._serve, "127.0.0.1", 0, ssl=serving(certificate))
+                secured = await asyncio.start_server(upstream._handle_client, "127.0.0.1", 0, ssl=serving(certificate))
                 port = secured.sockets[0].getsockname()[1]
                 where = f"https://{upstream.username}:{upstream.password}@docs.test:{port}"
                 for trusted, status in ((str(certificate), b"200"), (None, b"502")):
-                    inner = Egress(
-                        allowed=frozenset({("127.0.0.1", site.port)}), proxy=where, ca_file=trusted, resolve=here
+                    inner = HttpClient(
+                        allowed=frozenset({("127.0.0.1", site.port)}), proxy=where, ca_file=trusted, resolver=here
                     )
                     async with GateProxy(inner) as proxy:
                         answer = await said(proxy, f"GET {site.url('/good')} HTTP/1.1")
@@ -506,7 +504,7 @@ def test_a_proxy_that_hangs_up_instead_of_answering_is_a_bad_gateway() -> None:
 
         server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        egress = Egress(allowed=frozenset({("127.0.0.1", 9)}), proxy=f"http://127.0.0.1:{port}")
+        egress = HttpClient(allowed=frozenset({("127.0.0.1", 9)}), proxy=f"http://127.0.0.1:{port}")
         async with GateProxy(egress) as proxy:
             assert (await said(proxy, "CONNECT 127.0.0.1:9 HTTP/1.1")).startswith(b"HTTP/1.1 502")
             await asyncio.wait_for(gone.wait(), 5)

@@ -3,30 +3,30 @@
 import sys
 import unicodedata
 
-from kept.errors import NoSuchThing, WrongCall
-from kept.serve.mcp.answers import changes
-from kept.serve.mcp.door import sentence
-from kept.serve.mcp.envelope import clean, cleaned, enclosed, shortened
+from kept.errors import InvalidInput, NotFound
+from kept.server.mcp.formatting import format_changes
+from kept.server.mcp.registry import error_text
+from kept.server.mcp.untrusted import clean_text, clean_values, truncate, wrap_untrusted
 
 
 def test_no_character_that_cannot_be_seen_is_left() -> None:
     unseen = {chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs")}
     shown = {*"\n\t", *"\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"}
     joiners = {chr(code) for code in range(0x13430, 0x13440)}  # they place hieroglyphs
-    left = {character for character in unseen if character in clean(character)}
+    left = {character for character in unseen if character in clean_text(character)}
     assert left - shown - joiners == set()
 
 
 def test_what_can_be_seen_stays_as_it_is() -> None:
     text = "naïve Ω 漢字 العربية 🐦 `x\ty`\n\n> ¶ – “quoted”\n"
-    assert clean(text) == text
-    assert clean("a\r\nb\rc\u2028d") == "a\nb\nc\nd"
-    assert cleaned({"a": ["x\u200b", 1, None, ("\x1by",)]}) == {"a": ["x", 1, None, ["y"]]}
+    assert clean_text(text) == text
+    assert clean_text("a\r\nb\rc\u2028d") == "a\nb\nc\nd"
+    assert clean_values({"a": ["x\u200b", 1, None, ("\x1by",)]}) == {"a": ["x", 1, None, ["y"]]}
 
 
 def test_an_envelope_is_closed_by_its_own_mark_and_each_has_another() -> None:
-    first = enclosed("text")
-    again = enclosed(first)
+    first = wrap_untrusted("text")
+    again = wrap_untrusted(first)
     mark, other = first[-19:-3], again[-19:-3]
     assert mark != other
     assert again.endswith(f"\n{mark}>>>\n{other}>>>")
@@ -34,23 +34,23 @@ def test_an_envelope_is_closed_by_its_own_mark_and_each_has_another() -> None:
 
 
 def test_a_text_is_shortened_at_the_end_of_a_line() -> None:
-    assert shortened("one\ntwo\nthree", 9) == "one\ntwo"
-    assert shortened("x" * 20, 9) == "x" * 9
-    assert shortened("short", 9) == "short"
+    assert truncate("one\ntwo\nthree", 9) == "one\ntwo"
+    assert truncate("x" * 20, 9) == "x" * 9
+    assert truncate("short", 9) == "short"
 
 
 def test_an_error_names_tools_and_arguments_instead_of_commands_and_options() -> None:
-    said = sentence(NoSuchThing("There is no source named 'djano'. 'kept list' shows what there is."))
+    said = error_text(NotFound("There is no source named 'djano'. 'kept list' shows what there is."))
     assert said == "There is no source named 'djano'. list_sources shows what there is."
-    assert sentence(WrongCall("Choose another name with --name, or --max-pages.")) == (
+    assert error_text(InvalidInput("Choose another name with --name, or --max-pages.")) == (
         "Choose another name with name, or max_pages."
     )
-    assert "'kept rollback docs 3' at the command line" in sentence(WrongCall("Say 'kept rollback docs 3'."))
-    assert len(sentence(NoSuchThing("x " * 5000))) <= 1500
+    assert "'kept rollback docs 3' at the command line" in error_text(InvalidInput("Say 'kept rollback docs 3'."))
+    assert len(error_text(NotFound("x " * 5000))) <= 1500
 
 
 def test_an_agent_is_told_how_many_changes_it_is_not_shown() -> None:
     shown = {"added": ["a", "b"], "removed": [], "changed": ["c"], "moved": [{"from": "d", "to": "e", "document": "1"}]}
     counts = {"added": 102, "removed": 0, "changed": 1, "moved": 1}
-    told = changes({"source": "docs", "from": 1, "to": 2, "counts": counts, **shown}).splitlines()
+    told = format_changes({"source": "docs", "from": 1, "to": 2, "counts": counts, **shown}).splitlines()
     assert told[1:] == ["+ a", "+ b", "+ … and 100 more added; a later 'since' has fewer", "~ c", "> d -> e"]

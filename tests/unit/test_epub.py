@@ -2,8 +2,8 @@
 
 import pytest
 
-from kept.extract.epub import extract
-from kept.extract.sections import Extracted, Unreadable
+from kept.extract.office.epub import extract
+from kept.extract.sections import Extraction, Unreadable
 from tests.packages import epub
 
 ENCRYPTION = (
@@ -21,7 +21,7 @@ def test_chapters_are_one_document_in_reading_order() -> None:
                    '<h2 id="ebb">Back</h2><p>And again.</p>',
     }, title="The  Book")  # fmt: skip
     found = extract(body, None)
-    assert isinstance(found, Extracted), found
+    assert isinstance(found, Extraction), found
     assert found.title == "The Book"
     assert found.markdown == (
         "# Ebb\n\nWater goes, see [later](#spring) or [there](https://example.org/) or everything.\n\n"
@@ -40,7 +40,7 @@ def test_a_book_that_is_locked_says_so() -> None:
 
 def test_a_book_whose_fonts_are_scrambled_is_read() -> None:
     body = epub({"a.xhtml": "<p>x</p>"}, encryption=ENCRYPTION.format("http://www.idpf.org/2008/embedding"))
-    assert isinstance(extract(body, None), Extracted)
+    assert isinstance(extract(body, None), Extraction)
 
 
 @pytest.mark.parametrize(

@@ -15,22 +15,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kept.errors import WrongCall
-from kept.extract.html import check_region, extract
-from kept.extract.html_words import is_tidy, one_spaced
-from kept.extract.reader import read
-from kept.extract.sections import Extracted, SectionData, Unreadable
-from kept.model.document import Reading
+from kept.errors import InvalidInput
+from kept.extract.html.markdown_text import collapse_whitespace, has_plain_whitespace
+from kept.extract.html.reader import check_region, extract
+from kept.extract.reader import parse_page
+from kept.extract.sections import Extraction, SectionNode, Unreadable
+from kept.model.document import ParsedPage
+from kept.model.robots_directives import RobotsDirectives
 from kept.model.source import Region
-from kept.model.wishes import Wishes
 
 GOLDEN = Path(__file__).parent / "golden"
 GENERATORS = sorted(page.stem for page in GOLDEN.glob("*.html"))
 
 
-def read_page(html: str | bytes) -> Extracted:
+def read_page(html: str | bytes) -> Extraction:
     found = extract(html.encode() if isinstance(html, str) else html, None)
-    assert isinstance(found, Extracted), found
+    assert isinstance(found, Extraction), found
     return found
 
 
@@ -55,16 +55,16 @@ PARTS = (
 )
 def test_a_person_may_say_which_part_of_a_page_is_read(region: Region, markdown: str) -> None:
     found = extract(PARTS.encode(), None, region)
-    assert isinstance(found, Extracted)
+    assert isinstance(found, Extraction)
     assert found.markdown == markdown
     assert found.hrefs == ["n.html"], "links are those of the whole page"
 
 
 @pytest.mark.parametrize("selector", ["[[", "main >", "p..", ":nonsense", "123"])
 def test_what_is_no_selector_is_a_wrong_call(selector: str) -> None:
-    with pytest.raises(WrongCall, match="is not a CSS selector"):
+    with pytest.raises(InvalidInput, match="is not a CSS selector"):
         check_region(Region(select=selector))
-    with pytest.raises(WrongCall, match="is not a CSS selector"):
+    with pytest.raises(InvalidInput, match="is not a CSS selector"):
         check_region(Region(drop=("main", selector)))
 
 
@@ -72,11 +72,11 @@ def markdown(html: str) -> str:
     return read_page(html).markdown
 
 
-def all_sections(node: SectionData) -> list[SectionData]:
+def all_sections(node: SectionNode) -> list[SectionNode]:
     return [node, *(below for child in node.children for below in all_sections(child))]
 
 
-def outline(page: Extracted) -> str:
+def outline(page: Extraction) -> str:
     sections = all_sections(page.tree)[1:]
     lines = [f"{one.level} {'#' + one.anchor if one.anchor else '-'} {one.heading}" for one in sections]
     return "\n".join([f"title: {page.title}", *lines]) + "\n"
@@ -196,8 +196,8 @@ def test_a_large_page_reads_as_a_small_one_does() -> None:
 
 @given(st.text(st.sampled_from("ab \n\t\0\x1c\x85\xa0\u2003\u200b\u2028—"), max_size=12))
 def test_words_are_one_blank_apart(text: str) -> None:
-    assert one_spaced(text) == " ".join(text.split())
-    assert one_spaced(text, is_tidy(text)) == " ".join(text.split())
+    assert collapse_whitespace(text) == " ".join(text.split())
+    assert collapse_whitespace(text, has_plain_whitespace(text)) == " ".join(text.split())
 
 
 ANCHORS = {
@@ -238,8 +238,8 @@ def test_several_forms_of_a_signature_share_what_is_said_about_them() -> None:
 
 def test_links_are_those_of_the_whole_page_and_start_at_its_base() -> None:
     page = b"<base href='/docs/'><nav><a href=a>A</a></nav><main><a href='#x'>X</a><a rel=NoFollow href=c>C</a></main>"
-    reading = read(page, content_type="text/html", url="https://example.org/x/y.html")
-    assert isinstance(reading, Reading)
+    reading = parse_page(page, content_type="text/html", url="https://example.org/x/y.html")
+    assert isinstance(reading, ParsedPage)
     assert reading.links == ("https://example.org/docs/a",)
 
 
@@ -259,25 +259,28 @@ def test_a_page_that_says_utf_16_in_single_bytes_is_wrong_about_it() -> None:
 HERE = "https://example.org/docs/guide.html"
 
 
-def said(head: str, body: str = "<p>Some words.") -> Reading:
-    found = read(f"<html><head>{head}</head><body>{body}".encode(), content_type="text/html", url=HERE)
-    assert isinstance(found, Reading), found
+def said(head: str, body: str = "<p>Some words.") -> ParsedPage:
+    found = parse_page(f"<html><head>{head}</head><body>{body}".encode(), content_type="text/html", url=HERE)
+    assert isinstance(found, ParsedPage), found
     return found
 
 
 @pytest.mark.parametrize(
     ("head", "wishes"),
     [
-        ("<meta name=robots content='noindex'>", Wishes(noindex=True)),
-        ("<META NAME='ROBOTS' CONTENT='NOFOLLOW, noarchive'>", Wishes(nofollow=True)),
-        ("<meta name=kept content=none>", Wishes(noindex=True, nofollow=True)),
-        ("<meta name=robots content=nofollow><meta name=kept content=noindex>", Wishes(noindex=True, nofollow=True)),
-        ("<meta name=otherbot content=noindex><meta name=description content=noindex>", Wishes()),
-        ("<meta name=robots>", Wishes()),
+        ("<meta name=robots content='noindex'>", RobotsDirectives(noindex=True)),
+        ("<META NAME='ROBOTS' CONTENT='NOFOLLOW, noarchive'>", RobotsDirectives(nofollow=True)),
+        ("<meta name=kept content=none>", RobotsDirectives(noindex=True, nofollow=True)),
+        (
+            "<meta name=robots content=nofollow><meta name=kept content=noindex>",
+            RobotsDirectives(noindex=True, nofollow=True),
+        ),
+        ("<meta name=otherbot content=noindex><meta name=description content=noindex>", RobotsDirectives()),
+        ("<meta name=robots>", RobotsDirectives()),
     ],
 )
-def test_a_page_may_ask_not_to_be_kept_or_followed(head: str, wishes: Wishes) -> None:
-    assert said(head).wishes == wishes
+def test_a_page_may_ask_not_to_be_kept_or_followed(head: str, wishes: RobotsDirectives) -> None:
+    assert said(head).robots_directives == wishes
 
 
 @pytest.mark.parametrize(
@@ -410,5 +413,5 @@ if __name__ == "__main__":
 def test_a_heading_about_navigation_is_a_heading(slug: str) -> None:
     page = f'<main><h1 id="{slug}">One</h1><p>a</p><section id="{slug}"><h2>Two</h2><p>b</p></section></main>'
     found = extract(page.encode(), None)
-    assert isinstance(found, Extracted)
+    assert isinstance(found, Extraction)
     assert found.markdown == "# One\n\na\n\n## Two\n\nb"

@@ -4,40 +4,50 @@ import itertools
 
 import pytest
 
-from kept.crawl.identity import TINY, Arrival, Former, Moving, Shown, Tier, adopt, duplicates, end_of_redirects
+from kept.crawl.document_matching import (
+    MIN_MATCH_CHARS,
+    DuplicateCandidate,
+    FormerDocument,
+    MatchTier,
+    MoveCandidate,
+    NewPage,
+    find_duplicates,
+    match_documents,
+    resolve_redirects,
+)
 
-LONG = TINY
-
-
-def arrival(url: str, content: int = 1, *, size: int = LONG) -> Arrival:
-    return Arrival(version_id=hash(url), document=f"new at {url}", url=url, depth=1, content_id=content, size=size)
-
-
-def former(document: str, tier: Tier, *, url: str = "/old", content: int = 1, born: int = 1) -> Former:
-    return Former(document=document, url=url, content_id=content, tier=tier, born=born)
-
-
-def lost(document: str, **values: object) -> Former:
-    return former(document, Tier.LOST, **values)  # type: ignore[arg-type]
+LONG = MIN_MATCH_CHARS
 
 
-def missing(document: str, **values: object) -> Former:
-    return former(document, Tier.MISSING, **values)  # type: ignore[arg-type]
+def arrival(url: str, content: int = 1, *, size: int = LONG) -> NewPage:
+    return NewPage(version_id=hash(url), document=f"new at {url}", url=url, depth=1, content_id=content, size=size)
 
 
-def deleted(document: str, **values: object) -> Former:
-    return former(document, Tier.DELETED, **values)  # type: ignore[arg-type]
+def former(document: str, tier: MatchTier, *, url: str = "/old", content: int = 1, born: int = 1) -> FormerDocument:
+    return FormerDocument(document=document, url=url, content_id=content, tier=tier, born=born)
 
 
-def moving(document: str, end: str, *, url: str = "/old", depth: int = 1) -> Moving:
-    return Moving(document=document, url=url, depth=depth, end=end)
+def lost(document: str, **values: object) -> FormerDocument:
+    return former(document, MatchTier.LOST, **values)  # type: ignore[arg-type]
 
 
-def owners(arrivals: list[Arrival], moves: list[Moving], formers: list[Former]) -> dict[str, str]:
+def missing(document: str, **values: object) -> FormerDocument:
+    return former(document, MatchTier.MISSING, **values)  # type: ignore[arg-type]
+
+
+def deleted(document: str, **values: object) -> FormerDocument:
+    return former(document, MatchTier.DELETED, **values)  # type: ignore[arg-type]
+
+
+def moving(document: str, end: str, *, url: str = "/old", depth: int = 1) -> MoveCandidate:
+    return MoveCandidate(document=document, url=url, depth=depth, target_url=end)
+
+
+def owners(arrivals: list[NewPage], moves: list[MoveCandidate], formers: list[FormerDocument]) -> dict[str, str]:
     """Which document each URL is; the same in whatever order things arrive. A URL that is not named is new."""
     answers = []
     for first, second, third in itertools.product(*map(itertools.permutations, (arrivals, moves, formers))):
-        answers.append({one.arrival.url: one.document for one in adopt(first, second, list(third))})
+        answers.append({one.new_page.url: one.document for one in match_documents(first, second, list(third))})
     assert all(answer == answers[0] for answer in answers)
     return answers[0]
 
@@ -56,7 +66,7 @@ def owners(arrivals: list[Arrival], moves: list[Moving], formers: list[Former]) 
     ids=["none", "one", "a chain", "to itself", "a circle", "into a circle", "from elsewhere"],
 )
 def test_redirects_are_followed_to_their_end_and_circles_have_none(redirects: dict[str, str], end: str | None) -> None:
-    assert end_of_redirects("/a", redirects) == end
+    assert resolve_redirects("/a", redirects) == end
 
 
 # 2. Redirects
@@ -74,7 +84,9 @@ def test_the_end_of_a_redirect_is_the_document_that_redirects() -> None:
     ],
     ids=["the smaller depth", "then the URL"],
 )
-def test_of_several_that_redirect_to_one_place_one_wins(first: Moving, second: Moving, winner: str) -> None:
+def test_of_several_that_redirect_to_one_place_one_wins(
+    first: MoveCandidate, second: MoveCandidate, winner: str
+) -> None:
     assert owners([arrival("/new")], [first, second], []) == {"/new": winner}
 
 
@@ -106,7 +118,7 @@ def test_a_redirect_goes_before_a_content_match_and_before_a_return() -> None:
     ],
 )  # fmt: skip
 def test_a_document_is_found_again_by_its_content_where_only_one_can_be_meant(
-    formers: list[Former], found: str | None
+    formers: list[FormerDocument], found: str | None
 ) -> None:
     assert owners([arrival("/new")], [], formers) == ({"/new": found} if found else {})
 
@@ -115,7 +127,7 @@ def test_two_arrivals_with_one_content_are_no_match() -> None:
     assert owners([arrival("/new"), arrival("/other")], [], [lost("lost")]) == {}
 
 
-@pytest.mark.parametrize(("size", "found"), [(TINY - 1, {}), (TINY, {"/new": "lost"})])
+@pytest.mark.parametrize(("size", "found"), [(MIN_MATCH_CHARS - 1, {}), (MIN_MATCH_CHARS, {"/new": "lost"})])
 def test_tiny_content_is_no_match(size: int, found: dict[str, str]) -> None:
     assert owners([arrival("/new", size=size)], [], [lost("lost")]) == found
 
@@ -171,13 +183,13 @@ def test_everything_else_is_new() -> None:
 # Duplicates
 
 
-def page(url: str, content: int = 1, *, html: bool = True) -> Shown:
-    return Shown(url=url, content_id=content, is_html=html)
+def page(url: str, content: int = 1, *, html: bool = True) -> DuplicateCandidate:
+    return DuplicateCandidate(url=url, content_id=content, is_html=html)
 
 
-def dropped(named: dict[str, str], *pages: Shown) -> dict[str, str]:
+def dropped(named: dict[str, str], *pages: DuplicateCandidate) -> dict[str, str]:
     shown = {one.url: one for one in pages}
-    return duplicates([(shown[url], canonical) for url, canonical in named.items()], shown)
+    return find_duplicates([(shown[url], canonical) for url, canonical in named.items()], shown)
 
 
 def test_a_page_repeats_the_one_it_names_if_that_says_the_same() -> None:

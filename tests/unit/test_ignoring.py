@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kept.extract.reader import content_type_of
+from kept.extract.reader import guess_content_type
 from kept.model.source import Limits, Scope
 from kept.model.url import file_path, file_url
 from kept.origins.folder import FolderOrigin
-from kept.origins.ignoring import parse
+from kept.origins.gitignore import parse_rules
 
 PATHS = [
     "a.md",
@@ -60,7 +60,7 @@ lines = st.lists(line | st.sampled_from(["", "# a.md", "\\#x"]), max_size=5).map
 
 
 def listed(root: Path) -> set[str]:
-    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=content_type_of)
+    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=guess_content_type)
     return {str(Path(file_path(one.url)).relative_to(root)) for one in origin._walk()}
 
 
@@ -85,14 +85,14 @@ def test_what_git_ignores_is_left_out_and_nothing_else(tmp_path: Path, top: str,
     (root / ".gitignore").write_text(top)
     (root / "doc" / ".gitignore").write_text(below)
     assert listed(root) == kept_by_git(root)
-    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=content_type_of)
+    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=guess_content_type)
     for path in PATHS:
-        assert (origin.why_not(file_url(str(root / path))) is None) == (path in listed(root))
+        assert (origin.why_excluded(file_url(str(root / path))) is None) == (path in listed(root))
 
 
 def test_no_pattern_takes_for_ever() -> None:
-    (stars,) = parse("*a" * 6 + "b")
-    (folders,) = parse("a/**/" * 6 + "b")
+    (stars,) = parse_rules("*a" * 6 + "b")
+    (folders,) = parse_rules("a/**/" * 6 + "b")
     began = time.process_time()
     assert not stars.pattern.fullmatch("a" * 120)
     assert not folders.pattern.fullmatch("a/" * 120 + "a")
@@ -113,7 +113,7 @@ def test_nothing_is_waited_for_and_nothing_outside_is_read(tmp_path: Path) -> No
     for folder in ("linked", "piped", "folder"):
         (root / folder / "a.md").write_text("text")
     assert listed(root) == {"linked/a.md", "piped/a.md", "folder/a.md"}
-    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=content_type_of)
+    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=guess_content_type)
     assert (asyncio.run(origin.open()) or "").startswith("folder ")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kept.model.generation import Tally
-from kept.model.job import JOB_MOVES, CrawlJob, CrawlMode, JobStatus, Pace, Progress, job_diagram
+from kept.model.job import JOB_TRANSITIONS, CrawlJob, CrawlMode, JobStatus, Pace, Progress, format_job_transitions
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 PAGE = Path(__file__).parents[2] / "docs" / "jobs.md"
@@ -42,14 +42,14 @@ def job(status: JobStatus, *, done: int, before: int = 0, completed: datetime | 
 
 
 def test_the_diagram_in_the_manual_is_drawn_from_the_table() -> None:
-    assert f"```text\n{job_diagram()}```" in PAGE.read_text("utf-8")
-    assert all(state in job_diagram() for state in JobStatus)
+    assert f"```text\n{format_job_transitions()}```" in PAGE.read_text("utf-8")
+    assert all(state in format_job_transitions() for state in JobStatus)
 
 
 def test_what_has_ended_stays_ended_and_everything_else_can_end() -> None:
     ended = {JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED}
-    assert {state for state, moves in JOB_MOVES.items() if not moves} == ended
-    assert all(JobStatus.CANCELLED in moves for state, moves in JOB_MOVES.items() if state not in ended)
+    assert {state for state, moves in JOB_TRANSITIONS.items() if not moves} == ended
+    assert all(JobStatus.CANCELLED in moves for state, moves in JOB_TRANSITIONS.items() if state not in ended)
 
 
 @pytest.mark.parametrize(

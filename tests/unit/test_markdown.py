@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kept.extract import commonmark, inline
-from kept.extract.commonmark import outline
-from kept.extract.inline import links_in, plain
-from kept.extract.markdown import Slugs, extract, front_matter, slug_of
-from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData
+from kept.extract.markdown import commonmark, inline
+from kept.extract.markdown.commonmark import parse_outline
+from kept.extract.markdown.inline import find_links, plain_text
+from kept.extract.markdown.reader import HeadingSlugs, extract, slugify, split_front_matter
+from kept.extract.sections import MAX_HEADING_LENGTH, Extraction, SectionNode
 
 GUIDE = """\
 ---
@@ -59,13 +59,13 @@ Again.
 """
 
 
-def read(markdown: str) -> Extracted:
+def read(markdown: str) -> Extraction:
     found = extract(markdown.encode(), None)
-    assert isinstance(found, Extracted)
+    assert isinstance(found, Extraction)
     return found
 
 
-def nodes(tree: SectionData) -> list[SectionData]:
+def nodes(tree: SectionNode) -> list[SectionNode]:
     return [each for child in tree.children for each in (child, *nodes(child))]
 
 
@@ -152,11 +152,11 @@ def test_a_title_is_what_the_page_says_it_is(markdown: str, title: str) -> None:
     ],
 )
 def test_what_only_looks_like_front_matter_is_text(markdown: str) -> None:
-    assert front_matter(markdown) == ("", markdown)
+    assert split_front_matter(markdown) == ("", markdown)
 
 
 def test_a_title_of_a_megabyte_is_cut() -> None:
-    assert read("# " + "x" * 1_000_000).title == "x" * LONGEST_HEADING
+    assert read("# " + "x" * 1_000_000).title == "x" * MAX_HEADING_LENGTH
 
 
 # ── Headings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -208,7 +208,7 @@ def test_headings_are_found_where_commonmark_has_them(markdown: str, found: str)
     ],
 )
 def test_the_words_of_a_heading_are_plain(source: str, words: str) -> None:
-    assert plain(source) == words
+    assert plain_text(source) == words
 
 
 @given(source=st.text("ab `*_[]()<>&;!~\\#x ", max_size=40).map(str.strip))
@@ -216,7 +216,7 @@ def test_the_words_of_a_heading_are_plain(source: str, words: str) -> None:
 def test_the_quick_way_to_plain_words_finds_what_markdown_it_finds(source: str) -> None:
     children = MarkdownIt("commonmark").enable("strikethrough").parseInline(source)[0].children or []
     if {child.type for child in children} <= {"text", "code_inline"}:
-        assert plain(source) == "".join(child.content for child in children)
+        assert plain_text(source) == "".join(child.content for child in children)
 
 
 # ── Anchors ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -238,19 +238,19 @@ def test_the_quick_way_to_plain_words_finds_what_markdown_it_finds(source: str) 
     ],
 )
 def test_anchors_are_those_of_github(heading: str, slug: str) -> None:
-    assert slug_of(heading) == slug
+    assert slugify(heading) == slug
 
 
 def test_no_anchor_is_given_twice() -> None:
-    slugs = Slugs()
-    given = [slugs.next(heading) for heading in ["tea", "Tea", "tea-1", "tea", "milk-1", "milk", "milk", "milk"]]
+    slugs = HeadingSlugs()
+    given = [slugs.next_slug(heading) for heading in ["tea", "Tea", "tea-1", "tea", "milk-1", "milk", "milk", "milk"]]
     assert given == ["tea", "tea-1", "tea-1-1", "tea-2", "milk-1", "milk", "milk-2", "milk-3"]
 
 
 @given(headings=st.lists(st.text("ab-1 ", max_size=6), max_size=30))
 def test_anchors_of_any_headings_are_distinct(headings: list[str]) -> None:
-    slugs = Slugs()
-    given = [slugs.next(heading) for heading in headings]
+    slugs = HeadingSlugs()
+    given = [slugs.next_slug(heading) for heading in headings]
     assert len(set(given)) == len(given)
 
 
@@ -352,9 +352,9 @@ def test_the_quick_outline_is_the_one_that_markdown_it_makes(markdown: str) -> N
         for token in tokens
         if token.type == "html_block" or (token.type == "inline" and {"[", "<"} & set(token.content))
     ]
-    found = outline(markdown)
+    found = parse_outline(markdown)
     assert [tuple(heading) for heading in found.headings] == expected
-    assert [(" ".join(source.split()), is_html) for source, is_html in found.pieces] == pieces
+    assert [(" ".join(source.split()), is_html) for source, is_html in found.linkable_texts] == pieces
     assert set(found.definitions) == set(environment.get("references", {}))
 
 
@@ -394,7 +394,7 @@ def test_links_are_those_that_markdown_it_finds(source: str) -> None:
                 expected.append(html.unescape(str(token.attrs["href"])))
             depth += 1
         depth -= token.type == "link_close"
-    assert links_in(source, _DEFINITIONS) == expected
+    assert find_links(source, _DEFINITIONS) == expected
 
 
 # ── Hostile pages ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -448,19 +448,19 @@ def test_a_hostile_page_takes_no_longer_than_its_length_explains(name: str) -> N
 
 def test_a_page_too_large_to_parse_is_skimmed_for_the_same_headings_and_links(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = read(GUIDE)
-    monkeypatch.setattr(commonmark, "_MOST_TO_PARSE", 0)
+    monkeypatch.setattr(commonmark, "_MAX_PARSED_LENGTH", 0)
     skimmed = read(GUIDE)
     assert nodes(skimmed.tree) == nodes(parsed.tree)
     assert skimmed.hrefs == parsed.hrefs
 
 
 def test_a_page_with_too_many_headings_keeps_the_rest_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kept.extract.outline.MOST_HEADINGS", 2)
+    monkeypatch.setattr("kept.extract.markdown.outline.MAX_HEADINGS", 2)
     found = read("# a\n# b\n# c\nd\n===\n")
     assert [node.heading for node in nodes(found.tree)] == ["a", "b"]
     assert nodes(found.tree)[-1].content == "# b\n# c\nd\n==="
 
 
 def test_brackets_deeper_than_anybody_nests_them_are_still_closed_in_order() -> None:
-    depth = 3 * inline._DEEPEST
-    assert links_in("[" * depth + "a](b.md)" + "]" * depth, {}) == ["b.md"]
+    depth = 3 * inline._MAX_OPEN_BRACKETS
+    assert find_links("[" * depth + "a](b.md)" + "]" * depth, {}) == ["b.md"]

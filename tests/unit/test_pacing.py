@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kept.origins.web.pacing import AT_ONCE, Host, Pacing, Tempo, wait_asked
+from kept.origins.web.rate_limiter import (
+    DEFAULT_CONCURRENCY,
+    AdaptiveRate,
+    HostRateLimiter,
+    RateLimiters,
+    parse_retry_after,
+)
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
@@ -32,44 +38,46 @@ NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
     ],
 )
 def test_retry_after_in_seconds_and_dates(text: str, wait: timedelta | None) -> None:
-    assert wait_asked({"Retry-After": text}, NOW) == wait
+    assert parse_retry_after({"Retry-After": text}, NOW) == wait
 
 
 # ── Tempo ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def learn(tempo: Tempo, now: float, *, status: int | None = 200, took: float = 0.05, wait: float | None = None) -> None:
-    tempo.learn(began=now - took, now=now, took=took, status=status, wait=wait)
+def learn(
+    tempo: AdaptiveRate, now: float, *, status: int | None = 200, took: float = 0.05, wait: float | None = None
+) -> None:
+    tempo.record_response(started_at=now - took, now=now, elapsed=took, status=status, retry_after=wait)
 
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_an_overloaded_host_is_asked_half_as_hard_down_to_one_then_harder_again(status: int) -> None:
-    tempo, seen = Tempo(), []
+    tempo, seen = AdaptiveRate(), []
     for second in range(1, 7):
         learn(tempo, second * 10.0, status=status)
-        seen.append(int(tempo.at_once))
+        seen.append(int(tempo.concurrency))
     assert seen == [4, 2, 1, 1, 1, 1]
     for answer in range(200):
         learn(tempo, 100 + answer / 10)
-    assert tempo.at_once == AT_ONCE
+    assert tempo.concurrency == DEFAULT_CONCURRENCY
 
 
 def test_answers_that_were_under_way_do_not_cut_twice() -> None:
-    tempo = Tempo()
+    tempo = AdaptiveRate()
     for _ in range(8):
         learn(tempo, 10.0, status=503, took=1)
-    assert int(tempo.at_once) == 4
+    assert int(tempo.concurrency) == 4
 
 
 def test_a_burst_of_refusals_is_one_strike() -> None:
-    tempo = Tempo()
+    tempo = AdaptiveRate()
     for _ in range(8):
-        tempo.learn(began=1.0, now=2.0, took=1.0, status=503, wait=None)
-    assert (int(tempo.at_once), tempo.not_before) == (4, 3.0)
+        tempo.record_response(started_at=1.0, now=2.0, elapsed=1.0, status=503, retry_after=None)
+    assert (int(tempo.concurrency), tempo.not_before) == (4, 3.0)
 
 
 def test_one_page_that_is_out_of_order_for_a_day_does_not_stop_the_rest() -> None:
-    tempo = Tempo()
+    tempo = AdaptiveRate()
     learn(tempo, 10, status=503, wait=86400)
     assert tempo.not_before == 0
     learn(tempo, 20, status=503, wait=86400)
@@ -77,10 +85,10 @@ def test_one_page_that_is_out_of_order_for_a_day_does_not_stop_the_rest() -> Non
 
 
 def test_it_waits_as_long_as_it_is_told_or_longer_each_time() -> None:
-    tempo = Tempo()
+    tempo = AdaptiveRate()
     learn(tempo, 10, status=429, wait=30)
     assert tempo.not_before == 40
-    told_nothing = Tempo()
+    told_nothing = AdaptiveRate()
     pauses = []
     for second in (10, 20, 40, 80):
         learn(told_nothing, second, status=503)
@@ -89,19 +97,19 @@ def test_it_waits_as_long_as_it_is_told_or_longer_each_time() -> None:
 
 
 def test_rising_latency_slows_it_down_and_a_host_that_is_always_slow_does_not() -> None:
-    tempo = Tempo()
+    tempo = AdaptiveRate()
     for answer in range(50):
         learn(tempo, answer / 10, took=0.1)
-    assert tempo.at_once == AT_ONCE
-    lowest = tempo.at_once
+    assert tempo.concurrency == DEFAULT_CONCURRENCY
+    lowest = tempo.concurrency
     for answer in range(30):
         learn(tempo, 10 + 3.0 * answer, took=2.0)
-        lowest = min(lowest, tempo.at_once)
+        lowest = min(lowest, tempo.concurrency)
     assert int(lowest) == 1
-    slow = Tempo()
+    slow = AdaptiveRate()
     for answer in range(100):
         learn(slow, answer, took=2.0)
-    assert slow.at_once == AT_ONCE
+    assert slow.concurrency == DEFAULT_CONCURRENCY
 
 
 STATUSES = st.sampled_from([200, 304, 404, 429, 500, 503, None])
@@ -111,39 +119,39 @@ STATUSES = st.sampled_from([200, 304, 404, 429, 500, 503, None])
 def test_whatever_happens_one_request_is_possible_and_no_more_than_allowed(
     story: list[tuple[int | None, float, float | None]],
 ) -> None:
-    tempo, now = Tempo(), 0.0
+    tempo, now = AdaptiveRate(), 0.0
     for status, took, wait in story:
         now += took
         learn(tempo, now, status=status, took=took, wait=wait)
-        assert 1 <= tempo.at_once <= tempo.most
+        assert 1 <= tempo.concurrency <= tempo.max_concurrency
 
 
 # ── Turns ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def request(host: Host, *, seconds: float = 0.01, peak: list[int], under_way: list[int]) -> None:
-    assert await host.turn() is None
+async def request(host: HostRateLimiter, *, seconds: float = 0.01, peak: list[int], under_way: list[int]) -> None:
+    assert await host.acquire() is None
     under_way[0] += 1
     peak.append(under_way[0])
     began = time.monotonic()
     await asyncio.sleep(seconds)
     under_way[0] -= 1
-    host.done(began=began, took=0.01, status=200)
+    host.release(started_at=began, elapsed=0.01, status=200)
 
 
 def test_no_more_than_allowed_are_under_way_and_two_crawls_share() -> None:
     async def story() -> None:
-        pacing = Pacing()
-        assert pacing.host("docs.test", 443) is pacing.host("docs.test", 443)
-        assert pacing.host("docs.test", 443) is not pacing.host("docs.test", 80)
-        host = pacing.host("docs.test", 443)
+        pacing = RateLimiters()
+        assert pacing.for_host("docs.test", 443) is pacing.for_host("docs.test", 443)
+        assert pacing.for_host("docs.test", 443) is not pacing.for_host("docs.test", 80)
+        host = pacing.for_host("docs.test", 443)
         peak: list[int] = []
         under_way = [0]
-        with host.crawled(at_once=8, delay=0):
+        with host.join(max_concurrency=8, delay=0):
             await asyncio.gather(*[request(host, peak=peak, under_way=under_way) for _ in range(50)])
             assert max(peak) == 8
             peak.clear()
-            with host.crawled(at_once=3, delay=0):
+            with host.join(max_concurrency=3, delay=0):
                 await asyncio.gather(*[request(host, peak=peak, under_way=under_way) for _ in range(30)])
                 assert max(peak) == 3, "the gentler one counts"
             peak.clear()
@@ -155,8 +163,8 @@ def test_no_more_than_allowed_are_under_way_and_two_crawls_share() -> None:
 
 def test_a_delay_is_kept_between_starts() -> None:
     async def story() -> None:
-        host = Host()
-        with host.crawled(at_once=8, delay=0.05):
+        host = HostRateLimiter()
+        with host.join(max_concurrency=8, delay=0.05):
             began = time.monotonic()
             await asyncio.gather(*[request(host, seconds=0, peak=[], under_way=[0]) for _ in range(5)])
             assert 0.19 < time.monotonic() - began < 1
@@ -166,15 +174,15 @@ def test_a_delay_is_kept_between_starts() -> None:
 
 def test_a_pause_holds_everybody_and_ends() -> None:
     async def story() -> None:
-        host = Host()
-        await host.turn()
-        host.done(began=time.monotonic(), took=0.01, status=429, wait=timedelta(seconds=0.2))
+        host = HostRateLimiter()
+        await host.acquire()
+        host.release(started_at=time.monotonic(), elapsed=0.01, status=429, retry_after=timedelta(seconds=0.2))
         began = time.monotonic()
         await asyncio.gather(*[request(host, seconds=0, peak=[], under_way=[0]) for _ in range(5)])
         assert 0.18 < time.monotonic() - began < 1
-        await host.turn()
-        host.done(began=time.monotonic(), took=0.01, status=429, wait=timedelta(hours=1))
-        pause = await host.turn()
+        await host.acquire()
+        host.release(started_at=time.monotonic(), elapsed=0.01, status=429, retry_after=timedelta(hours=1))
+        pause = await host.acquire()
         assert pause is not None
         assert pause > timedelta(minutes=59)
 
@@ -183,21 +191,21 @@ def test_a_pause_holds_everybody_and_ends() -> None:
 
 def test_turns_that_are_given_up_are_not_lost() -> None:
     async def story() -> None:
-        host = Host()
-        with host.crawled(at_once=2, delay=0):
+        host = HostRateLimiter()
+        with host.join(max_concurrency=2, delay=0):
             for _ in range(2):
-                await host.turn()
-            waiting = [asyncio.create_task(host.turn()) for _ in range(10)]
+                await host.acquire()
+            waiting = [asyncio.create_task(host.acquire()) for _ in range(10)]
             await asyncio.sleep(0)
             for task in waiting[:5]:
                 task.cancel()
-            host.dropped()  # one goes on …
+            host.release_unused()  # one goes on …
             waiting[5].cancel()  # … and is given up before it noticed
-            host.dropped()
+            host.release_unused()
             for task in waiting[6:]:
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait_for(task, 1)
-                    host.dropped()
-            assert host._under_way == 0
+                    host.release_unused()
+            assert host._in_flight == 0
 
     asyncio.run(story())

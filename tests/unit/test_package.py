@@ -9,10 +9,10 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kept.extract import docx, epub, pptx, xlsx
-from kept.extract.pool import ReaderPool
-from kept.extract.reader import content_type_of
-from kept.extract.sections import Extracted, Unreadable
+from kept.extract.office import docx, epub, pptx, xlsx
+from kept.extract.reader import guess_content_type
+from kept.extract.reader_pool.pool import ReaderPool
+from kept.extract.sections import Extraction, Unreadable
 from tests import packages
 from tests.packages import package, relations, xml, zipped
 
@@ -106,7 +106,7 @@ def test_every_hostile_package_ends_with_a_reason_within_the_limits_of_a_reader(
         try:
             cases = {**hostile(), "a good one": ("docx", GOOD, "")}
             return {
-                name: await pool.read(body, content_type_of(f"a.{kind}") or "", f"https://example.org/a.{kind}")
+                name: await pool.read(body, guess_content_type(f"a.{kind}") or "", f"https://example.org/a.{kind}")
                 for name, (kind, body, _) in cases.items()
             }
         finally:
@@ -124,7 +124,7 @@ def test_every_hostile_package_ends_with_a_reason_within_the_limits_of_a_reader(
 
 def test_names_of_parts_may_be_spelled_in_any_case() -> None:
     found = docx.extract(package("Word/Document.XML", {WORD: xml("w:document", "<w:body/>")}), None)
-    assert isinstance(found, Extracted)
+    assert isinstance(found, Extraction)
 
 
 @given(
@@ -141,4 +141,4 @@ def test_a_damaged_package_is_read_or_refused_and_nothing_else(
     kept: dict[str, str | bytes] = {name: part for name, part in parts.items() if name not in missing}
     body = zipped(kept)
     for reader in (docx, pptx, xlsx, epub):
-        assert isinstance(reader.extract(body, None), Extracted | Unreadable)
+        assert isinstance(reader.extract(body, None), Extraction | Unreadable)

@@ -3,7 +3,7 @@
 import pytest
 
 from kept.extract.pdf import extract
-from kept.extract.sections import Extracted, Unreadable
+from kept.extract.sections import Extraction, Unreadable
 
 
 def a_pdf(*pages: str) -> bytes:
@@ -25,7 +25,7 @@ def a_pdf(*pages: str) -> bytes:
 
 def test_each_page_is_a_section_that_browsers_can_open() -> None:
     found = extract(a_pdf("High water at six.", "", "Low water at noon."), None)
-    assert isinstance(found, Extracted)
+    assert isinstance(found, Extraction)
     assert found.markdown == "## Page 1\n\nHigh water at six.\n\n## Page 3\n\nLow water at noon."
     assert [section.anchor for section in found.tree.children] == ["page=1", "page=3"]
 

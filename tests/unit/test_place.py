@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from kept.search.search import Place
+from kept.search.search import SearchScope
 
 
 @pytest.mark.parametrize(
@@ -23,14 +23,14 @@ from kept.search.search import Place
     ],
 )
 def test_a_path_is_whole_parts_with_stars_for_some_of_it(path: str, admitted: list[str], refused: list[str]) -> None:
-    place = Place(generations=[], path=path)
-    assert [url for url in admitted if not place.admits(f"https://docs.test/{url}")] == []
-    assert [url for url in refused if place.admits(f"https://docs.test/{url}")] == []
+    place = SearchScope(generations=[], path=path)
+    assert [url for url in admitted if not place.matches_url(f"https://docs.test/{url}")] == []
+    assert [url for url in refused if place.matches_url(f"https://docs.test/{url}")] == []
 
 
 @pytest.mark.parametrize("star", ["*a", "**a", "?*a", "*a/**a"])
 def test_many_stars_take_no_time(star: str) -> None:
     began = time.process_time()
-    assert not Place(generations=[], path=star * 6 + "z").admits(f"https://docs.test/{'a/aaaa' * 20}")
-    assert not Place(generations=[], path=star * 40 + "z").admits(f"https://docs.test/{'a/aaaa' * 200}")
+    assert not SearchScope(generations=[], path=star * 6 + "z").matches_url(f"https://docs.test/{'a/aaaa' * 20}")
+    assert not SearchScope(generations=[], path=star * 40 + "z").matches_url(f"https://docs.test/{'a/aaaa' * 200}")
     assert time.process_time() - began < 1

@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
-from kept.extract import pool as pool_module
-from kept.extract.pool import ReaderPool
+from kept.extract.reader_pool import pool as pool_module
+from kept.extract.reader_pool.pool import ReaderPool
 from kept.extract.sections import Unreadable
-from kept.model.document import Reading
+from kept.model.document import ParsedPage
 
 URL = "https://docs.test/page"
 
@@ -20,7 +20,7 @@ def test_pages_are_read_elsewhere_as_they_would_be_here() -> None:
         try:
             pages = [f"# Page {number}\n\nWords.".encode() for number in range(20)]
             readings = await asyncio.gather(*(pool.read(page, "text/markdown", URL) for page in pages))
-            assert [one.content.title for one in readings if isinstance(one, Reading)] == [
+            assert [one.content.title for one in readings if isinstance(one, ParsedPage)] == [
                 f"Page {number}" for number in range(20)
             ]
         finally:
@@ -45,16 +45,16 @@ def test_large_pages_are_read_one_at_a_time_and_small_ones_beside_them() -> None
     async def story() -> None:
         pool = ReaderPool(1, seconds=60.0)
         try:
-            assert isinstance(await pool.read(b"# First", "text/markdown", URL), Reading)
+            assert isinstance(await pool.read(b"# First", "text/markdown", URL), ParsedPage)
             os.kill(pool._readers[0].pid, signal.SIGSTOP)
             large, small = b"words " * 100_000, b"words"
             reading = [
                 asyncio.create_task(pool.read(page, "text/plain", URL)) for page in (large, large, small, large, small)
             ]
             await asyncio.sleep(0)  # each has run as far as its pipe, or its turn
-            assert [page[0] for page, _ in pool._readers[0].waiting] == [large, small, small]
+            assert [page[0] for page, _ in pool._readers[0].pending] == [large, small, small]
             os.kill(pool._readers[0].pid, signal.SIGCONT)
-            assert {type(answer) for answer in await asyncio.gather(*reading)} == {Reading}
+            assert {type(answer) for answer in await asyncio.gather(*reading)} == {ParsedPage}
         finally:
             await pool.close()
 
@@ -69,9 +69,9 @@ def test_a_page_that_takes_too_long_is_given_up_and_the_others_are_read() -> Non
             answers = await asyncio.gather(
                 pool.read(intricate, "text/html", URL), pool.read(b"plain words\n" * 90_000, "text/plain", URL)
             )
-            assert [type(answer) for answer in answers] == [Unreadable, Reading]
+            assert [type(answer) for answer in answers] == [Unreadable, ParsedPage]
             assert isinstance(answers[0], Unreadable)
-            assert (answers[0].reason, answers[0].broke) == ("reading it took too long", True)
+            assert (answers[0].reason, answers[0].is_reader_failure) == ("reading it took too long", True)
         finally:
             await pool.close()
 
@@ -82,15 +82,15 @@ def test_a_reader_that_is_killed_costs_the_page_it_read() -> None:
     async def story() -> None:
         pool = ReaderPool(1, seconds=60.0)
         try:
-            assert isinstance(await pool.read(b"# First", "text/markdown", URL), Reading)
+            assert isinstance(await pool.read(b"# First", "text/markdown", URL), ParsedPage)
             os.kill(pool._readers[0].pid, signal.SIGSTOP)
             reading = [asyncio.create_task(pool.read(b"# Next", "text/markdown", URL)) for _ in range(3)]
             await asyncio.sleep(0)  # each has run as far as its pipe
-            assert len(pool._readers[0].waiting) == 3
+            assert len(pool._readers[0].pending) == 3
             os.kill(pool._readers[0].pid, signal.SIGKILL)
             answers = await asyncio.gather(*reading)
-            assert [type(answer) for answer in answers] == [Unreadable, Reading, Reading]
-            assert answers[0] == Unreadable(reason="its reader crashed", broke=True)
+            assert [type(answer) for answer in answers] == [Unreadable, ParsedPage, ParsedPage]
+            assert answers[0] == Unreadable(reason="its reader crashed", is_reader_failure=True)
         finally:
             await pool.close()
 
@@ -104,8 +104,8 @@ def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
             body = b"<p>" + b"many words " * 8_000_000
             given_up = await pool.read(body, "text/html", URL)
             assert isinstance(given_up, Unreadable)
-            assert given_up.broke
-            assert isinstance(await pool.read(b"# Small", "text/markdown", URL), Reading)
+            assert given_up.is_reader_failure
+            assert isinstance(await pool.read(b"# Small", "text/markdown", URL), ParsedPage)
         finally:
             await pool.close()
 
@@ -113,7 +113,7 @@ def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
 
 
 def test_a_reader_that_stands_still_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_module, "PATIENCE", 0.001)
+    monkeypatch.setattr(pool_module, "WALL_CLOCK_FACTOR", 0.001)
 
     async def story() -> None:
         pool = ReaderPool(1, seconds=60.0)
@@ -139,7 +139,7 @@ def test_a_reader_whose_answer_makes_no_sense_is_replaced(monkeypatch: pytest.Mo
                 patched.setattr(pool_module, "_START", babbling)
                 await pool.start()
             answers = await asyncio.gather(*(pool.read(b"# First", "text/markdown", URL) for _ in range(2)))
-            assert [type(answer) for answer in answers] == [Unreadable, Reading]
+            assert [type(answer) for answer in answers] == [Unreadable, ParsedPage]
             assert isinstance(answers[0], Unreadable)
             assert answers[0].reason.startswith("its reader's answer makes no sense: UnpicklingError")
         finally:

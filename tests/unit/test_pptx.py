@@ -1,7 +1,7 @@
 """Presentations."""
 
-from kept.extract.pptx import extract
-from kept.extract.sections import Extracted
+from kept.extract.office.pptx import extract
+from kept.extract.sections import Extraction
 from tests.packages import pptx, shape
 
 LINK = '<a:p><a:r><a:rPr b="1"><a:hlinkClick r:id="l"/></a:rPr><a:t>tables</a:t></a:r></a:p>'
@@ -74,7 +74,7 @@ def test_slides_become_sections_with_their_notes() -> None:
         title="The deck",
     )
     found = extract(body, None)
-    assert isinstance(found, Extracted), found
+    assert isinstance(found, Extraction), found
     assert found.markdown == EXPECTED
     assert found.title == "The deck"
     assert found.hrefs == ["https://example.org/l"]
@@ -85,5 +85,5 @@ def test_slides_become_sections_with_their_notes() -> None:
 
 def test_a_deck_without_a_title_is_called_after_its_first_slide() -> None:
     found = extract(pptx(shape("Tides", place="title")), None)
-    assert isinstance(found, Extracted)
+    assert isinstance(found, Extraction)
     assert found.title == "Tides"

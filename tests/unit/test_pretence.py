@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kept.origins.web.pretence import LARGEST, MADE_UP, Absence, is_log_in_form, leads_to_log_in, names_log_in
+from kept.origins.web.soft_404 import MAX_BYTES, PROBE_NAME, Soft404, is_login_form, is_login_redirect, is_login_url
 
 SITE = "https://docs.test"
 NAV = "".join(f'<li><a href="/p{number}">Chapter about things</a></li>' for number in range(80))
@@ -33,7 +33,7 @@ PROSE = "<p>" + "Passwords are stored as a hash with a salt, and nobody can read
     ],
 )
 def test_a_form_for_a_password_is_no_page(body: bytes) -> None:
-    assert is_log_in_form(body)
+    assert is_login_form(body)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_form_for_a_password_is_no_page(body: bytes) -> None:
     ],
 )
 def test_a_page_about_passwords_is_a_page(body: bytes) -> None:
-    assert not is_log_in_form(body)
+    assert not is_login_form(body)
 
 
 @pytest.mark.parametrize(
@@ -66,26 +66,26 @@ def test_a_page_about_passwords_is_a_page(body: bytes) -> None:
     ],
 )
 def test_a_redirect_leads_to_a_form_by_its_name_and_its_promise_to_return(url: str, outside: bool, leads: bool) -> None:
-    assert leads_to_log_in(url, outside=outside) is leads
+    assert is_login_redirect(url, outside=outside) is leads
 
 
 def test_a_url_may_say_itself_that_it_is_a_form() -> None:
-    assert names_log_in(f"{SITE}/account/login/")
-    assert names_log_in(f"{SITE}/register?plan=free")
-    assert not names_log_in(f"{SITE}/guide/registers.html")
+    assert is_login_url(f"{SITE}/account/login/")
+    assert is_login_url(f"{SITE}/register?plan=free")
+    assert not is_login_url(f"{SITE}/guide/registers.html")
 
 
-def absence(title: str = "Not found", text: str = "<h1>Oh no</h1><p>There is no {path} here.</p>") -> Absence:
-    made_up = f"{SITE}/docs/{MADE_UP}"
-    found = Absence.of_page(page(title, text.format(path=f"/docs/{MADE_UP}")), made_up)
+def absence(title: str = "Not found", text: str = "<h1>Oh no</h1><p>There is no {path} here.</p>") -> Soft404:
+    made_up = f"{SITE}/docs/{PROBE_NAME}"
+    found = Soft404.from_page(page(title, text.format(path=f"/docs/{PROBE_NAME}")), made_up)
     assert found is not None
     return found
 
 
 def test_what_answers_like_a_made_up_page_is_not_there() -> None:
     missing = "<h1>Oh no</h1><p>There is no <code>/docs/old page</code> here.</p><!-- request 17 -->"
-    assert absence().is_like(page("Not found", missing), f"{SITE}/docs/old%20page")
-    assert absence(text="<p>Not found. Request 4f3a.</p>").is_like(
+    assert absence().matches(page("Not found", missing), f"{SITE}/docs/old%20page")
+    assert absence(text="<p>Not found. Request 4f3a.</p>").matches(
         page("Not found", "<p>Not found. Request 99b1.</p>", head="<style>p{}</style>"), f"{SITE}/docs/x"
     )
 
@@ -100,40 +100,40 @@ def test_what_answers_like_a_made_up_page_is_not_there() -> None:
     ],
 )
 def test_a_page_of_the_same_template_is_a_page(title: str, text: str) -> None:
-    assert not absence().is_like(page(title, text), f"{SITE}/docs/404.html")
+    assert not absence().matches(page(title, text), f"{SITE}/docs/404.html")
 
 
 def test_a_shell_that_scripts_fill_says_nothing_about_what_is_there() -> None:
     shell = b"<title>Docs</title><div id=app></div><script src=app.js></script><noscript>Please run scripts</noscript>"
-    assert Absence.of_page(shell, f"{SITE}/{MADE_UP}") is None
-    assert Absence.of_page(b"", f"{SITE}/{MADE_UP}") is None
+    assert Soft404.from_page(shell, f"{SITE}/{PROBE_NAME}") is None
+    assert Soft404.from_page(b"", f"{SITE}/{PROBE_NAME}") is None
 
 
 def test_what_is_large_is_a_page_whatever_it_looks_like() -> None:
-    large = page("Log in", FORM + "<!--" + "x" * LARGEST + "-->")
-    assert not is_log_in_form(large)
-    assert Absence.of_page(large, f"{SITE}/{MADE_UP}") is None
-    lost = Absence.of_page(page("Lost", PROSE), f"{SITE}/{MADE_UP}")
+    large = page("Log in", FORM + "<!--" + "x" * MAX_BYTES + "-->")
+    assert not is_login_form(large)
+    assert Soft404.from_page(large, f"{SITE}/{PROBE_NAME}") is None
+    lost = Soft404.from_page(page("Lost", PROSE), f"{SITE}/{PROBE_NAME}")
     assert lost is not None
-    assert lost.is_like(page("Lost", PROSE), f"{SITE}/a")
-    assert not lost.is_like(page("Lost", PROSE + "<!--" + "x" * LARGEST + "-->"), f"{SITE}/a")
+    assert lost.matches(page("Lost", PROSE), f"{SITE}/a")
+    assert not lost.matches(page("Lost", PROSE + "<!--" + "x" * MAX_BYTES + "-->"), f"{SITE}/a")
 
 
 def test_a_redirect_of_everything_says_something_only_if_it_forgets_what_was_asked() -> None:
-    assert Absence.of_redirect(f"{SITE}/en/{MADE_UP}") is None
-    assert Absence.of_redirect(None) is None
-    home = Absence.of_redirect(f"{SITE}/")
+    assert Soft404.from_redirect(f"{SITE}/en/{PROBE_NAME}") is None
+    assert Soft404.from_redirect(None) is None
+    home = Soft404.from_redirect(f"{SITE}/")
     assert home is not None
-    assert home.sends_to == f"{SITE}/"
-    assert not home.is_like(page("", ""), SITE)
+    assert home.redirects_to == f"{SITE}/"
+    assert not home.matches(page("", ""), SITE)
 
 
 @pytest.mark.parametrize("piece", [b"<!--", b"<script>", b"<input ", b"<h1", b"<title", b"&", b"type=", b"</script "])
 def test_no_page_makes_it_slow(piece: bytes) -> None:
     body = b"<title>Not found</title><input type=password>" + piece * 200_000
     began = time.process_time()
-    is_log_in_form(body)
-    absence().is_like(body, f"{SITE}/x")
+    is_login_form(body)
+    absence().matches(body, f"{SITE}/x")
     assert time.process_time() - began < 3
 
 
@@ -143,9 +143,9 @@ def test_no_page_of_a_manual_is_taken_for_anything_else(folder: str) -> None:
     if not pages:
         pytest.skip(f"{folder} has no pages here")
     bodies = [(f"{SITE}/{path.name}", path.read_bytes()) for path in pages]
-    assert [url for url, body in bodies if is_log_in_form(body)] == []
+    assert [url for url, body in bodies if is_login_form(body)] == []
     # Even if the site answered every question with one of its own pages, only that page would be like it.
     for url, body in bodies[:: len(bodies) // 5 + 1]:
-        made_up = Absence.of_page(body, url)
+        made_up = Soft404.from_page(body, url)
         if made_up is not None:
-            assert [other for other, text in bodies if made_up.is_like(text, other) and text != body] == []
+            assert [other for other, text in bodies if made_up.matches(text, other) and text != body] == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kept.search.query import parse
+from kept.search.query import parse_query
 
 
 @pytest.mark.parametrize(
@@ -23,15 +23,15 @@ from kept.search.query import parse
     ],
 )
 def test_small_words_of_a_question_count_only_where_there_is_little_else(typed: str, terms: tuple[str, ...]) -> None:
-    assert tuple(" ".join(term.words) for term in parse(typed).terms) == terms
+    assert tuple(" ".join(term.words) for term in parse_query(typed).terms) == terms
 
 
 def test_a_query_asks_no_more_of_a_database_than_it_can_find_in_no_time() -> None:
-    many = parse(" ".join(f"word{number}" for number in range(50)))
+    many = parse_query(" ".join(f"word{number}" for number in range(50)))
     assert len(many.terms) == 32
-    prefixes = parse("s* re* con* pro* st*").terms
-    assert [term.prefix for term in prefixes] == [False, True, True, True, False], "one letter is a word"
-    phrases = parse(" ".join(f"a_b{number}" for number in range(12))).terms
+    prefixes = parse_query("s* re* con* pro* st*").terms
+    assert [term.is_prefix for term in prefixes] == [False, True, True, True, False], "one letter is a word"
+    phrases = parse_query(" ".join(f"a_b{number}" for number in range(12))).terms
     assert [len(term.words) for term in phrases] == [2] * 6 + [1] * 12
-    assert parse("_".join("abcdefghijkl")).terms[0].words == tuple("abcdefgh")
-    assert len(parse("tea " + " ".join(f"-no{number}" for number in range(50))).without) == 32
+    assert parse_query("_".join("abcdefghijkl")).terms[0].words == tuple("abcdefgh")
+    assert len(parse_query("tea " + " ".join(f"-no{number}" for number in range(50))).excluded) == 32

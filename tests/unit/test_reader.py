@@ -7,17 +7,17 @@ import sys
 import pytest
 
 from kept.extract import reader
-from kept.extract.reader import SectionRules, Unreadable, content_type_of, read, signature
-from kept.model.document import Reading
+from kept.extract.reader import SectionRules, Unreadable, guess_content_type, parse_page, pipeline_signature
+from kept.model.document import ParsedPage
 from kept.model.source import Region
 
 PAGE = b"# Title\n\nSee [the other](other.md#part) and [home](/).\n"
 URL = "https://docs.example.org/guide/page.md"
 
 
-def reading(body: bytes = PAGE, *, content_type: str = "text/markdown", url: str = URL) -> Reading:
-    answer = read(body, content_type=content_type, url=url)
-    assert isinstance(answer, Reading)
+def reading(body: bytes = PAGE, *, content_type: str = "text/markdown", url: str = URL) -> ParsedPage:
+    answer = parse_page(body, content_type=content_type, url=url)
+    assert isinstance(answer, ParsedPage)
     return answer
 
 
@@ -48,8 +48,8 @@ def test_markdown_at_a_site_may_be_the_source_of_the_page_without_the_ending() -
 
 def test_rules_make_other_sections_and_another_hash() -> None:
     long = PAGE + b"\n\n" + b"word " * 1_000
-    answer = read(long, content_type="text/markdown", url=URL, rules=SectionRules(target_characters=200))
-    assert isinstance(answer, Reading)
+    answer = parse_page(long, content_type="text/markdown", url=URL, rules=SectionRules(target_characters=200))
+    assert isinstance(answer, ParsedPage)
     assert len(answer.content.sections) > len(reading(long).content.sections)
     assert answer.content.hash != reading(long).content.hash
 
@@ -84,7 +84,7 @@ def test_a_reader_is_picked_by_type_or_by_name_where_the_type_says_nothing(
     ],
 )
 def test_what_no_reader_reads_is_unreadable_and_says_so(content_type: str, url: str) -> None:
-    answer = read(PAGE, content_type=content_type, url=url)
+    answer = parse_page(PAGE, content_type=content_type, url=url)
     assert isinstance(answer, Unreadable)
     assert "no reader for" in answer.reason
 
@@ -95,12 +95,12 @@ def test_the_declared_charset_reaches_the_reader() -> None:
 
 
 def test_binary_data_under_the_name_of_a_page_is_unreadable() -> None:
-    assert isinstance(read(b"\x00\x01\x02", content_type="", url="file:///a/b.md"), Unreadable)
+    assert isinstance(parse_page(b"\x00\x01\x02", content_type="", url="file:///a/b.md"), Unreadable)
 
 
 def test_a_page_of_too_many_sections_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "SECTIONS_PER_CONTENT", 2)
-    answer = read(b"# a\n# b\n# c\n", content_type="text/markdown", url=URL)
+    answer = parse_page(b"# a\n# b\n# c\n", content_type="text/markdown", url=URL)
     assert answer == Unreadable(reason="it would take more than 2 sections")
 
 
@@ -133,19 +133,19 @@ def test_a_page_of_too_many_sections_is_unreadable(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_a_file_is_documentation_by_its_name(name: str, content_type: str | None) -> None:
-    assert content_type_of(name) == content_type
+    assert guess_content_type(name) == content_type
 
 
 def test_the_signature_changes_with_readers_and_rules_and_with_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    today = signature(SectionRules())
-    assert today == signature()
+    today = pipeline_signature(SectionRules())
+    assert today == pipeline_signature()
     assert re.fullmatch("[0-9a-f]{16}", today)
-    assert signature(SectionRules(max_characters=5_000)) != today
-    monkeypatch.setitem(reader._READERS, "text/plain", reader.Reader("text", 999))
-    assert signature() != today
+    assert pipeline_signature(SectionRules(max_characters=5_000)) != today
+    monkeypatch.setitem(reader._READERS, "text/plain", reader.ReaderSpec("text", 999))
+    assert pipeline_signature() != today
     monkeypatch.undo()
-    monkeypatch.setattr(reader, "release_of", lambda library: "999" if library == "selectolax" else "")
-    assert signature() != today
+    monkeypatch.setattr(reader, "installed_version", lambda library: "999" if library == "selectolax" else "")
+    assert pipeline_signature() != today
 
 
 def test_knowing_the_readers_does_not_import_what_they_read_with() -> None:
@@ -157,16 +157,16 @@ def test_knowing_the_readers_does_not_import_what_they_read_with() -> None:
 
 def test_another_region_is_another_signature_and_none_is_the_one_there_was() -> None:
     regions = [Region(), Region(select="main"), Region(drop=("main",)), Region(drop=("main", "nav"))]
-    assert len({signature(region=region) for region in regions}) == len(regions)
-    assert signature(region=Region()) == signature()
+    assert len({pipeline_signature(region=region) for region in regions}) == len(regions)
+    assert pipeline_signature(region=Region()) == pipeline_signature()
 
 
 def test_only_html_has_regions() -> None:
     answers = [
-        read(b"<main><p>one</p></main><p>two</p>", content_type=kind, url=URL, region=Region(select="main"))
+        parse_page(b"<main><p>one</p></main><p>two</p>", content_type=kind, url=URL, region=Region(select="main"))
         for kind in ("text/html", "text/markdown")
     ]
-    assert [isinstance(answer, Reading) and "two" in answer.content.markdown for answer in answers] == [False, True]
+    assert [isinstance(answer, ParsedPage) and "two" in answer.content.markdown for answer in answers] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_only_html_has_regions() -> None:
     ],
 )
 def test_the_index_of_a_folder_is_the_folder_by_custom(url: str, canonical: str | None) -> None:
-    reading = read(b"<h1>Guide</h1>", content_type="text/html", url=url)
-    assert isinstance(reading, Reading)
+    reading = parse_page(b"<h1>Guide</h1>", content_type="text/html", url=url)
+    assert isinstance(reading, ParsedPage)
     assert reading.canonical == canonical
     assert canonical not in reading.links, "nobody goes there for that"

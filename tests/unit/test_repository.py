@@ -2,9 +2,9 @@
 
 import pytest
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 from kept.model.package import parse_package
-from kept.model.repository import Forge, Ref, RefKind, Repository, parse_repository, repository_of
+from kept.model.repository import Forge, Ref, RefKind, Repository, parse_repository, repository_from_root
 from kept.model.root import derive_name, derive_version, parse_root, split_login
 from kept.model.source import SourceKind
 
@@ -51,11 +51,11 @@ def test_a_repository_is_told_from_what_is_typed_or_copied_from_a_browser(
     typed: str, root: str, remote: str, at: str, opened: str | None
 ) -> None:
     assert parse_root(typed) == (SourceKind.GIT, root)
-    found = repository_of(root)
-    assert (found.remote, found.at) == (remote, at)
+    found = repository_from_root(root)
+    assert (found.remote, found.ref_and_path) == (remote, at)
     assert found.root == root, "its root names it again"
     assert derive_name(root, SourceKind.GIT) in ("r", "gtk")
-    assert opened is None or f"{found.folder_url(MAIN)}a" == opened
+    assert opened is None or f"{found.file_base_url(MAIN)}a" == opened
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_somebody_may_say_what_is_meant() -> None:
 
 @pytest.mark.parametrize("typed", ["github:o", "github:o/r@a..b", "github:o/r@*", "github:o/r@-x", "gitlab:o/a b"])
 def test_what_no_repository_is_called_is_a_wrong_call(typed: str) -> None:
-    with pytest.raises(WrongCall):
+    with pytest.raises(InvalidInput):
         parse_root(typed)
 
 
@@ -109,7 +109,7 @@ def test_a_tag_and_a_package_name_their_version(typed: str, version: str) -> Non
 
 def test_every_host_shows_files_in_its_own_way() -> None:
     shown = {
-        forge: Repository(remote="https://h.test/o/r.git", web="https://h.test/o/r", forge=forge).folder_url(TAG)
+        forge: Repository(remote="https://h.test/o/r.git", web_url="https://h.test/o/r", forge=forge).file_base_url(TAG)
         for forge in Forge
     }
     assert {forge: url.removeprefix("https://h.test/o/r/") for forge, url in shown.items()} == {
@@ -124,7 +124,7 @@ def test_every_host_shows_files_in_its_own_way() -> None:
 def test_only_the_whole_of_a_repository_on_github_has_a_wiki() -> None:
     found = parse_repository("github:o/r")
     assert found is not None
-    assert found.wiki == Repository(remote="https://github.com/o/r.wiki.git", web="https://github.com/o/r/wiki")
+    assert found.wiki == Repository(remote="https://github.com/o/r.wiki.git", web_url="https://github.com/o/r/wiki")
     for typed in ("github:o/r@v1", "gitlab:o/r"):
         assert (found := parse_repository(typed)) is not None
         assert found.wiki is None
@@ -149,7 +149,7 @@ def test_a_token_in_front_of_a_host_is_no_part_of_a_root() -> None:
 )
 def test_a_package_has_one_spelling(typed: str, url: str) -> None:
     assert (package := parse_package(typed)) is not None
-    assert package.url == url
+    assert package.base_url == url
     assert parse_root(typed) == (SourceKind.PACKAGE, package.root)
     assert parse_package(package.root) == package
 
@@ -158,5 +158,5 @@ def test_a_package_has_one_spelling(typed: str, url: str) -> None:
     "typed", ["npm:../x", "npm:-g", "npm:a b", "pypi:a/b", "pypi:x@ 1", "pypi:--index", "npm:a@file:x"]
 )
 def test_what_no_package_is_called_is_a_wrong_call(typed: str) -> None:
-    with pytest.raises(WrongCall):
+    with pytest.raises(InvalidInput):
         parse_root(typed)

@@ -5,13 +5,21 @@ from datetime import timedelta
 
 import pytest
 
-from kept.model.frontier import Entry, Fetched, Refused, Unlisted, Unreachable
+from kept.model.frontier import Fetched, FrontierEntry, ListingFailure, Refused, Unreachable
 from kept.model.source import Access, SourceSettings
-from kept.origins.web import WebOrigin, web_origin
-from kept.origins.web.egress import Egress
-from kept.origins.web.exchange import Answer, NoAnswer, Trouble
-from kept.origins.web.pacing import Pacing
-from kept.origins.web.robots import LARGEST, Robots, Rules, Unknown, agent_of, decode, judge
+from kept.origins.web import WebOrigin, make_web_origin
+from kept.origins.web.http.client import HttpClient
+from kept.origins.web.http.messages import FailedRequest, FailureKind, HttpResponse
+from kept.origins.web.rate_limiter import RateLimiters
+from kept.origins.web.robots import (
+    MAX_BYTES,
+    RobotsCache,
+    RobotsRules,
+    RobotsUnreachable,
+    decode_robots_txt,
+    parse_product_token,
+    rules_from_response,
+)
 from tests.sites.hostile import HostileSite, hostile, robots
 
 FORBIDS = "User-agent: *\nDisallow: /good"
@@ -19,7 +27,7 @@ FORBIDS = "User-agent: *\nDisallow: /good"
 
 def origin_of(site: HostileSite, **access: object) -> WebOrigin:
     settings = SourceSettings(access=Access(allowed=(f"127.0.0.1:{site.port}",), **access))  # type: ignore[arg-type]
-    return web_origin(site.url("/"), settings, pacing=Pacing())
+    return make_web_origin(site.url("/"), settings, rate_limiters=RateLimiters())
 
 
 def visited(answer: bytes | None, path: str = "/good", **access: object) -> object:
@@ -27,7 +35,7 @@ def visited(answer: bytes | None, path: str = "/good", **access: object) -> obje
         async with hostile() as site:
             site.robots = answer
             origin = origin_of(site, **access)
-            entry = Entry(url=site.url(path), depth=0, attempts=0, reached=True, held=None)
+            entry = FrontierEntry(url=site.url(path), depth=0, attempts=0, reached=True, base_version=None)
             try:
                 return await origin.visit(entry, conditional=False)
             finally:
@@ -55,7 +63,7 @@ def test_a_server_error_forbids_everything_for_now_and_is_a_failure(status: int)
     found = visited(robots(FORBIDS, status=f"{status} No"))
     assert isinstance(found, Unreachable), "failed, not skipped: nothing may be deleted for it"
     assert found.reason.startswith("robots.txt unreachable")
-    assert found.retry
+    assert found.is_retryable
     assert found.retry_after is not None
     assert timedelta(seconds=1) < found.retry_after <= timedelta(seconds=2)
 
@@ -96,7 +104,7 @@ def test_when_it_cannot_be_read_the_seeds_are_unknown() -> None:
             site.robots = robots(status="503 No")
             origin = origin_of(site)
             listed = [one async for one in origin.list()]
-            assert [type(one) for one in listed[1:]] == [Unlisted]
+            assert [type(one) for one in listed[1:]] == [ListingFailure]
             assert {request.path for request in site.requests} == {"/robots.txt"}
             await origin.close()
 
@@ -107,7 +115,7 @@ def test_when_it_cannot_be_read_the_seeds_are_unknown() -> None:
 
 
 def allows(text: str, path: str, agent: str = "Kept") -> bool:
-    return Rules(text, agent).allows(f"https://docs.test{path}")
+    return RobotsRules(text, agent).allows(f"https://docs.test{path}")
 
 
 def test_the_most_specific_rule_wins() -> None:
@@ -131,72 +139,72 @@ def test_our_own_group_goes_before_everybodys() -> None:
 
 
 def test_our_name_is_the_first_word_we_say() -> None:
-    assert agent_of("Kept/0.1 (+https://example.org)") == "Kept"
-    assert agent_of("my-docs_bot") == "my-docs_bot"
-    assert agent_of("Mozilla/5.0 (compatible; Mine/1.0)") == "Mozilla/5.0 (compatible; Mine/1.0)"
+    assert parse_product_token("Kept/0.1 (+https://example.org)") == "Kept"
+    assert parse_product_token("my-docs_bot") == "my-docs_bot"
+    assert parse_product_token("Mozilla/5.0 (compatible; Mine/1.0)") == "Mozilla/5.0 (compatible; Mine/1.0)"
 
 
 def test_marks_and_charsets() -> None:
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
-        assert "/größe" in decode("User-agent: *\nDisallow: /größe".encode(encoding))
-    assert not allows(decode(b"\xef\xbb\xbfUser-agent: *\nDisallow: /a"), "/a")
-    assert not allows(decode(b"User-agent: *\nDisallow: /\xff\nDisallow: /b"), "/b")
+        assert "/größe" in decode_robots_txt("User-agent: *\nDisallow: /größe".encode(encoding))
+    assert not allows(decode_robots_txt(b"\xef\xbb\xbfUser-agent: *\nDisallow: /a"), "/a")
+    assert not allows(decode_robots_txt(b"User-agent: *\nDisallow: /\xff\nDisallow: /b"), "/b")
     assert not allows("User-agent: *\r\rDisallow: /b", "/b")
 
 
 def test_only_the_first_half_megabyte_counts_and_no_half_line() -> None:
     padding = b"# padding, and more of it\n" * 30_000
     whole = b"User-agent: *\nDisallow: /early\n" + padding + b"Disallow: /late"
-    assert not allows(decode(whole[:LARGEST]), "/early")
-    assert allows(decode(whole[:LARGEST]), "/late")
-    half = (b"User-agent: *\n" + padding)[: LARGEST - 11] + b"\nDisallow: /"
-    assert len(half) > LARGEST
-    assert allows(decode(half[:LARGEST]), "/page")
+    assert not allows(decode_robots_txt(whole[:MAX_BYTES]), "/early")
+    assert allows(decode_robots_txt(whole[:MAX_BYTES]), "/late")
+    half = (b"User-agent: *\n" + padding)[: MAX_BYTES - 11] + b"\nDisallow: /"
+    assert len(half) > MAX_BYTES
+    assert allows(decode_robots_txt(half[:MAX_BYTES]), "/page")
 
     found = visited(robots(whole.decode()))
     assert isinstance(found, Fetched)
 
 
 def test_delays_and_sitemaps() -> None:
-    rules = Rules(
+    rules = RobotsRules(
         "Sitemap: /s.xml\nUser-agent: *\nCrawl-delay: 1.5\nSitemap: https://x.test/s.xml\nSitemap: /s.xml", "Kept"
     )
-    assert rules.delay == 1.5
+    assert rules.crawl_delay == 1.5
     assert rules.sitemaps == ("/s.xml", "https://x.test/s.xml")
-    assert Rules("User-agent: *\nCrawl-delay: soon", "Kept").delay == 0
+    assert RobotsRules("User-agent: *\nCrawl-delay: soon", "Kept").crawl_delay == 0
 
 
 # ── Remembering ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Scripted(Egress):
+class Scripted(HttpClient):
     """Answers from a list."""
 
-    def __init__(self, *answers: Answer | NoAnswer) -> None:
+    def __init__(self, *answers: HttpResponse | FailedRequest) -> None:
         super().__init__()
         self.answers = list(answers)
 
-    async def follow(self, url: str, **_: object) -> Answer | NoAnswer:
+    async def follow(self, url: str, **_: object) -> HttpResponse | FailedRequest:
         return self.answers.pop(0)
 
 
-def text(body: str, status: int = 200) -> Answer:
-    return Answer("https://docs.test/robots.txt", status, {}, body.encode())
+def text(body: str, status: int = 200) -> HttpResponse:
+    return HttpResponse("https://docs.test/robots.txt", status, {}, body.encode())
 
 
 def test_rules_are_kept_for_a_day_and_longer_when_they_cannot_be_read_again() -> None:
     async def story() -> None:
         now = 0.0
         egress = Scripted(text(FORBIDS), text("", 503), text("User-agent: *\nDisallow: /other"))
-        known = Robots(egress, "Kept/1", clock=lambda: now)
-        first = await known.rules("https://docs.test")
+        known = RobotsCache(egress, "Kept/1", clock=lambda: now)
+        first = await known.get_rules("https://docs.test")
         now = 23 * 3600.0
-        assert await known.rules("https://docs.test") is first
+        assert await known.get_rules("https://docs.test") is first
         now = 25 * 3600.0
-        assert await known.rules("https://docs.test") is first, "the old ones go on counting"
+        assert await known.get_rules("https://docs.test") is first, "the old ones go on counting"
         now += 10
-        later = await known.rules("https://docs.test")
-        assert isinstance(later, Rules)
+        later = await known.get_rules("https://docs.test")
+        assert isinstance(later, RobotsRules)
         assert later.allows("https://docs.test/good")
         assert not egress.answers
 
@@ -207,16 +215,16 @@ def test_it_is_asked_again_after_a_while_that_grows() -> None:
     async def story() -> None:
         now = 0.0
         egress = Scripted(*[text("", 500)] * 3, text(""))
-        known = Robots(egress, "Kept/1", clock=lambda: now)
+        known = RobotsCache(egress, "Kept/1", clock=lambda: now)
         waits = []
         for _ in range(3):
-            found = await known.rules("https://docs.test")
-            assert isinstance(found, Unknown)
-            assert isinstance(await known.rules("https://docs.test"), Unknown), "from memory"
-            waits.append(found.again_in.total_seconds())
-            now += found.again_in.total_seconds() + 0.01
+            found = await known.get_rules("https://docs.test")
+            assert isinstance(found, RobotsUnreachable)
+            assert isinstance(await known.get_rules("https://docs.test"), RobotsUnreachable), "from memory"
+            waits.append(found.retry_in.total_seconds())
+            now += found.retry_in.total_seconds() + 0.01
         assert waits == [2, 4, 8]
-        assert isinstance(await known.rules("https://docs.test"), Rules)
+        assert isinstance(await known.get_rules("https://docs.test"), RobotsRules)
 
     asyncio.run(story())
 
@@ -224,13 +232,13 @@ def test_it_is_asked_again_after_a_while_that_grows() -> None:
 def test_many_pages_wait_for_one_request() -> None:
     async def story() -> None:
         egress = Scripted(text(FORBIDS))
-        known = Robots(egress, "Kept/1")
-        found = await asyncio.gather(*[known.rules("https://docs.test") for _ in range(50)])
+        known = RobotsCache(egress, "Kept/1")
+        found = await asyncio.gather(*[known.get_rules("https://docs.test") for _ in range(50)])
         assert len(set(map(id, found))) == 1
 
     asyncio.run(story())
 
 
 def test_a_gate_that_is_closed_is_no_permission() -> None:
-    closed = NoAnswer(url="x", trouble=Trouble.CLOSED, reason="not public")
-    assert judge(closed, "Kept") == "not public"
+    closed = FailedRequest(url="x", kind=FailureKind.FORBIDDEN, reason="not public")
+    assert rules_from_response(closed, "Kept") == "not public"

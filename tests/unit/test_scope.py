@@ -6,10 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 from kept.model.source import Scope
-from kept.origins.web.scope import COPY, LEFT_OUT, NOT_PAGES, OUTSIDE, TOO_MANY, WRONG_TYPE, WebScope, folder_of
-from kept.origins.web.traps import MOST_CALENDAR, is_plain, shape_of, why_trap
+from kept.origins.web.scope import (
+    EXCLUDED_BY_PATTERN,
+    NON_PAGE_EXTENSIONS,
+    OUT_OF_SCOPE,
+    TOO_MANY_VARIANTS,
+    WHOLE_SITE_COPY,
+    WRONG_TYPE,
+    WebScope,
+    folder_of,
+)
+from kept.origins.web.traps import MAX_CALENDAR_VARIANTS, find_url_family, is_plain, why_trap
 
 
 def scope(root: str = "https://docs.test/manual/", **settings: tuple[str, ...]) -> WebScope:
@@ -22,10 +31,10 @@ def scope(root: str = "https://docs.test/manual/", **settings: tuple[str, ...]) 
 def test_a_source_of_listed_pages_has_exactly_these_wherever_they_are() -> None:
     pages = ("http://docs.test/a", "https://other.test/b.html?x=1")
     listed = scope(pages[0], pages=pages)
-    assert [listed.why_not(page) for page in pages] == [None, None]
-    assert listed.why_not("https://docs.test/a/") is None, "where the site itself sends its reader"
+    assert [listed.why_excluded(page) for page in pages] == [None, None]
+    assert listed.why_excluded("https://docs.test/a/") is None, "where the site itself sends its reader"
     for url in ("http://docs.test/", "http://docs.test/a/b", "https://other.test/b.html", "https://other.test/"):
-        assert listed.why_not(url) == OUTSIDE
+        assert listed.why_excluded(url) == OUT_OF_SCOPE
 
 
 # ── Within ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -58,15 +67,15 @@ def test_by_default_a_source_is_what_lies_below_the_folder_of_its_root() -> None
         "https://docs.test/", "https://docs.test/manuals/", "https://docs.test/manual-old/x", "https://other.test/manual/",
         "https://docs.test.evil.test/manual/", "https://docs.test:8443/manual/", "file:///manual/x",
     ):  # fmt: skip
-        assert manual.why_not(url) == OUTSIDE, url
+        assert manual.why_excluded(url) == OUT_OF_SCOPE, url
 
 
 def test_a_route_belongs_to_where_its_page_belongs() -> None:
     for root in ("https://docs.test/manual/", "https://docs.test/manual", "https://docs.test/manual/index.html"):
         assert scope(root).admits(f"{root}#/guide/install")
-        assert scope(root).why_not("https://docs.test/#/manual/") == OUTSIDE
-        assert scope(root).why_not(f"{root}#/picture.png") == WRONG_TYPE
-    assert scope(exclude=("#/old/*",)).why_not("https://docs.test/manual/#/old/guide") == LEFT_OUT
+        assert scope(root).why_excluded("https://docs.test/#/manual/") == OUT_OF_SCOPE
+        assert scope(root).why_excluded(f"{root}#/picture.png") == WRONG_TYPE
+    assert scope(exclude=("#/old/*",)).why_excluded("https://docs.test/manual/#/old/guide") == EXCLUDED_BY_PATTERN
     assert scope(include=("#/new/*",)).admits("https://docs.test/manual/#/new/guide")
 
 
@@ -83,7 +92,7 @@ def test_a_host_or_a_list_of_prefixes_widens_it() -> None:
         assert both.admits(url)
     for url in ("https://api.test/v20", "https://api.test/v1/x", "https://docs.test/x"):
         assert not both.admits(url)
-    with pytest.raises(WrongCall):
+    with pytest.raises(InvalidInput):
         scope(within=("mailto:x",))
 
 
@@ -99,9 +108,9 @@ def test_a_site_that_moves_to_https_or_www_stays_the_same_site() -> None:
 # ── Types and patterns ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("ending", sorted(NOT_PAGES))
+@pytest.mark.parametrize("ending", sorted(NON_PAGE_EXTENSIONS))
 def test_what_is_no_page_by_its_name_is_left_out(ending: str) -> None:
-    assert scope().why_not(f"https://docs.test/manual/file.{ending.upper()}?v=1") == WRONG_TYPE
+    assert scope().why_excluded(f"https://docs.test/manual/file.{ending.upper()}?v=1") == WRONG_TYPE
 
 
 @pytest.mark.parametrize(
@@ -118,9 +127,11 @@ def test_patterns_are_over_the_path_below_the_root() -> None:
     for path in ("guide/a", "guide/b/c.html", "api/x", "guide/a?x=1"):
         assert some.admits(f"https://docs.test/manual/{path}"), path
     for path in ("a", "guide/old/a", "guide/a?action=edit", "guide/secret", "guidebook"):
-        assert some.why_not(f"https://docs.test/manual/{path}") == LEFT_OUT, path
+        assert some.why_excluded(f"https://docs.test/manual/{path}") == EXCLUDED_BY_PATTERN, path
     assert some.admits("https://docs.test/manual/"), "the root is always in"
-    assert scope(exclude=("größe*",)).why_not("https://docs.test/manual/gr%C3%B6%C3%9Fe.html") == LEFT_OUT
+    assert (
+        scope(exclude=("größe*",)).why_excluded("https://docs.test/manual/gr%C3%B6%C3%9Fe.html") == EXCLUDED_BY_PATTERN
+    )
 
 
 # ── Traps ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -144,7 +155,7 @@ def test_patterns_are_over_the_path_below_the_root() -> None:
     ],
 )
 def test_a_trap_is_told_by_its_url(path: str, word: str) -> None:
-    reason = scope().why_not(f"https://docs.test/manual/{path}")
+    reason = scope().why_excluded(f"https://docs.test/manual/{path}")
     assert reason is not None
     assert word in reason
 
@@ -166,8 +177,8 @@ def test_variants_without_end_are_counted() -> None:
         for year in range(1980, 2026)
         for month in range(1, 13)
     ]
-    assert sum(map(site.admits, calendar)) == MOST_CALENDAR
-    assert site.why_not(calendar[-1]) == TOO_MANY
+    assert sum(map(site.admits, calendar)) == MAX_CALENDAR_VARIANTS
+    assert site.why_excluded(calendar[-1]) == TOO_MANY_VARIANTS
     assert site.admits(calendar[0]), "what was let in stays in"
     facets = [
         f"https://docs.test/manual/list?sort={a}&by={b}&page={c}" for a in "abcdef" for b in "abcdef" for c in "abcdef"
@@ -184,7 +195,7 @@ def test_what_is_called_plain_is_neither_a_trap_nor_a_variant(path: str) -> None
     url = f"https://docs.test/{path}"
     if is_plain(url):
         assert why_trap(url, this_year=2026) is None
-        assert shape_of(url) is None
+        assert find_url_family(url) is None
 
 
 @given(st.text("ab/", max_size=200))
@@ -206,7 +217,7 @@ def test_the_look_for_repetitions_agrees_with_a_plain_one(path: str) -> None:
 
 def test_a_copy_of_everything_is_no_page_unless_it_is_the_root() -> None:
     copy = "https://docs.test/manual/llms-full.txt"
-    assert scope().why_not(copy) == COPY
+    assert scope().why_excluded(copy) == WHOLE_SITE_COPY
     assert scope().admits("https://docs.test/manual/llms.txt")
     assert scope().admits("https://docs.test/manual/llms-full.txt.html")
     assert scope(copy).admits(copy)
@@ -222,7 +233,7 @@ def test_it_is_quick_and_no_url_makes_it_slow() -> None:
     best = min(_seconds(lambda: [site.admits(url) for url in page * 20]) for _ in range(5))
     assert best / (20 * len(page)) < 2e-6
     for hostile in ("a/" * 1000, "(" * 2000, "x?" + "a=2024&" * 250, "2024-" * 400, "/a" * 15 + "/b" * 15):
-        assert _seconds(lambda url=hostile: site.why_not(f"https://docs.test/manual/{url}")) < 0.5
+        assert _seconds(lambda url=hostile: site.why_excluded(f"https://docs.test/manual/{url}")) < 0.5
 
 
 def _seconds(work: object) -> float:

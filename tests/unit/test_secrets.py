@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kept.errors import SecretUnavailable, WrongCall
-from kept.model.source import Access, Header, SourceSettings, parse_reference
-from kept.secrets import Secrets
+from kept.errors import InvalidInput, SecretUnavailable
+from kept.model.source import Access, Header, SourceSettings, parse_secret_reference
+from kept.secrets import SecretStore
 
 TOKEN = "tok-4f1d7c60a2b94e1f"
 
@@ -21,18 +21,18 @@ def settings(*headers: tuple[str, str], proxy: str = "") -> SourceSettings:
 
 
 @pytest.fixture
-def secrets(tmp_path: Path) -> Secrets:
-    return Secrets(
+def secrets(tmp_path: Path) -> SecretStore:
+    return SecretStore(
         tmp_path / "data" / "secrets.json",
         {"TOKEN": f"{TOKEN}\n", "EMPTY": "", "BLANK": " \n", "BROKEN": "a\r\nHost: b"},
     )
 
 
-def held(secrets: Secrets) -> dict[str, str]:
+def held(secrets: SecretStore) -> dict[str, str]:
     return json.loads(secrets._file.read_text()) if secrets._file.exists() else {}
 
 
-def test_a_value_that_is_said_goes_into_the_file_and_a_reference_into_the_settings(secrets: Secrets) -> None:
+def test_a_value_that_is_said_goes_into_the_file_and_a_reference_into_the_settings(secrets: SecretStore) -> None:
     said = settings(
         ("Authorization", f"Bearer {TOKEN}"), ("Cookie", "sid=env:TOKEN"), proxy="http://me:pw@proxy.test:3128"
     )
@@ -48,31 +48,31 @@ def test_a_value_that_is_said_goes_into_the_file_and_a_reference_into_the_settin
     assert TOKEN not in repr(said) + repr(sealed) + repr(secrets)
 
 
-def test_nobody_refers_to_the_secrets_of_others(secrets: Secrets) -> None:
+def test_nobody_refers_to_the_secrets_of_others(secrets: SecretStore) -> None:
     theirs = secrets.seal(settings(("A", TOKEN)))
-    with pytest.raises(WrongCall, match="is how Kept itself refers to a secret"):
+    with pytest.raises(InvalidInput, match="is how Kept itself refers to a secret"):
         secrets.seal(theirs)
-    with pytest.raises(WrongCall, match="is how Kept itself refers to a secret"):
+    with pytest.raises(InvalidInput, match="is how Kept itself refers to a secret"):
         secrets.seal(theirs, before=secrets.seal(settings(("A", "mine"))))
 
 
-def test_a_reference_needs_no_file(secrets: Secrets) -> None:
+def test_a_reference_needs_no_file(secrets: SecretStore) -> None:
     assert (
         secrets.seal(settings(("A", "env:TOKEN"), ("B", "Bearer env:TOKEN"))).access.headers[1].value
         == "Bearer env:TOKEN"
     )
     assert not secrets._file.exists()
-    secrets.forget(settings(("A", "env:TOKEN")))
+    secrets.delete(settings(("A", "env:TOKEN")))
     assert not secrets._file.parent.exists()
 
 
-def test_what_is_no_longer_referred_to_is_forgotten(secrets: Secrets) -> None:
+def test_what_is_no_longer_referred_to_is_forgotten(secrets: SecretStore) -> None:
     one, two = secrets.seal(settings(("A", "aaaa"), ("B", "bbbb"))), secrets.seal(settings(("C", "cccc")))
     kept = settings(("B", one.access.headers[1].value))
-    secrets.forget(one, but=kept)
+    secrets.delete(one, keep=kept)
     assert sorted(held(secrets).values()) == ["bbbb", "cccc"]
-    secrets.forget(two)
-    secrets.forget(kept)
+    secrets.delete(two)
+    secrets.delete(kept)
     assert held(secrets) == {}
 
 
@@ -86,13 +86,13 @@ def test_what_is_no_longer_referred_to_is_forgotten(secrets: Secrets) -> None:
         ("secret:gone-1", "The secret gone-1 is not in "),
     ],
 )
-def test_a_value_that_cannot_be_had_is_named(secrets: Secrets, value: str, sentence: str) -> None:
+def test_a_value_that_cannot_be_had_is_named(secrets: SecretStore, value: str, sentence: str) -> None:
     with pytest.raises(SecretUnavailable, match=sentence):
         secrets.look_up(value)
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660])
-def test_a_file_that_others_may_read_is_not_used(secrets: Secrets, mode: int) -> None:
+def test_a_file_that_others_may_read_is_not_used(secrets: SecretStore, mode: int) -> None:
     sealed = secrets.seal(settings(("A", TOKEN)))
     os.chmod(secrets._file, mode)
     with pytest.raises(SecretUnavailable, match="Run: chmod 600 ") as refused:
@@ -102,7 +102,7 @@ def test_a_file_that_others_may_read_is_not_used(secrets: Secrets, mode: int) ->
         secrets.seal(settings(("B", "bbbb")))
 
 
-def test_those_who_write_at_once_lose_nothing(secrets: Secrets) -> None:
+def test_those_who_write_at_once_lose_nothing(secrets: SecretStore) -> None:
     with ThreadPoolExecutor(8) as many:
         list(many.map(lambda number: secrets.seal(settings(("A", f"value-{number}"))), range(40)))
     assert sorted(held(secrets).values()) == sorted(f"value-{number}" for number in range(40))
@@ -114,4 +114,4 @@ def test_those_who_write_at_once_lose_nothing(secrets: Secrets) -> None:
     ["Bearer tok", "environment:x", "a b env:X", "sid=1; other=env:X", "env:", "env:a b", "https://env:x@host/"],
 )
 def test_what_only_looks_like_a_reference_is_a_value(value: str) -> None:
-    assert parse_reference(value) is None
+    assert parse_secret_reference(value) is None

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from kept.errors import WrongCall
-from kept.extract.markdown import extract
+from kept.errors import InvalidInput
+from kept.extract.markdown.reader import extract
 from kept.extract.sections import (
-    DEFAULT_RULES,
-    LONGEST_HEADING,
-    Extracted,
-    SectionData,
+    DEFAULT_SECTION_RULES,
+    MAX_HEADING_LENGTH,
+    Extraction,
+    SectionNode,
     SectionRules,
-    content_of,
+    build_content,
+    build_section_tree,
     flatten_section_tree,
-    split,
-    tree_of,
+    split_text,
 )
 from kept.model import document
 from kept.model.document import Content, Section
@@ -60,8 +60,8 @@ DOCUMENTS = st.lists(_BLOCK, max_size=12).map("\n\n".join) | st.text("ab #->`~|*
 
 def content(markdown: str, rules: SectionRules = SMALL) -> Content:
     found = extract(markdown.encode(), None)
-    assert isinstance(found, Extracted)
-    return content_of(found.title, found.markdown, found.tree, rules)
+    assert isinstance(found, Extraction)
+    return build_content(found.title, found.markdown, found.tree, rules)
 
 
 def words_are_kept_in_order(markdown: str, texts: list[str]) -> bool:
@@ -124,7 +124,7 @@ def test_a_fenced_code_block_that_fits_is_never_split(markdown: str) -> None:
 @given(lines=st.lists(st.text("abcdef =()", max_size=60).map(str.rstrip), min_size=20, max_size=80))
 def test_every_part_of_a_long_code_block_is_a_code_block_of_whole_lines(lines: list[str]) -> None:
     code = "\n".join(["```python", *lines, "```"])
-    parts = split(code, SMALL)
+    parts = split_text(code, SMALL)
     for part in parts:
         assert part.startswith("```python\n")
         assert part.endswith("\n```")
@@ -136,7 +136,7 @@ def test_every_part_of_a_long_code_block_is_a_code_block_of_whole_lines(lines: l
 @given(text=st.text("ab .\n", min_size=500, max_size=3_000), max_characters=st.integers(200, 600))
 def test_a_text_of_any_shape_is_split_within_the_limit(text: str, max_characters: int) -> None:
     rules = SectionRules(max_characters=max_characters, target_characters=200)
-    parts = split(text, rules)
+    parts = split_text(text, rules)
     assert all(len(part) <= max_characters for part in parts)
     assert "".join("".join(parts).split()) == "".join(text.split())
 
@@ -149,16 +149,18 @@ def test_the_same_document_has_the_same_hash(markdown: str) -> None:
 # ── The tree ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def node(level: int, heading: str, words: str = "words") -> SectionData:
-    return SectionData(level=level, heading=heading, anchor=heading, content=words)
+def node(level: int, heading: str, words: str = "words") -> SectionNode:
+    return SectionNode(level=level, heading=heading, anchor=heading, content=words)
 
 
-def outline(root: SectionData) -> list[tuple[int | None, int, str, str]]:
-    return [(each.parent, each.level, each.heading, each.text) for each in flatten_section_tree(root, DEFAULT_RULES)]
+def outline(root: SectionNode) -> list[tuple[int | None, int, str, str]]:
+    return [
+        (each.parent, each.level, each.heading, each.text) for each in flatten_section_tree(root, DEFAULT_SECTION_RULES)
+    ]
 
 
 def test_headings_go_below_the_nearest_larger_heading_before_them() -> None:
-    root = tree_of([node(1, "a"), node(3, "b"), node(2, "c"), node(3, "d"), node(1, "e")])
+    root = build_section_tree([node(1, "a"), node(3, "b"), node(2, "c"), node(3, "d"), node(1, "e")])
     assert [(parent, heading) for parent, _, heading, _ in outline(root)] == [
         (None, "a"),
         (0, "b"),
@@ -169,12 +171,12 @@ def test_headings_go_below_the_nearest_larger_heading_before_them() -> None:
 
 
 def test_what_stands_before_the_first_heading_is_a_section_of_level_0_above_nothing() -> None:
-    root = tree_of([node(1, "a")], before="hello")
+    root = build_section_tree([node(1, "a")], intro="hello")
     assert outline(root) == [(None, 0, "", "hello"), (None, 1, "a", "words")]
 
 
 def test_a_node_without_words_stays_only_if_something_is_below_it() -> None:
-    root = tree_of([node(1, "empty", ""), node(1, "above", " \n"), node(2, "below")])
+    root = build_section_tree([node(1, "empty", ""), node(1, "above", " \n"), node(2, "below")])
     assert outline(root) == [(None, 1, "above", ""), (0, 2, "below", "words")]
 
 
@@ -184,13 +186,13 @@ def test_an_empty_document_has_no_sections() -> None:
 
 
 def test_blank_lines_around_a_section_go_and_its_indentation_stays() -> None:
-    root = SectionData(content="\n  \n\n    code = 1\n\n")
+    root = SectionNode(content="\n  \n\n    code = 1\n\n")
     assert outline(root) == [(None, 0, "", "    code = 1")]
 
 
 def test_the_parts_of_a_long_section_share_all_but_their_text_and_its_children_are_below_the_first() -> None:
     long = "\n\n".join([f"Paragraph {number}. " + "word " * 25 for number in range(10)])
-    root = tree_of([SectionData(level=1, heading="Long", anchor="long", content=long), node(2, "below")])
+    root = build_section_tree([SectionNode(level=1, heading="Long", anchor="long", content=long), node(2, "below")])
     *parts, below = flatten_section_tree(root, SMALL)
     assert len(parts) > 3
     assert {(part.level, part.heading, part.anchor, part.parent) for part in parts} == {(1, "Long", "long", None)}
@@ -199,13 +201,13 @@ def test_the_parts_of_a_long_section_share_all_but_their_text_and_its_children_a
 
 
 def test_a_heading_of_a_megabyte_is_cut() -> None:
-    (section, *_) = flatten_section_tree(tree_of([node(1, "x" * 1_000_000)]), DEFAULT_RULES)
-    assert section.heading == "x" * LONGEST_HEADING
+    (section, *_) = flatten_section_tree(build_section_tree([node(1, "x" * 1_000_000)]), DEFAULT_SECTION_RULES)
+    assert section.heading == "x" * MAX_HEADING_LENGTH
 
 
 def test_a_tree_as_deep_as_a_page_is_long_is_flattened() -> None:
-    root = tree_of([node(level, str(level)) for level in range(1, 50_001)])
-    sections = flatten_section_tree(root, DEFAULT_RULES)
+    root = build_section_tree([node(level, str(level)) for level in range(1, 50_001)])
+    sections = flatten_section_tree(root, DEFAULT_SECTION_RULES)
     assert [section.parent for section in sections] == [None, *range(49_999)]
 
 
@@ -232,12 +234,12 @@ def paragraph(characters: int, letter: str = "w") -> str:
 
 
 def test_a_text_that_fits_is_one_part() -> None:
-    assert split(paragraph(400), SMALL) == [paragraph(400)]
+    assert split_text(paragraph(400), SMALL) == [paragraph(400)]
 
 
 def test_paragraphs_stay_whole() -> None:
     paragraphs = [paragraph(180, letter) for letter in "abcdef"]
-    assert split("\n\n".join(paragraphs), SMALL) == [
+    assert split_text("\n\n".join(paragraphs), SMALL) == [
         "\n\n".join(paragraphs[:1]),
         "\n\n".join(paragraphs[1:2]),
         "\n\n".join(paragraphs[2:3]),
@@ -248,25 +250,25 @@ def test_paragraphs_stay_whole() -> None:
 
 def test_a_list_is_cut_between_its_items_rather_than_inside_them() -> None:
     items = [f"- {paragraph(100, letter)}\n\n  {paragraph(60, letter)}" for letter in "abcdef"]
-    for part in split("\n".join(items), SMALL):
+    for part in split_text("\n".join(items), SMALL):
         assert part.startswith("- ")
 
 
 def test_a_code_block_in_a_list_item_stays_whole() -> None:
     code = "\n".join(["  ```sh", *["  echo one", "", "  > not a quotation"] * 12, "  ```"])
     text = f"1. {paragraph(150)}\n\n{code}\n\n2. {paragraph(150)}"
-    assert code.strip() in [part.strip() for part in split(text, SMALL)]
+    assert code.strip() in [part.strip() for part in split_text(text, SMALL)]
 
 
 def test_indented_code_stays_whole_across_its_blank_lines() -> None:
     code = "\n\n".join([f"    line {number}" for number in range(20)])
-    parts = split(f"{paragraph(300)}\n\n{code}\n\n{paragraph(300)}", SMALL)
+    parts = split_text(f"{paragraph(300)}\n\n{code}\n\n{paragraph(300)}", SMALL)
     assert code in parts
 
 
 def test_a_long_code_block_is_cut_between_lines_and_its_fence_opened_again() -> None:
     text = "Run:\n\n````js title=x\n" + "\n".join([f"call({number})" for number in range(60)]) + "\n````\n\nDone."
-    first, *middle, last = split(text, SMALL)
+    first, *middle, last = split_text(text, SMALL)
     assert first.startswith("Run:\n\n````js title=x\ncall(0)\n")
     assert first.endswith("\n````")
     assert all(part.startswith("````js title=x\ncall(") and part.endswith(")\n````") for part in middle)
@@ -275,21 +277,21 @@ def test_a_long_code_block_is_cut_between_lines_and_its_fence_opened_again() -> 
 
 def test_the_fence_of_a_code_block_in_a_quotation_or_an_item_is_opened_where_it_was() -> None:
     quoted = "> ```sh\n" + "> echo\n" * 80 + "> ```"
-    assert all(part.startswith("> ```sh\n> echo") and part.endswith("\n> ```") for part in split(quoted, SMALL))
-    first, *rest = split("- ```sh\n" + "  echo\n" * 80 + "  ```", SMALL)
+    assert all(part.startswith("> ```sh\n> echo") and part.endswith("\n> ```") for part in split_text(quoted, SMALL))
+    first, *rest = split_text("- ```sh\n" + "  echo\n" * 80 + "  ```", SMALL)
     assert first.startswith("- ```sh\n  echo")
     assert all(part.startswith("  ```sh\n  echo") and part.endswith("\n  ```") for part in rest)
 
 
 def test_a_code_block_that_nobody_closed_is_closed_in_every_part() -> None:
-    parts = split("~~~\n" + "echo\n" * 200, SMALL)
+    parts = split_text("~~~\n" + "echo\n" * 200, SMALL)
     assert all(part.startswith("~~~\necho") and part.endswith("\n~~~") for part in parts)
 
 
 def test_a_long_table_is_cut_between_rows_and_its_header_repeated() -> None:
     header = "| option | meaning |\n| --- | --- |\n"
     rows = [f"| --option-{number} | what it does |\n" for number in range(40)]
-    parts = split(header + "".join(rows), SMALL)
+    parts = split_text(header + "".join(rows), SMALL)
     assert len(parts) > 2
     assert all(part.startswith(header) for part in parts)
     assert "\n".join(part.removeprefix(header) for part in parts) == "".join(rows).rstrip()
@@ -297,16 +299,16 @@ def test_a_long_table_is_cut_between_rows_and_its_header_repeated() -> None:
 
 def test_a_long_line_is_cut_after_a_sentence_or_between_words_or_anywhere() -> None:
     sentences = "A short sentence of eight words, no more. " * 30
-    assert all(part.endswith("more.") for part in split(sentences, SMALL))
-    assert all(part.split()[0] == part.split()[-1] == "abcdefghi" for part in split("abcdefghi " * 100, SMALL))
-    assert "".join(split("x" * 1_000, SMALL)) == "x" * 1_000
+    assert all(part.endswith("more.") for part in split_text(sentences, SMALL))
+    assert all(part.split()[0] == part.split()[-1] == "abcdefghi" for part in split_text("abcdefghi " * 100, SMALL))
+    assert "".join(split_text("x" * 1_000, SMALL)) == "x" * 1_000
 
 
 def test_a_heading_goes_with_what_stands_under_it() -> None:
     text = f"## Heading\n\n{paragraph(380)}\n\n{paragraph(380)}"
-    assert split(text, SMALL) == [f"## Heading\n\n{paragraph(380)}", paragraph(380)]
+    assert split_text(text, SMALL) == [f"## Heading\n\n{paragraph(380)}", paragraph(380)]
     code = "```\n" + "line\n" * 200 + "```"
-    assert split(f"## Heading\n\n{code}", SMALL)[0].startswith("## Heading\n\n```\nline")
+    assert split_text(f"## Heading\n\n{code}", SMALL)[0].startswith("## Heading\n\n```\nline")
 
 
 # ── The rules, and the hash ──────────────────────────────────────────────────────────────────────────────────────────
@@ -314,22 +316,39 @@ def test_a_heading_goes_with_what_stands_under_it() -> None:
 
 @pytest.mark.parametrize(("max_characters", "target"), [(100, 50), (1_000, 2_000), (0, 0), (4_000, 199)])
 def test_rules_that_cannot_be_kept_are_refused(max_characters: int, target: int) -> None:
-    with pytest.raises(WrongCall, match="200 <= target <= max"):
+    with pytest.raises(InvalidInput, match="200 <= target <= max"):
         SectionRules(max_characters=max_characters, target_characters=target)
 
 
 def test_the_hash_stands_for_title_markdown_anchors_headings_and_rules() -> None:
-    base = content_of("t", "m", tree_of([node(1, "a")]), DEFAULT_RULES)
+    base = build_content("t", "m", build_section_tree([node(1, "a")]), DEFAULT_SECTION_RULES)
     others = [
-        content_of("", "m", tree_of([node(1, "a")]), DEFAULT_RULES),
-        content_of("t", "m ", tree_of([node(1, "a")]), DEFAULT_RULES),
-        content_of("tm", "", tree_of([node(1, "a")]), DEFAULT_RULES),
-        content_of("t", "m", tree_of([node(2, "a")]), DEFAULT_RULES),
-        content_of("t", "m", tree_of([node(1, "a")]), SMALL),
-        content_of("t", "m", tree_of([SectionData(level=1, heading="a", content="words")]), DEFAULT_RULES),
-        content_of("t", "m", tree_of([SectionData(level=1, heading="a", anchor="", content="words")]), DEFAULT_RULES),
-        content_of("t", "m", tree_of([SectionData(level=1, heading="a", anchor="A", content="words")]), DEFAULT_RULES),
-        content_of("t", "m", tree_of([SectionData(level=1, heading="b", anchor="a", content="words")]), DEFAULT_RULES),
+        build_content("", "m", build_section_tree([node(1, "a")]), DEFAULT_SECTION_RULES),
+        build_content("t", "m ", build_section_tree([node(1, "a")]), DEFAULT_SECTION_RULES),
+        build_content("tm", "", build_section_tree([node(1, "a")]), DEFAULT_SECTION_RULES),
+        build_content("t", "m", build_section_tree([node(2, "a")]), DEFAULT_SECTION_RULES),
+        build_content("t", "m", build_section_tree([node(1, "a")]), SMALL),
+        build_content(
+            "t", "m", build_section_tree([SectionNode(level=1, heading="a", content="words")]), DEFAULT_SECTION_RULES
+        ),
+        build_content(
+            "t",
+            "m",
+            build_section_tree([SectionNode(level=1, heading="a", anchor="", content="words")]),
+            DEFAULT_SECTION_RULES,
+        ),
+        build_content(
+            "t",
+            "m",
+            build_section_tree([SectionNode(level=1, heading="a", anchor="A", content="words")]),
+            DEFAULT_SECTION_RULES,
+        ),
+        build_content(
+            "t",
+            "m",
+            build_section_tree([SectionNode(level=1, heading="b", anchor="a", content="words")]),
+            DEFAULT_SECTION_RULES,
+        ),
     ]
     assert len({base.hash, *(other.hash for other in others)}) == 1 + len(others)
     assert re.fullmatch("[0-9a-f]{64}", base.hash)
@@ -340,16 +359,16 @@ def test_no_two_contents_run_together_into_one_hash(fields: list[str], cut: int)
     title, markdown = fields
     joined = title + markdown
     other = joined[:cut], joined[cut:]
-    same = content_of(title, markdown, SectionData(), DEFAULT_RULES).hash
-    assert (content_of(*other, SectionData(), DEFAULT_RULES).hash == same) == (other == (title, markdown))
+    same = build_content(title, markdown, SectionNode(), DEFAULT_SECTION_RULES).hash
+    assert (build_content(*other, SectionNode(), DEFAULT_SECTION_RULES).hash == same) == (other == (title, markdown))
 
 
 def test_a_content_is_the_same_after_it_went_from_process_to_process() -> None:
-    tree = tree_of(
-        [SectionData(level=1, heading="Ends", anchor="ends", content="# Ends\n\n```py\nend()\n```")], before="It"
+    tree = build_section_tree(
+        [SectionNode(level=1, heading="Ends", anchor="ends", content="# Ends\n\n```py\nend()\n```")], intro="It"
     )
-    content = content_of("Title", "It", tree, DEFAULT_RULES)
+    content = build_content("Title", "It", tree, DEFAULT_SECTION_RULES)
     unpacked = pickle.loads(pickle.dumps(content, 5))
     assert unpacked == content
     assert [section.heading for section in unpacked.sections] == ["", "Ends"]
-    assert [words.text for words in unpacked.words] == [words.text for words in content.words]
+    assert [words.text for words in unpacked.words] == [words.text for words in content.index_fields]

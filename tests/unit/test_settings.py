@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 from kept.settings import load
 
 
@@ -20,7 +20,7 @@ from kept.settings import load
 )
 def test_a_value_of_another_kind_is_named_unless_it_is_a_secret(tmp_path: Path, said: str, sentence: str) -> None:
     (tmp_path / "kept.toml").write_text(said)
-    with pytest.raises(WrongCall) as wrong:
+    with pytest.raises(InvalidInput) as wrong:
         load(environment={}, folder=tmp_path)
     assert sentence in str(wrong.value)
     assert "31337" not in str(wrong.value)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kept.extract.reader import read
-from kept.extract.shell import is_shell
-from kept.model.document import Reading
+from kept.extract.js_shell import is_js_shell
+from kept.extract.reader import parse_page
+from kept.model.document import ParsedPage
 
 SHELLS = {
     "docsify": '<title>Tern</title><body><div id="app">Loading ...</div><script src="//cdn.test/docsify.js"></script>',
@@ -34,22 +34,22 @@ PAGES = {
 
 @pytest.mark.parametrize("name", SHELLS)
 def test_an_empty_shell_is_recognised(name: str) -> None:
-    assert is_shell(SHELLS[name])
+    assert is_js_shell(SHELLS[name])
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_short_page_is_no_shell(name: str) -> None:
-    assert not is_shell(PAGES[name])
+    assert not is_js_shell(PAGES[name])
 
 
 def test_the_reader_says_so() -> None:
     shell, page = (
-        read(html.encode(), content_type="text/html", url="https://docs.test/")
+        parse_page(html.encode(), content_type="text/html", url="https://docs.test/")
         for html in (SHELLS["docsify"], PAGES["short, counted"])
     )
-    assert isinstance(shell, Reading)
-    assert isinstance(page, Reading)
-    assert (shell.is_shell, page.is_shell) == (True, False)
+    assert isinstance(shell, ParsedPage)
+    assert isinstance(page, ParsedPage)
+    assert (shell.is_js_shell, page.is_js_shell) == (True, False)
 
 
 LINKS = b'<p><a href="#/guide">g</a> <a href="#/guide?id=top">t</a> <a href="#top">here</a> <a href="/x">x</a></p>'
@@ -57,10 +57,10 @@ LINKS = b'<p><a href="#/guide">g</a> <a href="#/guide?id=top">t</a> <a href="#to
 
 def test_routes_are_links_of_rendered_pages_only() -> None:
     plain, rendered = (
-        read(LINKS, content_type=f"text/html; charset=utf-8{more}", url="https://docs.test/")
+        parse_page(LINKS, content_type=f"text/html; charset=utf-8{more}", url="https://docs.test/")
         for more in ("", "; rendered")
     )
-    assert isinstance(plain, Reading)
-    assert isinstance(rendered, Reading)
+    assert isinstance(plain, ParsedPage)
+    assert isinstance(rendered, ParsedPage)
     assert plain.links == ("https://docs.test/x",)
     assert rendered.links == ("https://docs.test/#/guide", "https://docs.test/x")

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kept.model.frontier import Listed, Unlisted
+from kept.model.frontier import ListedUrl, ListingFailure
 from kept.model.source import Access, SourceSettings
-from kept.origins.web import sitemap, web_origin
-from kept.origins.web.llms import links
-from kept.origins.web.pacing import Pacing
-from kept.origins.web.sitemap import MOST_URLS, Child, NotASitemap, Page, _moment, read
+from kept.origins.web import make_web_origin, sitemap
+from kept.origins.web.llms import parse_links
+from kept.origins.web.rate_limiter import RateLimiters
+from kept.origins.web.sitemap import MAX_URLS, ChildSitemap, InvalidSitemap, SitemapPage, _parse_datetime, parse
 from tests.sites import hostile as server
 from tests.sites.hostile import HostileSite, hostile, robots
 
@@ -43,9 +43,9 @@ def test_pages_with_their_dates() -> None:
         <url><lastmod>nonsense</lastmod><loc><![CDATA[https://DOCS.test/b#top]]></loc></url>
         <url><loc>mailto:x</loc></url><url><loc/></url><url/>
       </urlset>""".encode()
-    assert list(read(body)) == [
-        Page("https://docs.test/a?x=1&y=2", datetime(2026, 11, 1, tzinfo=UTC)),
-        Page("https://docs.test/b"),
+    assert list(parse(body)) == [
+        SitemapPage("https://docs.test/a?x=1&y=2", datetime(2026, 11, 1, tzinfo=UTC)),
+        SitemapPage("https://docs.test/b"),
     ]
 
 
@@ -64,19 +64,19 @@ def test_pages_with_their_dates() -> None:
     ],
 )
 def test_dates_as_the_standard_writes_them(text: str, moment: datetime | None) -> None:
-    assert _moment(text) == moment
+    assert _parse_datetime(text) == moment
 
 
 def test_indexes_gzip_other_encodings_and_plain_lists() -> None:
-    assert list(read(index("https://docs.test/s.xml"))) == [Child("https://docs.test/s.xml")]
-    assert list(read(gzip.compress(urlset("https://docs.test/a")))) == [Page("https://docs.test/a")]
-    assert list(read(urlset("https://docs.test/a", attributes=""))) == [Page("https://docs.test/a")]
-    assert list(read(b"\xef\xbb\xbfhttps://docs.test/a\r\n\r\nhttps://docs.test/b\n")) == [
-        Page("https://docs.test/a"),
-        Page("https://docs.test/b"),
+    assert list(parse(index("https://docs.test/s.xml"))) == [ChildSitemap("https://docs.test/s.xml")]
+    assert list(parse(gzip.compress(urlset("https://docs.test/a")))) == [SitemapPage("https://docs.test/a")]
+    assert list(parse(urlset("https://docs.test/a", attributes=""))) == [SitemapPage("https://docs.test/a")]
+    assert list(parse(b"\xef\xbb\xbfhttps://docs.test/a\r\n\r\nhttps://docs.test/b\n")) == [
+        SitemapPage("https://docs.test/a"),
+        SitemapPage("https://docs.test/b"),
     ]
     utf16 = "<?xml version='1.0' encoding='utf-16'?><urlset><url><loc>https://docs.test/a</loc></url></urlset>"
-    assert list(read(utf16.encode("utf-16"))) == [Page("https://docs.test/a")]
+    assert list(parse(utf16.encode("utf-16"))) == [SitemapPage("https://docs.test/a")]
 
 
 LAUGHS = (
@@ -106,25 +106,25 @@ LAUGHS = (
 )
 def test_what_is_no_sitemap_is_refused_at_once(body: bytes) -> None:
     began = time.monotonic()
-    with pytest.raises(NotASitemap):
-        list(read(body))
+    with pytest.raises(InvalidSitemap):
+        list(parse(body))
     assert time.monotonic() - began < 2
 
 
 def test_what_stands_before_the_damage_is_taken() -> None:
     for damage in (b"<oops", b" " * 70_000 + b"<oops"):
-        found = read(urlset("https://docs.test/a", "https://docs.test/b").removesuffix(b"</urlset>") + damage)
-        assert next(found) == Page("https://docs.test/a")
-        assert next(found) == Page("https://docs.test/b")
-        with pytest.raises(NotASitemap):
+        found = parse(urlset("https://docs.test/a", "https://docs.test/b").removesuffix(b"</urlset>") + damage)
+        assert next(found) == SitemapPage("https://docs.test/a")
+        assert next(found) == SitemapPage("https://docs.test/b")
+        with pytest.raises(InvalidSitemap):
             next(found)
 
 
 def test_there_is_an_end_to_it() -> None:
-    many = urlset(*[f"https://docs.test/{number}" for number in range(MOST_URLS + 10)])
-    found = read(many)
-    assert len(list(islice(found, MOST_URLS))) == MOST_URLS
-    with pytest.raises(NotASitemap, match="names more than 50,000 URLs"):
+    many = urlset(*[f"https://docs.test/{number}" for number in range(MAX_URLS + 10)])
+    found = parse(many)
+    assert len(list(islice(found, MAX_URLS))) == MAX_URLS
+    with pytest.raises(InvalidSitemap, match="names more than 50,000 URLs"):
         next(found)
 
 
@@ -136,16 +136,16 @@ def test_what_takes_long_and_names_nothing_is_no_sitemap() -> None:
         gzip.compress(b"x" * 40_000, 0) * 500,
         b"https://docs.test/a" + b"\n " * (2 << 20),
     ):
-        with suppress(NotASitemap):
-            assert len(list(read(body))) == 1
+        with suppress(InvalidSitemap):
+            assert len(list(parse(body))) == 1
     assert time.process_time() - began < 2.5, "seconds"
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_break_it(body: bytes) -> None:
     for start in (b"", b"<urlset>", b"\x1f\x8b\x08"):
-        with suppress(NotASitemap):
-            assert all(isinstance(one, Page | Child) for one in read(start + body))
+        with suppress(InvalidSitemap):
+            assert all(isinstance(one, SitemapPage | ChildSitemap) for one in parse(start + body))
 
 
 # ── A whole site ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -161,15 +161,15 @@ def listed(
             site.robots = robots(robots_txt.replace("SITE", site.origin))
             _put(site, files)
             settings = SourceSettings(access=Access(allowed=(f"127.0.0.1:{site.port}",)))
-            origin = web_origin(
-                site.url(root), settings, pacing=Pacing(), known_sitemaps=frozenset(map(site.url, known))
+            origin = make_web_origin(
+                site.url(root), settings, rate_limiters=RateLimiters(), known_sitemaps=frozenset(map(site.url, known))
             )
             found = [one async for one in origin.list()]
             await origin.close()
-            assert isinstance(found[0], Listed)
+            assert isinstance(found[0], ListedUrl)
             assert found[0].url == site.url(root)
-            paths = [one.url.removeprefix(site.origin) for one in found[1:] if isinstance(one, Listed)]
-            missed = [one.url.removeprefix(site.origin) for one in found if isinstance(one, Unlisted)]
+            paths = [one.url.removeprefix(site.origin) for one in found[1:] if isinstance(one, ListedUrl)]
+            missed = [one.url.removeprefix(site.origin) for one in found if isinstance(one, ListingFailure)]
             return paths, missed
 
     before = dict(server.PATHS)
@@ -209,8 +209,8 @@ def test_an_index_of_gzipped_sitemaps() -> None:
 
 
 def test_what_is_left_out_of_a_list_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sitemap, "MOST_FILES", 3)
-    monkeypatch.setattr(sitemap, "MOST_URLS", 4)
+    monkeypatch.setattr(sitemap, "MAX_FILES", 3)
+    monkeypatch.setattr(sitemap, "MAX_URLS", 4)
     assert listed({"/sitemap.xml": urlset(*(f"SITE/{name}" for name in "abcde"))}) == (
         ["/a", "/b", "/c", "/d"],
         ["/sitemap.xml"],
@@ -259,7 +259,7 @@ def test_links_of_a_text() -> None:
         "# X\n> s\n- [A](/docs/a.md): text\n- [B](<b c.md> 't')\n[C](https://x.test/c_(d).html \"title\")\n"
         "https://x.test/bare\n* https://x.test/listed, and\nsee <https://x.test/angle> [mail](mailto:a@b)"
     )
-    assert links(text, "https://x.test/llms.txt") == [
+    assert parse_links(text, "https://x.test/llms.txt") == [
         "https://x.test/docs/a.md", "https://x.test/b%20c.md", "https://x.test/c_(d).html", "https://x.test/bare",
         "https://x.test/listed,", "https://x.test/angle",
     ]  # fmt: skip
@@ -270,5 +270,5 @@ def test_links_of_a_text() -> None:
 )
 def test_no_text_makes_it_slow(text: str) -> None:
     began = time.monotonic()
-    links(text, "https://x.test/llms.txt")
+    parse_links(text, "https://x.test/llms.txt")
     assert time.monotonic() - began < 2

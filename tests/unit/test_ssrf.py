@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kept.errors import SourceUnavailable
-from kept.model.frontier import Entry, Fetched, Listed, Refused, Unlisted, Unreachable
+from kept.model.frontier import Fetched, FrontierEntry, ListedUrl, ListingFailure, Refused, Unreachable
 from kept.model.source import Access, Scope, SourceSettings
-from kept.model.url import canonical, resolve
-from kept.origins.web import WebOrigin, web_origin
-from kept.origins.web.addresses import why_closed
-from kept.origins.web.egress import Egress
-from kept.origins.web.exchange import NoAnswer, Trouble
-from kept.origins.web.pacing import Pacing
+from kept.model.url import canonicalize_url, resolve_link
+from kept.origins.web import WebOrigin, make_web_origin
+from kept.origins.web.http.client import HttpClient
+from kept.origins.web.http.messages import FailedRequest, FailureKind
+from kept.origins.web.http.public_addresses import why_not_public
+from kept.origins.web.rate_limiter import RateLimiters
 
 PUBLIC = "93.184.216.34"
 SITE = "http://docs.test"
@@ -110,12 +110,16 @@ class World:
         return _Led(self._port)
 
     def origin(self, root: str = f"{SITE}/", **settings: Any) -> WebOrigin:
-        return web_origin(
-            root, SourceSettings(**settings), resolve=self.resolve, open_socket=self.open_socket, pacing=Pacing()
+        return make_web_origin(
+            root,
+            SourceSettings(**settings),
+            resolver=self.resolve,
+            open_socket=self.open_socket,
+            rate_limiters=RateLimiters(),
         )
 
-    def egress(self) -> Egress:
-        return Egress(resolve=self.resolve, open_socket=self.open_socket)
+    def egress(self) -> HttpClient:
+        return HttpClient(resolver=self.resolve, open_socket=self.open_socket)
 
     @property
     def strays(self) -> list[str]:
@@ -162,28 +166,28 @@ def redirect(to: str) -> str:
     return f"302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"
 
 
-def entry(url: str) -> Entry:
-    return Entry(url=url, depth=0, attempts=0, reached=True, held=None)
+def entry(url: str) -> FrontierEntry:
+    return FrontierEntry(url=url, depth=0, attempts=0, reached=True, base_version=None)
 
 
 # ── Every spelling, by every way in ──────────────────────────────────────────────────────────────────────────────────
 
 
 async def as_root(world: World, host: str) -> None:
-    root = canonical(f"http://{host}/")
+    root = canonicalize_url(f"http://{host}/")
     if root is None or root.startswith(f"{SITE}/"):
         return
     origin = world.origin(root)
     with pytest.raises(SourceUnavailable):
         await origin.open()
-    assert not [one async for one in origin.list() if isinstance(one, Listed) and one.url != root]
+    assert not [one async for one in origin.list() if isinstance(one, ListedUrl) and one.url != root]
     assert not isinstance(await origin.visit(entry(root), conditional=False), Fetched)
     await origin.close()
 
 
 async def as_link(world: World, host: str) -> None:
     """A page of the source links there, and its scope lets it."""
-    link = resolve(f"http://{host}/page", f"{SITE}/")
+    link = resolve_link(f"http://{host}/page", f"{SITE}/")
     if link is None or link.startswith(f"{SITE}/"):
         return
     origin = world.origin(scope=Scope(within=("host", link)), access=Access(ignore_robots=True))
@@ -194,13 +198,13 @@ async def as_link(world: World, host: str) -> None:
 
 async def as_base(world: World, host: str) -> None:
     """A page says that its links are relative to there."""
-    link = resolve("page", f"http://{host}/")
+    link = resolve_link("page", f"http://{host}/")
     if link is None or link.startswith(f"{SITE}/"):
         return
     egress = world.egress()
-    answer = await egress.ask(link, most=1000)
-    assert isinstance(answer, NoAnswer)
-    assert answer.trouble is Trouble.CLOSED
+    answer = await egress.request(link, max_bytes=1000)
+    assert isinstance(answer, FailedRequest)
+    assert answer.kind is FailureKind.FORBIDDEN
     await egress.close()
 
 
@@ -212,7 +216,7 @@ async def as_redirect(world: World, host: str) -> None:
     assert isinstance(found, Refused | Unreachable) or (isinstance(found, Fetched) and b"own" in found.body)
     await origin.close()
     egress = world.egress()
-    await egress.follow(f"{SITE}/here", most=1000)
+    await egress.get_following_redirects(f"{SITE}/here", max_bytes=1000)
     await egress.close()
 
 
@@ -234,16 +238,19 @@ async def as_sitemap(world: World, host: str) -> None:
     world.answers["/llms.txt"] = body(f"[x]({there})").replace("text/html", "text/plain")
     origin = world.origin()
     listed = [one async for one in origin.list()]
-    assert all(one.url.startswith(SITE) for one in listed if isinstance(one, Listed))
-    assert any(isinstance(one, Unlisted) for one in listed) or resolve(f"http://{host}/", SITE) in (None, f"{SITE}/")
+    assert all(one.url.startswith(SITE) for one in listed if isinstance(one, ListedUrl))
+    assert any(isinstance(one, ListingFailure) for one in listed) or resolve_link(f"http://{host}/", SITE) in (
+        None,
+        f"{SITE}/",
+    )
     await origin.close()
 
 
 async def as_name(world: World, host: str) -> None:
     """A harmless name resolves to it: at once, or only when it is asked again (rebinding)."""
-    target = resolve("/", f"http://{host}/")
+    target = resolve_link("/", f"http://{host}/")
     address = (target or "").removeprefix("http://").strip("/[]")
-    if why_closed(address) in (None, "not an address"):
+    if why_not_public(address) in (None, "not an address"):
         return
     world.names["pages.test"] = [PUBLIC]
     origin = world.origin("http://pages.test/", access=Access(ignore_robots=True))
@@ -276,8 +283,8 @@ def test_what_is_public_is_dialled_at_the_very_address_that_was_checked() -> Non
         async with a_world() as world:
             world.answers["/page"] = body("hello")
             egress = world.egress()
-            answer = await egress.ask(f"{SITE}/page", most=1000)
-            assert not isinstance(answer, NoAnswer)
+            answer = await egress.request(f"{SITE}/page", max_bytes=1000)
+            assert not isinstance(answer, FailedRequest)
             assert answer.body == b"hello"
             assert world.dialled == [PUBLIC]
             await egress.close()
@@ -290,17 +297,17 @@ def test_an_allowed_pair_opens_that_host_and_port_and_nothing_else() -> None:
         world = World()
         world.names["other.test"] = ["127.0.0.1"]
         allowed = frozenset({("localhost", 8000)})
-        egress = Egress(allowed=allowed, resolve=world.resolve, open_socket=world.open_socket)
-        await egress.ask("http://localhost:8000/", most=10)
+        egress = HttpClient(allowed=allowed, resolver=world.resolve, open_socket=world.open_socket)
+        await egress.request("http://localhost:8000/", max_bytes=10)
         assert set(world.dialled) == {"127.0.0.1", "::1"}
         world.dialled.clear()
         for url in (
             "http://localhost/", "http://localhost:8001/", "http://127.0.0.1:8000/", "http://[::1]:8000/",
             "http://other.test:8000/", "https://localhost/", "http://127.0.0.2:8000/",
         ):  # fmt: skip
-            answer = await egress.ask(url, most=10)
-            assert isinstance(answer, NoAnswer), url
-            assert answer.trouble is Trouble.CLOSED, url
+            answer = await egress.request(url, max_bytes=10)
+            assert isinstance(answer, FailedRequest), url
+            assert answer.kind is FailureKind.FORBIDDEN, url
         assert world.dialled == []
         await egress.close()
 
@@ -317,9 +324,9 @@ def test_what_is_not_a_canonical_web_address_is_not_asked(url: str) -> None:
     async def story() -> None:
         world = World()
         egress = world.egress()
-        answer = await egress.ask(url, most=10)
-        assert isinstance(answer, NoAnswer)
-        assert answer.trouble is Trouble.CLOSED
+        answer = await egress.request(url, max_bytes=10)
+        assert isinstance(answer, FailedRequest)
+        assert answer.kind is FailureKind.FORBIDDEN
         assert world.dialled == []
         await egress.close()
 
@@ -337,13 +344,13 @@ def test_behind_a_proxy_private_targets_are_refused_all_the_same() -> None:
     async def story() -> None:
         world = World()
         world.names["proxy.test"] = ["10.1.1.1"]
-        egress = Egress(proxy="http://proxy.test:3128", resolve=world.resolve, open_socket=world.open_socket)
+        egress = HttpClient(proxy="http://proxy.test:3128", resolver=world.resolve, open_socket=world.open_socket)
         for url in ("http://127.0.0.1/", "http://rebound.test/", "http://proxy.test:3128/", "https://localhost/"):
-            answer = await egress.ask(url, most=10)
-            assert isinstance(answer, NoAnswer)
-            assert answer.trouble is Trouble.CLOSED
+            answer = await egress.request(url, max_bytes=10)
+            assert isinstance(answer, FailedRequest)
+            assert answer.kind is FailureKind.FORBIDDEN
         assert world.dialled == []
-        await egress.ask(f"{SITE}/", most=10)
+        await egress.request(f"{SITE}/", max_bytes=10)
         assert world.dialled == ["10.1.1.1"], "the proxy, which the owner named"
         await egress.close()
 
@@ -356,24 +363,24 @@ def test_behind_a_proxy_private_targets_are_refused_all_the_same() -> None:
      "2002:808:808::1"],
 )  # fmt: skip
 def test_public_addresses_are_open(address: str) -> None:
-    assert why_closed(address) is None
+    assert why_not_public(address) is None
 
 
 @given(st.ip_addresses(v=4))
 def test_what_python_calls_private_is_closed(address: IPv4Address) -> None:
     if address.is_private or address.is_multicast or address.is_reserved or not address.is_global:
-        assert why_closed(str(address))
-        assert why_closed(f"::ffff:{address}")
-        assert why_closed(f"64:ff9b::{address}")
+        assert why_not_public(str(address))
+        assert why_not_public(f"::ffff:{address}")
+        assert why_not_public(f"64:ff9b::{address}")
 
 
 @given(st.ip_addresses(v=6))
 def test_ipv6_is_open_only_where_it_was_given_out(address: IPv6Address) -> None:
-    if why_closed(str(address)) is None:
+    if why_not_public(str(address)) is None:
         assert address in IPv6Network("2000::/3") or address in IPv6Network("64:ff9b::/96") or address.ipv4_mapped
 
 
 @given(st.text(max_size=30))
 def test_what_is_no_address_is_closed(text: str) -> None:
     if not any(character in text for character in ".:"):
-        assert why_closed(text)
+        assert why_not_public(text)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kept.extract.sections import Extracted, Unreadable
-from kept.extract.structured import extract
+from kept.extract.json_data import extract
+from kept.extract.sections import Extraction, Unreadable
 
 API = {
     "openapi": "3.1.0",
@@ -90,7 +90,7 @@ A harbour.
 
 def test_an_api_is_a_page_with_a_section_for_each_operation() -> None:
     found = extract(json.dumps(API).encode(), None)
-    assert isinstance(found, Extracted)
+    assert isinstance(found, Extraction)
     assert (found.title, found.markdown) == ("Tide API", EXPECTED)
     assert [node.heading for node in found.tree.children[0].children] == [
         "GET /ports/{port}",
@@ -101,13 +101,13 @@ def test_an_api_is_a_page_with_a_section_for_each_operation() -> None:
 
 def test_other_json_is_shown_as_it_is() -> None:
     found = extract(b'{"name": "beds", "rows": [1]}', None)
-    assert isinstance(found, Extracted)
+    assert isinstance(found, Extraction)
     assert (found.title, found.markdown) == ("beds", '```json\n{\n  "name": "beds",\n  "rows": [\n    1\n  ]\n}\n```')
 
 
 def test_half_a_character_is_no_character() -> None:
     found = extract(rb'["\ud800 \u00e9"]', None)
-    assert isinstance(found, Extracted)
+    assert isinstance(found, Extraction)
     assert found.markdown.encode() == '```json\n[\n  "? é"\n]\n```'.encode()
 
 
@@ -133,4 +133,4 @@ ANYTHING = st.recursive(
 @given(ANYTHING, ANYTHING)
 def test_no_description_makes_the_reader_fail(paths: object, schemas: object) -> None:
     api = {"openapi": "3.0.0", "paths": {"/a": paths}, "components": {"schemas": {"B": schemas}}}
-    assert isinstance(extract(json.dumps(api).encode(), None), Extracted)
+    assert isinstance(extract(json.dumps(api).encode(), None), Extraction)

@@ -5,28 +5,37 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kept.crawl.sweep import Crawl, Fate, Rules, Seen, brake, fate
+from kept.crawl.lifecycle import (
+    CrawlCoverage,
+    DocumentObservation,
+    LifecycleChange,
+    LifecycleRules,
+    check_brake,
+    decide_lifecycle,
+)
 from kept.model.document import Lifecycle
 from kept.model.frontier import Outcome
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 DAY = timedelta(days=1)
-RULES = Rules()
+RULES = LifecycleRules()
 
-WEB = Crawl(lists_everything=False, sweeps=True, settings_changed=False, verified_before=NOW - DAY, now=NOW)
+WEB = CrawlCoverage(
+    lists_everything=False, is_complete=True, settings_changed=False, verified_before=NOW - DAY, now=NOW
+)
 FOLDER = replace(WEB, lists_everything=True)
-LIMITED = replace(WEB, sweeps=False)
+LIMITED = replace(WEB, is_complete=False)
 OTHER_SETTINGS = replace(WEB, settings_changed=True)
 
 ACTIVE, MISSING, ERROR, DELETED = Lifecycle
 NEW, CHANGED, UNCHANGED, MOVED, GONE, FAILED, SKIPPED = Outcome
 
 
-def seen(outcome: Outcome | None, **values: object) -> Seen:
-    return Seen(**{"document": "one", "shown": True, "outcome": outcome} | values)  # type: ignore[arg-type]
+def seen(outcome: Outcome | None, **values: object) -> DocumentObservation:
+    return DocumentObservation(**{"document": "one", "shown": True, "outcome": outcome} | values)  # type: ignore[arg-type]
 
 
-def waiting(outcome: Outcome | None, *, days: float, missed: int, **values: object) -> Seen:
+def waiting(outcome: Outcome | None, *, days: float, missed: int, **values: object) -> DocumentObservation:
     return seen(outcome, lifecycle=MISSING, since=NOW - days * DAY, missed_crawls=missed, **values)
 
 
@@ -70,14 +79,14 @@ STAYS = None  # as it was, and shown
     ],
 )
 def test_what_a_crawl_saw_decides_what_becomes_of_a_document(
-    crawl: Crawl, mark: Seen, lifecycle: Lifecycle | None, ends: bool, lost: bool
+    crawl: CrawlCoverage, mark: DocumentObservation, lifecycle: Lifecycle | None, ends: bool, lost: bool
 ) -> None:
-    found = fate(mark, crawl, RULES)
+    found = decide_lifecycle(mark, crawl, RULES)
     if lifecycle is STAYS:
         assert found is None
     else:
         assert found is not None
-        assert (found.lifecycle, found.ends, found.lost) == (lifecycle, ends, lost)
+        assert (found.lifecycle, found.is_ended, found.is_lost) == (lifecycle, ends, lost)
         assert (found.since is None) == (lifecycle is ACTIVE)
 
 
@@ -99,19 +108,19 @@ def test_what_a_crawl_saw_decides_what_becomes_of_a_document(
     ids=["not reached", "skipped", "not listed"],
 )
 def test_a_document_is_waited_for_through_two_crawls_and_seven_days(
-    crawl: Crawl, outcome: Outcome | None, values: dict[str, bool], days: float, missed: int, over: bool
+    crawl: CrawlCoverage, outcome: Outcome | None, values: dict[str, bool], days: float, missed: int, over: bool
 ) -> None:
     mark = waiting(outcome, days=days, missed=missed, **values)
-    found = fate(mark, crawl, RULES)
+    found = decide_lifecycle(mark, crawl, RULES)
     assert found is not None
     assert found.lifecycle is (DELETED if over else MISSING)
-    assert found.ends is found.lost is (over and mark.shown)
+    assert found.is_ended is found.is_lost is (over and mark.in_base)
     if not over:
         assert (found.since, found.missed_crawls) == (mark.since, missed + 1)
 
 
 def test_the_grace_starts_with_the_crawl_that_misses_it() -> None:
-    found = fate(seen(SKIPPED, lifecycle=ERROR, since=NOW - 100 * DAY, retry_count=9), WEB, RULES)
+    found = decide_lifecycle(seen(SKIPPED, lifecycle=ERROR, since=NOW - 100 * DAY, retry_count=9), WEB, RULES)
     assert found is not None
     assert (found.lifecycle, found.since, found.missed_crawls, found.retry_count) == (MISSING, NOW, 0, 0)
 
@@ -120,8 +129,8 @@ def test_the_grace_starts_with_the_crawl_that_misses_it() -> None:
 
 
 def test_every_failure_counts_and_the_first_one_is_remembered() -> None:
-    first = fate(seen(FAILED, reason="500"), WEB, RULES)
-    again = fate(seen(FAILED, lifecycle=ERROR, since=NOW - DAY, retry_count=3), WEB, RULES)
+    first = decide_lifecycle(seen(FAILED, reason="500"), WEB, RULES)
+    again = decide_lifecycle(seen(FAILED, lifecycle=ERROR, since=NOW - DAY, retry_count=3), WEB, RULES)
     assert first is not None
     assert again is not None
     assert (first.since, first.retry_count, first.reason) == (NOW, 1, "500")
@@ -140,8 +149,10 @@ def test_every_failure_counts_and_the_first_one_is_remembered() -> None:
     ],
     ids=["failed", "failed again", "skipped", "skipped again", "answers", "is back"],
 )
-def test_what_the_origin_did_not_confirm_keeps_the_time_it_last_did(mark: Seen, verified_at: datetime | None) -> None:
-    found = fate(mark, WEB, RULES)
+def test_what_the_origin_did_not_confirm_keeps_the_time_it_last_did(
+    mark: DocumentObservation, verified_at: datetime | None
+) -> None:
+    found = decide_lifecycle(mark, WEB, RULES)
     assert found is not None
     assert found.verified_at == verified_at
 
@@ -149,11 +160,11 @@ def test_what_the_origin_did_not_confirm_keeps_the_time_it_last_did(mark: Seen, 
 # The brake
 
 
-def fates(*, lost: int = 0, failed: int = 0, fine: int = 0) -> list[Fate]:
+def fates(*, lost: int = 0, failed: int = 0, fine: int = 0) -> list[LifecycleChange]:
     return [
-        *(Fate(document=f"lost {n}", lifecycle=DELETED, ends=True, lost=True) for n in range(lost)),
-        *(Fate(document=f"failed {n}", lifecycle=ERROR) for n in range(failed)),
-        *(Fate(document=f"fine {n}", lifecycle=ACTIVE) for n in range(fine)),
+        *(LifecycleChange(document=f"lost {n}", lifecycle=DELETED, is_ended=True, is_lost=True) for n in range(lost)),
+        *(LifecycleChange(document=f"failed {n}", lifecycle=ERROR) for n in range(failed)),
+        *(LifecycleChange(document=f"fine {n}", lifecycle=ACTIVE) for n in range(fine)),
     ]
 
 
@@ -178,24 +189,26 @@ def fates(*, lost: int = 0, failed: int = 0, fine: int = 0) -> list[Fate]:
     ],
 )  # fmt: skip
 def test_too_many_lost_or_failed_hold_a_generation(shown: int, count: int, held: bool) -> None:
-    assert bool(brake(fates(lost=count, fine=3), shown=shown, rules=RULES)) is held
-    assert bool(brake(fates(failed=count, fine=3), shown=shown, rules=RULES)) is held
+    assert bool(check_brake(fates(lost=count, fine=3), base_document_count=shown, rules=RULES)) is held
+    assert bool(check_brake(fates(failed=count, fine=3), base_document_count=shown, rules=RULES)) is held
 
 
 def test_lost_and_failed_are_counted_apart() -> None:
-    assert brake(fates(lost=15, failed=15), shown=100, rules=RULES) is None
+    assert check_brake(fates(lost=15, failed=15), base_document_count=100, rules=RULES) is None
 
 
 def test_what_the_settings_exclude_does_not_brake() -> None:
-    excluded = [fate(seen(SKIPPED, by_settings=True), OTHER_SETTINGS, RULES)] * 100
-    assert brake([one for one in excluded if one], shown=100, rules=RULES) is None
+    excluded = [decide_lifecycle(seen(SKIPPED, by_settings=True), OTHER_SETTINGS, RULES)] * 100
+    assert check_brake([one for one in excluded if one], base_document_count=100, rules=RULES) is None
 
 
 def test_the_brake_says_what_it_saw() -> None:
-    assert brake(fates(lost=30), shown=100, rules=RULES) == "30 of 100 documents would be lost"
-    assert brake(fates(failed=30), shown=100, rules=RULES) == "30 of 100 documents could not be read"
+    assert check_brake(fates(lost=30), base_document_count=100, rules=RULES) == "30 of 100 documents would be lost"
+    assert (
+        check_brake(fates(failed=30), base_document_count=100, rules=RULES) == "30 of 100 documents could not be read"
+    )
 
 
 def test_the_brake_can_be_set() -> None:
-    assert brake(fates(lost=30), shown=100, rules=Rules(brake_share=0.5)) is None
-    assert brake(fates(lost=3), shown=10, rules=Rules(brake_documents=1)) is not None
+    assert check_brake(fates(lost=30), base_document_count=100, rules=LifecycleRules(brake_share=0.5)) is None
+    assert check_brake(fates(lost=3), base_document_count=10, rules=LifecycleRules(brake_documents=1)) is not None

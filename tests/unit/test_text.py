@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kept.extract import text as module
-from kept.extract.sections import Extracted, Unreadable
-from kept.extract.text import decode, extract, utf8
+from kept.extract.sections import Extraction, Unreadable
+from kept.extract.text import decode_text, decode_to_utf8, extract
 
 # Words as people write them, in several alphabets, without the controls that no text has.
 WORDS = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1).map(str.strip).filter(bool)
 
 
 def test_utf_8_is_what_text_is_in_when_nobody_says() -> None:
-    assert decode("Grüße, мир, 世界".encode(), None) == "Grüße, мир, 世界"
+    assert decode_text("Grüße, мир, 世界".encode(), None) == "Grüße, мир, 世界"
 
 
 def test_what_is_not_utf_8_is_read_as_browsers_read_it() -> None:
-    assert decode("naïve “quotes” – €5".encode("cp1252"), None) == "naïve “quotes” – €5"
-    assert decode(b"caf\xe9 \x81", None) == "café \x81"
+    assert decode_text("naïve “quotes” – €5".encode("cp1252"), None) == "naïve “quotes” – €5"
+    assert decode_text(b"caf\xe9 \x81", None) == "café \x81"
 
 
 @pytest.mark.parametrize(
@@ -36,26 +36,26 @@ def test_what_is_not_utf_8_is_read_as_browsers_read_it() -> None:
 @given(words=WORDS)
 def test_a_byte_order_mark_is_believed_before_all_else(mark: bytes, codec: str, words: str) -> None:
     words = words.removeprefix("\ufeff").replace("\r", "")
-    assert decode(mark + words.encode(codec), "koi8-r") == words.rstrip()
+    assert decode_text(mark + words.encode(codec), "koi8-r") == words.rstrip()
 
 
 @pytest.mark.parametrize("codec", ["koi8-r", "windows-1251", "shift_jis", "gb18030", "utf-16-le", "iso-8859-5"])
 def test_a_declared_charset_is_believed(codec: str) -> None:
-    assert decode("Привет".encode(codec), codec.upper()) == "Привет"
+    assert decode_text("Привет".encode(codec), codec.upper()) == "Привет"
 
 
 def test_utf_8_that_holds_together_is_believed_before_a_declared_latin_1() -> None:
-    assert decode("Grüße".encode(), "ISO-8859-1") == "Grüße"
-    assert decode("Grüße".encode("latin-1"), "ISO-8859-1") == "Grüße"
+    assert decode_text("Grüße".encode(), "ISO-8859-1") == "Grüße"
+    assert decode_text("Grüße".encode("latin-1"), "ISO-8859-1") == "Grüße"
 
 
 @pytest.mark.parametrize("charset", ["no-such-charset", "unicode_escape", "idna", "punycode", "utf-7", "hex", "\0", ""])
 def test_a_charset_that_no_browser_knows_is_not_believed(charset: str) -> None:
-    assert decode(rb"xn--a \u0041 +AEE-", charset) == r"xn--a \u0041 +AEE-"
+    assert decode_text(rb"xn--a \u0041 +AEE-", charset) == r"xn--a \u0041 +AEE-"
 
 
 def test_a_declared_charset_that_does_not_fit_is_forgotten() -> None:
-    assert decode("Grüße ☃".encode(), "shift_jis") == "Grüße ☃"
+    assert decode_text("Grüße ☃".encode(), "shift_jis") == "Grüße ☃"
 
 
 @pytest.mark.parametrize(
@@ -73,18 +73,18 @@ def test_a_declared_charset_that_does_not_fit_is_forgotten() -> None:
     ],
 )
 def test_a_charset_is_read_as_what_is_written_under_its_name(charset: str, codec: str, words: str) -> None:
-    assert decode(words.encode(codec), charset) == words
+    assert decode_text(words.encode(codec), charset) == words
 
 
 @pytest.mark.parametrize(("charset", "codec"), [(None, "utf-8"), ("utf-8", "utf-8"), ("windows-1251", "cp1251")])
 def test_a_damaged_byte_costs_itself_and_not_all_other_words(charset: str | None, codec: str) -> None:
     words = "Крачка летит от полюса к полюсу. "
     damaged = words.encode(codec) + b"\x98" + words.encode(codec)
-    assert decode(damaged, charset) == f"{words}\ufffd{words}".rstrip()
+    assert decode_text(damaged, charset) == f"{words}\ufffd{words}".rstrip()
 
 
 def test_wide_characters_that_are_none_are_unreadable() -> None:
-    answer = decode(b"\x00\xd8\x00\x00\x01", "utf-16-le")
+    answer = decode_text(b"\x00\xd8\x00\x00\x01", "utf-16-le")
     assert isinstance(answer, Unreadable)
     assert "utf-16-le" in answer.reason
 
@@ -100,26 +100,26 @@ def test_wide_characters_that_are_none_are_unreadable() -> None:
     ],
 )
 def test_binary_data_is_unreadable(body: bytes) -> None:
-    answer = decode(body, None)
+    answer = decode_text(body, None)
     assert isinstance(answer, Unreadable)
     assert "binary" in answer.reason
 
 
 def test_coloured_terminal_output_is_text() -> None:
-    assert decode(b"\x1b[32mok\x1b[0m  all tests passed\x0c", None) == "\x1b[32mok\x1b[0m  all tests passed"
+    assert decode_text(b"\x1b[32mok\x1b[0m  all tests passed\x0c", None) == "\x1b[32mok\x1b[0m  all tests passed"
 
 
 def test_newlines_are_unified_and_blanks_at_the_end_are_dropped() -> None:
-    assert decode(b"one\r\ntwo\rthree\n\n  four \t\r\n\r\n", None) == "one\ntwo\nthree\n\n  four"
+    assert decode_text(b"one\r\ntwo\rthree\n\n  four \t\r\n\r\n", None) == "one\ntwo\nthree\n\n  four"
 
 
 def test_only_newlines_end_lines() -> None:
-    assert decode("a\u2028b\x0bc\x85d".encode(), None) == "a\u2028b\x0bc\x85d"
+    assert decode_text("a\u2028b\x0bc\x85d".encode(), None) == "a\u2028b\x0bc\x85d"
 
 
 @given(body=st.binary(), charset=st.none() | st.sampled_from(sorted(module._CODECS)) | st.text(max_size=20))
 def test_any_bytes_are_words_or_unreadable(body: bytes, charset: str | None) -> None:
-    answer = decode(body, charset)
+    answer = decode_text(body, charset)
     if isinstance(answer, str):
         assert "\0" not in answer
         assert "\r" not in answer
@@ -130,7 +130,7 @@ def test_any_bytes_are_words_or_unreadable(body: bytes, charset: str | None) -> 
 def test_plain_text_is_kept_as_it_came_and_nothing_is_read_into_it() -> None:
     body = b"Title\n=====\n\n# not a heading\n  indented, [not a link](x)\n"
     found = extract(body, None)
-    assert isinstance(found, Extracted)
+    assert isinstance(found, Extraction)
     assert found.markdown == "Title\n=====\n\n# not a heading\n  indented, [not a link](x)"
     assert (found.title, found.hrefs, found.tree.children) == ("", [], [])
     assert found.tree.content == found.markdown
@@ -146,5 +146,5 @@ def test_a_page_in_utf_8_has_the_words_that_decoding_it_gives(
     words: str, end: str, codec: str, said: str | None
 ) -> None:
     body = f"{words}{end}".encode(codec, "replace")
-    decoded = decode(body, said)
-    assert utf8(body, said) == (decoded if isinstance(decoded, Unreadable) else decoded.encode())
+    decoded = decode_text(body, said)
+    assert decode_to_utf8(body, said) == (decoded if isinstance(decoded, Unreadable) else decoded.encode())

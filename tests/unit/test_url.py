@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 
 from kept.model import url as module
 from kept.model.url import (
-    LONGEST,
-    TRACKING,
+    MAX_URL_LENGTH,
+    TRACKING_PARAMETERS,
     TRACKING_PREFIXES,
-    anchor_of,
-    canonical,
-    canonical_route,
+    canonicalize_route_url,
+    canonicalize_url,
     file_path,
     file_url,
-    fragment,
-    resolve,
-    resolve_all,
+    get_anchor,
+    get_fragment,
+    resolve_link,
+    resolve_links,
     with_anchor,
     with_fragment,
 )
@@ -323,40 +323,40 @@ PATHS = st.lists(NAMES, max_size=6).map(lambda names: b"/" + b"/".join(names))
 
 @pytest.mark.parametrize(("url", "spelling"), SPELLINGS.items())
 def test_a_url_has_one_spelling(url: str, spelling: str) -> None:
-    assert canonical(url) == spelling
-    assert canonical(spelling) == spelling
+    assert canonicalize_url(url) == spelling
+    assert canonicalize_url(spelling) == spelling
 
 
 @pytest.mark.parametrize("url", NO_URLS)
 def test_what_cannot_be_kept_has_no_spelling(url: str) -> None:
-    assert canonical(url) is None
+    assert canonicalize_url(url) is None
 
 
-@pytest.mark.parametrize("name", sorted(TRACKING) + [f"{prefix}x" for prefix in TRACKING_PREFIXES])
+@pytest.mark.parametrize("name", sorted(TRACKING_PARAMETERS) + [f"{prefix}x" for prefix in TRACKING_PREFIXES])
 def test_tracking_parameters_are_removed_and_the_others_keep_their_order(name: str) -> None:
-    assert canonical(f"https://e.org/?z=1&{name}=x&{name}&a=2&{name.upper()}=%20") == "https://e.org/?z=1&a=2"
+    assert canonicalize_url(f"https://e.org/?z=1&{name}=x&{name}&a=2&{name.upper()}=%20") == "https://e.org/?z=1&a=2"
 
 
 def test_an_escape_is_undone_only_for_characters_that_mean_nothing_else() -> None:
     for byte in range(256):
         spelling = chr(byte) if re.fullmatch(r"[A-Za-z0-9._~-]", chr(byte)) else f"%{byte:02X}"
         for escape in (f"%{byte:02X}", f"%{byte:02x}"):
-            assert canonical(f"https://e.org/a{escape}b") == f"https://e.org/a{spelling}b"
-            assert canonical(f"https://e.org/?a{escape}b") == f"https://e.org/?a{spelling}b"
-            assert canonical(f"https://e.org/x?a{escape}b%7e") == f"https://e.org/x?a{spelling}b~"
+            assert canonicalize_url(f"https://e.org/a{escape}b") == f"https://e.org/a{spelling}b"
+            assert canonicalize_url(f"https://e.org/?a{escape}b") == f"https://e.org/?a{spelling}b"
+            assert canonicalize_url(f"https://e.org/x?a{escape}b%7e") == f"https://e.org/x?a{spelling}b~"
 
 
 def test_a_url_may_be_2048_characters_long_in_its_canonical_form() -> None:
-    longest = "https://e.org/" + "a" * (LONGEST - len("https://e.org/"))
-    assert canonical(longest) == longest
-    assert canonical(longest + "#" + "b" * 100) == longest
-    assert canonical(longest + "?utm_source=" + "b" * 100) == longest
-    assert canonical("https://e.org/" + "%61" * (LONGEST - len("https://e.org/"))) == longest
-    assert canonical(longest + "a") is None
-    assert canonical("https://e.org/" + "é" * (LONGEST // 6)) is None
-    assert canonical("https://e.org/?" + "a" * LONGEST) is None
-    assert canonical("https://e.org/#" + "a" * 1_000_000) is None
-    assert canonical("file:///" + "a" * LONGEST) is None
+    longest = "https://e.org/" + "a" * (MAX_URL_LENGTH - len("https://e.org/"))
+    assert canonicalize_url(longest) == longest
+    assert canonicalize_url(longest + "#" + "b" * 100) == longest
+    assert canonicalize_url(longest + "?utm_source=" + "b" * 100) == longest
+    assert canonicalize_url("https://e.org/" + "%61" * (MAX_URL_LENGTH - len("https://e.org/"))) == longest
+    assert canonicalize_url(longest + "a") is None
+    assert canonicalize_url("https://e.org/" + "é" * (MAX_URL_LENGTH // 6)) is None
+    assert canonicalize_url("https://e.org/?" + "a" * MAX_URL_LENGTH) is None
+    assert canonicalize_url("https://e.org/#" + "a" * 1_000_000) is None
+    assert canonicalize_url("file:///" + "a" * MAX_URL_LENGTH) is None
 
 
 @given(ANYTHING)
@@ -365,25 +365,25 @@ def test_a_url_may_be_2048_characters_long_in_its_canonical_form() -> None:
 @example("file:///C|/../%43%3a/..")
 @settings(max_examples=100)
 def test_a_canonical_url_is_its_own_canonical_form(url: str) -> None:
-    once = canonical(url)
+    once = canonicalize_url(url)
     if once is not None:
-        assert canonical(once) == once
+        assert canonicalize_url(once) == once
 
 
 @given(ANYTHING)
 @settings(max_examples=100)
 def test_a_canonical_url_is_one_that_everything_downstream_can_take(url: str) -> None:
-    spelling = canonical(url)
+    spelling = canonicalize_url(url)
     if spelling is not None:
         assert re.fullmatch(
             r"(https?://[a-z0-9._:\[\]-]+|file://)/([A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-F]{2})*", spelling
         )
         assert not {".", ".."} & set(spelling.partition("?")[0].split("/"))
-        assert len(spelling) <= LONGEST
+        assert len(spelling) <= MAX_URL_LENGTH
         assert can_ada.parse(spelling).href == spelling
 
 
-@given(st.one_of(ANYTHING, st.from_regex(module._PLAIN, fullmatch=True)))
+@given(st.one_of(ANYTHING, st.from_regex(module._ALREADY_CANONICAL, fullmatch=True)))
 @example("https://xn--a/")
 @example("https://xn--a.e.org/")
 @example("https://e.0x1/")
@@ -391,10 +391,10 @@ def test_a_canonical_url_is_one_that_everything_downstream_can_take(url: str) ->
 @example("https://e.org/a/../b")
 @settings(max_examples=100)
 def test_the_shortcut_for_plain_urls_says_what_the_parser_says(url: str) -> None:
-    if module._is_plain(url):
+    if module._is_already_canonical(url):
         parsed = module._parse(url)
         assert parsed is not None
-        assert module._spell(parsed) == url
+        assert module._serialize(parsed) == url
 
 
 @given(WEB)
@@ -402,14 +402,14 @@ def test_the_shortcut_for_plain_urls_says_what_the_parser_says(url: str) -> None
 def test_the_shortcut_for_settled_urls_says_what_the_long_way_says(url: str) -> None:
     parsed = module._parse(url)
     if parsed and parsed.protocol in ("http:", "https:"):
-        assert module._spell(parsed) == module._spell_web(parsed)
+        assert module._serialize(parsed) == module._serialize_web(parsed)
 
 
 @given(ANYTHING)
 @settings(max_examples=100)
 def test_nothing_but_spelling_is_lost_from_a_web_address(url: str) -> None:
     """Unescaped, path and query are those of the browser's own reading, tracking apart."""
-    spelling = canonical(url)
+    spelling = canonicalize_url(url)
     if spelling is None or spelling.startswith("file:") or re.search("utm|clid", spelling + url, re.IGNORECASE):
         return
     ours, theirs = can_ada.parse(spelling), module._parse(url)
@@ -474,14 +474,14 @@ LINKS = {
     "http://{host}/x": None,
     "file:///etc/passwd": None,
     "file:intro.html": None,
-    "x" * LONGEST: None,
+    "x" * MAX_URL_LENGTH: None,
 }
 
 
 @pytest.mark.parametrize(("href", "url"), LINKS.items())
 def test_a_link_leads_where_a_browser_would_go(href: str, url: str | None) -> None:
-    assert resolve(href, PAGE) == url
-    assert resolve_all([href], PAGE) == ([] if url is None else [url])
+    assert resolve_link(href, PAGE) == url
+    assert resolve_links([href], PAGE) == ([] if url is None else [url])
 
 
 @pytest.mark.parametrize(
@@ -513,32 +513,36 @@ def test_a_link_leads_where_a_browser_would_go(href: str, url: str | None) -> No
     ],
 )
 def test_a_link_is_read_from_its_page(href: str, base: str, url: str | None) -> None:
-    assert resolve(href, base) == url
-    assert resolve_all([href], base) == ([] if url is None else [url])
+    assert resolve_link(href, base) == url
+    assert resolve_links([href], base) == ([] if url is None else [url])
 
 
 def test_all_links_of_a_page_lead_to_each_url_once_in_order() -> None:
     hrefs = ["b.html", "#top", "a.html#x", "a.html#y", "", "mailto:me@e.org", "./b.html", "?v=2", "a.html", "../"]
-    assert resolve_all(hrefs, PAGE) == [
+    assert resolve_links(hrefs, PAGE) == [
         "https://e.org/docs/guide/b.html",
         PAGE,
         "https://e.org/docs/guide/a.html",
         "https://e.org/docs/",
     ]
-    assert resolve_all(iter(hrefs), PAGE) == resolve_all(hrefs, PAGE)
-    assert resolve_all([], PAGE) == []
+    assert resolve_links(iter(hrefs), PAGE) == resolve_links(hrefs, PAGE)
+    assert resolve_links([], PAGE) == []
 
 
 def test_pages_of_one_folder_do_not_answer_for_each_other() -> None:
     hrefs = ["#x", "?y", " #x", "https:", "https:?y", "\n?y", "z"]
     for page in ("https://e.org/a/1", "https://e.org/a/2?q", "https://e.org/a/", "https://e.org/a/1"):
-        assert resolve_all(hrefs, page) == [canonical(page), f"{page.partition('?')[0]}?y", "https://e.org/a/z"]
+        assert resolve_links(hrefs, page) == [
+            canonicalize_url(page),
+            f"{page.partition('?')[0]}?y",
+            "https://e.org/a/z",
+        ]
 
 
 def test_what_is_remembered_of_a_folder_stays_small() -> None:
-    many = [f"{number}.html" for number in range(3 * module._LINKS_REMEMBERED)]
-    assert resolve_all(many, "https://e.org/many/") == [f"https://e.org/many/{href}" for href in many]
-    assert len(module._folder("https://e.org/many/")) <= module._LINKS_REMEMBERED
+    many = [f"{number}.html" for number in range(3 * module._LINK_CACHE_SIZE)]
+    assert resolve_links(many, "https://e.org/many/") == [f"https://e.org/many/{href}" for href in many]
+    assert len(module._folder_link_cache("https://e.org/many/")) <= module._LINK_CACHE_SIZE
 
 
 @given(st.lists(st.one_of(MESS, WEB, FILE, st.text(max_size=12)), max_size=12), PAGES)
@@ -546,25 +550,25 @@ def test_what_is_remembered_of_a_folder_stays_small() -> None:
 @example(["b", "..", "/b", "//b", "file:b", "file:"], "file:///C:")
 @settings(max_examples=100)
 def test_all_links_together_lead_where_each_leads_alone(hrefs: list[str], page: str) -> None:
-    alone = [url for href in hrefs if (url := resolve(href, page)) is not None]
-    assert resolve_all(hrefs, page) == list(dict.fromkeys(alone))
+    alone = [url for href in hrefs if (url := resolve_link(href, page)) is not None]
+    assert resolve_links(hrefs, page) == list(dict.fromkeys(alone))
 
 
 @given(MESS, PAGES)
 @settings(max_examples=100)
 def test_a_link_leads_to_the_same_from_every_spelling_of_its_page(href: str, page: str) -> None:
-    spelling = canonical(page)
-    url = resolve(href, page)
+    spelling = canonicalize_url(page)
+    url = resolve_link(href, page)
     if spelling is None:
         assert url is None
     else:
-        assert url == resolve(href, spelling)
-        assert url is None or url == canonical(url)
+        assert url == resolve_link(href, spelling)
+        assert url is None or url == canonicalize_url(url)
 
 
 @given(st.one_of(MESS, WEB, FILE), WEB)
 def test_no_web_page_leads_to_a_local_file(href: str, page: str) -> None:
-    assert not (resolve(href, page) or "").startswith("file:")
+    assert not (resolve_link(href, page) or "").startswith("file:")
 
 
 # ── fragments ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -589,7 +593,7 @@ def test_no_web_page_leads_to_a_local_file(href: str, page: str) -> None:
     ],
 )
 def test_a_fragment_is_read_as_the_anchor_it_names(url: str, anchor: str) -> None:
-    assert fragment(url) == anchor
+    assert get_fragment(url) == anchor
 
 
 @pytest.mark.parametrize(
@@ -611,8 +615,8 @@ def test_an_anchor_is_added_as_a_fragment(url: str, anchor: str, whole: str) -> 
 @given(st.text())
 def test_any_anchor_comes_back_from_its_fragment(anchor: str) -> None:
     whole = with_fragment("https://e.org/a", anchor)
-    assert fragment(whole) == anchor
-    assert canonical(whole) == "https://e.org/a"
+    assert get_fragment(whole) == anchor
+    assert canonicalize_url(whole) == "https://e.org/a"
     assert can_ada.parse(whole).href == whole
 
 
@@ -634,31 +638,31 @@ def test_any_anchor_comes_back_from_its_fragment(anchor: str) -> None:
         ("https://e.org/#/%7egrüße nach", "https://e.org/#/~gr%C3%BC%C3%9Fe%20nach"),
         (" https://e.org/#/a\tb ", "https://e.org/#/ab"),
         ("file:///srv/index.html#/guide", "file:///srv/index.html"),
-        ("https://e.org/#/" + LONGEST * "x", "https://e.org/"),
+        ("https://e.org/#/" + MAX_URL_LENGTH * "x", "https://e.org/"),
         ("mailto:a@e.org#/guide", None),
     ],
 )
 def test_a_route_has_one_spelling(url: str, spelled: str | None) -> None:
-    assert canonical_route(url) == spelled
-    assert canonical(url) == (spelled and spelled.partition("#")[0]), "nobody else keeps it"
+    assert canonicalize_route_url(url) == spelled
+    assert canonicalize_url(url) == (spelled and spelled.partition("#")[0]), "nobody else keeps it"
 
 
 @given(st.text(), st.text().filter(lambda anchor: not anchor[:1].isdigit()))
 def test_the_spelling_of_a_route_is_its_own_spelling_with_any_anchor(text: str, anchor: str) -> None:
-    route = canonical_route(f"https://e.org/#/{text}")
+    route = canonicalize_route_url(f"https://e.org/#/{text}")
     assert route is not None
-    assert canonical_route(route) == route
+    assert canonicalize_route_url(route) == route
     assert route.isascii()
     if "#" in route:
-        assert canonical_route(with_anchor(route, anchor)) == route
-        assert anchor_of(with_anchor(route, anchor)) == anchor
+        assert canonicalize_route_url(with_anchor(route, anchor)) == route
+        assert get_anchor(with_anchor(route, anchor)) == anchor
 
 
 def test_the_links_of_a_page_are_routes_only_where_they_may_be() -> None:
     hrefs = ["#/a", "#/a?id=b", "/#/c", "d#e", "#f", "mailto:g"]
     page = "https://e.org/#/x"
-    assert resolve_all(hrefs, page) == ["https://e.org/", "https://e.org/d"]
-    assert resolve_all(hrefs, page, routes=True) == [
+    assert resolve_links(hrefs, page) == ["https://e.org/", "https://e.org/d"]
+    assert resolve_links(hrefs, page, keep_routes=True) == [
         *("https://e.org/#/a", "https://e.org/#/c", "https://e.org/d", "https://e.org/")
     ]
 
@@ -698,7 +702,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="names are bytes only on POSI
 def test_a_file_is_known_by_a_url(path: str | bytes | PurePosixPath, url: str) -> None:
     assert file_url(path) == url
     assert os.fsencode(file_path(url)) == os.fsencode(path)
-    assert canonical(url) == url
+    assert canonicalize_url(url) == url
 
 
 @posix
@@ -709,8 +713,8 @@ def test_a_file_is_known_by_a_url(path: str | bytes | PurePosixPath, url: str) -
 def test_any_file_name_survives_the_way_to_a_url_and_back(path: bytes) -> None:
     url = file_url(path)
     assert os.fsencode(file_path(url)) == path
-    assert canonical(url) == url
-    assert canonical(with_fragment(url, "top")) == url
+    assert canonicalize_url(url) == url
+    assert canonicalize_url(with_fragment(url, "top")) == url
 
 
 @posix
@@ -723,7 +727,7 @@ def test_two_files_never_share_a_url(one: bytes, other: bytes) -> None:
 def test_a_file_with_a_wild_name_is_found_again_on_disk(tmp_path: Path) -> None:
     name = os.fsencode(tmp_path) + b"/%2F \\ ?#%\xc3\xa9.md"
     Path(os.fsdecode(name)).write_text("here")
-    spelling = canonical(file_url(name))
+    spelling = canonicalize_url(file_url(name))
     assert spelling is not None
     assert Path(file_path(spelling)).read_text() == "here"
 
@@ -771,4 +775,4 @@ def test_a_windows_path_is_known_by_a_url(monkeypatch: pytest.MonkeyPatch, path:
     monkeypatch.setattr(module, "_WINDOWS", True)
     assert file_url(path) == url
     assert file_path(url) == back
-    assert canonical(url) == url
+    assert canonicalize_url(url) == url

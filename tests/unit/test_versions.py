@@ -2,7 +2,7 @@
 
 import pytest
 
-from kept.search.versions import best
+from kept.search.versions import best_match
 
 REACT = ["17.0.2", "18.2.0", "18.10.1", "18.3.0-rc.1", "19.0.0-beta", "v16.14", ""]
 
@@ -34,4 +34,4 @@ REACT = ["17.0.2", "18.2.0", "18.10.1", "18.3.0-rc.1", "19.0.0-beta", "v16.14", 
 def test_the_newest_version_that_people_would_expect_answers(
     target: str, labels: list[str], expected: str | None
 ) -> None:
-    assert best(target, labels) == expected
+    assert best_match(target, labels) == expected

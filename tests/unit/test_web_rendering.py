@@ -6,18 +6,18 @@ from datetime import UTC, datetime
 import pytest
 
 from kept.model.document import Lifecycle
-from kept.serve.web.charts import path
-from kept.serve.web.diff import Line, compare
-from kept.serve.web.filters import marked, short, size
-from kept.serve.web.rendering import LONGEST, Text
-from kept.serve.web.tree import tree_of
-from kept.service.browsing import Heading, Listed
+from kept.server.web.charts import polyline_points
+from kept.server.web.diff import DiffRow, diff_rows
+from kept.server.web.filters import highlight, short_url, size
+from kept.server.web.markdown_html import MAX_RENDERED_CHARACTERS, MarkdownPage
+from kept.server.web.tree import build_tree
+from kept.service.browsing import DocumentHeading, DocumentSummary
 
 PAGE = "https://docs.test/guide/pool.html"
 
 
-def rendered(markdown: str, headings: list[Heading] | None = None, kept: dict[str, str] | None = None) -> str:
-    return str(Text(markdown, PAGE).html(headings or [], kept or {}))
+def rendered(markdown: str, headings: list[DocumentHeading] | None = None, kept: dict[str, str] | None = None) -> str:
+    return str(MarkdownPage(markdown, PAGE).html(headings or [], kept or {}))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,10 @@ def test_markup_is_text_and_a_picture_is_its_name() -> None:
 
 
 def test_headings_have_the_anchors_of_the_page_even_where_some_are_not_known() -> None:
-    known = [Heading(level=2, text="Limits", anchor="max"), Heading(level=2, text="Use of code", anchor="code-1")]
+    known = [
+        DocumentHeading(level=2, text="Limits", anchor="max"),
+        DocumentHeading(level=2, text="Use of code", anchor="code-1"),
+    ]
     text = rendered("# Title\n\n## Limits\n\n## Not listed\n\n## Use of `code`\n\n## Limits\n", known)
     assert '<h2 id="max" tabindex="-1">Limits</h2>' in text
     assert '<h2 id="code-1" tabindex="-1">' in text
@@ -67,56 +70,58 @@ def test_headings_have_the_anchors_of_the_page_even_where_some_are_not_known() -
 
 
 def test_a_text_too_long_to_be_parsed_is_shown_as_it_is() -> None:
-    text = Text("<b>&" + "x" * LONGEST, PAGE)
+    text = MarkdownPage("<b>&" + "x" * MAX_RENDERED_CHARACTERS, PAGE)
     assert text.links == []
     assert str(text.html([], {})).startswith("<pre>&lt;b&gt;&amp;xxx")
 
 
 def test_a_snippet_is_marked_and_nothing_else_in_it_is_markup() -> None:
-    assert marked(r"\<commit> and \_x") == "&lt;commit&gt; and _x"
-    assert marked("so: ```python **pool**(size=12) ``` it opens") == "so: <mark>pool</mark>(size=12) it opens"
-    assert marked("a [**pool**](x.html) of `<b>` | **tern**") == "a <mark>pool</mark> of &lt;b&gt; <mark>tern</mark>"
+    assert highlight(r"\<commit> and \_x") == "&lt;commit&gt; and _x"
+    assert highlight("so: ```python **pool**(size=12) ``` it opens") == "so: <mark>pool</mark>(size=12) it opens"
+    assert highlight("a [**pool**](x.html) of `<b>` | **tern**") == "a <mark>pool</mark> of &lt;b&gt; <mark>tern</mark>"
 
 
 def test_two_versions_stand_side_by_side_with_the_words_that_differ() -> None:
     before = "\n".join(["same"] * 10 + ["twelve birds in the pool", "gone"] + ["end"] * 10)
     after = "\n".join(["same"] * 10 + ["sixteen birds in the pool"] + ["end"] * 10)
-    lines, whole = compare(before, after)
+    lines, whole = diff_rows(before, after)
     assert whole
     assert [line.skipped for line in lines if line.skipped] == [7, 7]
     changed, lost = [line for line in lines if line.differs]
     assert [(piece.text, piece.differs) for piece in changed.left] == [("twelve", True), ("birds in the pool", False)]
     assert (changed.left_number, changed.right_number) == (11, 11)
     assert (lost.left[0].text, lost.left_number, lost.right_number) == ("gone", 12, None)
-    assert compare(before, before)[0] == [Line(skipped=22)]
+    assert diff_rows(before, before)[0] == [DiffRow(skipped=22)]
 
 
 def test_documents_lie_in_folders_below_the_root() -> None:
-    def listed(url: str) -> Listed:
-        return Listed(document="1", url=url, title="", lifecycle=Lifecycle.ACTIVE, fetched_at=datetime.now(UTC))
+    def listed(url: str) -> DocumentSummary:
+        return DocumentSummary(
+            document="1", url=url, title="", lifecycle=Lifecycle.ACTIVE, fetched_at=datetime.now(UTC)
+        )
 
     urls = ["", "a.html", "deep/er/b.html", "deep/er/c.html?x=1", "%C3%A4/d.html"]
-    top = tree_of([listed(f"https://docs.test/en/{url}") for url in urls], "https://docs.test/en/")
+    top = build_tree([listed(f"https://docs.test/en/{url}") for url in urls], "https://docs.test/en/")
     assert [name for name, _ in top.documents] == ["", "a.html"]
     assert [(folder.name, folder.count) for folder in top.folders.values()] == [("deep/er", 2), ("ä", 1)]
 
 
 def test_a_url_is_shown_the_way_people_read_it() -> None:
-    assert short("https://docs.test/a%20b/") == "docs.test/a b"
-    assert short("file:///srv/User%20Guide.md#top") == "/srv/User Guide.md#top"
+    assert short_url("https://docs.test/a%20b/") == "docs.test/a b"
+    assert short_url("file:///srv/User%20Guide.md#top") == "/srv/User Guide.md#top"
 
 
 def test_figures_and_lines_are_drawn_for_any_crawl() -> None:
-    assert path([]) == ""
-    assert path([(0.0, 0)]) == "0.0,120.0 0.0,120.0 0.0,120.0"
-    assert path([(1.0, 5), (2.0, 10)]).endswith("600.0,0.0")
+    assert polyline_points([]) == ""
+    assert polyline_points([(0.0, 0)]) == "0.0,120.0 0.0,120.0 0.0,120.0"
+    assert polyline_points([(1.0, 5), (2.0, 10)]).endswith("600.0,0.0")
     assert [size(number) for number in (0, 999, 1500, 12_345_678)] == ["0 B", "999 B", "1.5 kB", "12 MB"]
 
 
 def test_no_page_takes_long_to_compare_or_to_show() -> None:
     began = time.process_time()
-    compare("\n".join(["x"] * 4000), "\n".join([*["x"] * 19, "y"] * 200))
-    compare("\n".join(["x " * 900] * 100), "\n".join([("x " * 19 + "y ") * 45] * 100))
-    unknown = [Heading(level=2, text=f"other {number}", anchor=f"o{number}") for number in range(3000)]
+    diff_rows("\n".join(["x"] * 4000), "\n".join([*["x"] * 19, "y"] * 200))
+    diff_rows("\n".join(["x " * 900] * 100), "\n".join([("x " * 19 + "y ") * 45] * 100))
+    unknown = [DocumentHeading(level=2, text=f"other {number}", anchor=f"o{number}") for number in range(3000)]
     rendered("".join(f"# h{number}\n\n" for number in range(3000)), unknown)
     assert time.process_time() - began < 5

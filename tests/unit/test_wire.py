@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from kept.origins.web import wire
-from kept.origins.web.egress import Egress
-from kept.origins.web.exchange import Answer, Headers, NoAnswer, Patience, Secrets, Trouble
-from kept.origins.web.gate import target_of
-from kept.origins.web.proxy import GateProxy
-from kept.origins.web.upstream import parse_upstream
+from kept.origins.web.gate_proxy import GateProxy
+from kept.origins.web.http import connection
+from kept.origins.web.http.address_policy import parse_endpoint
+from kept.origins.web.http.client import HttpClient
+from kept.origins.web.http.messages import FailedRequest, FailureKind, Headers, HttpResponse, SecretHeaders, Timeouts
+from kept.origins.web.http.upstream_proxy import parse_upstream_proxy
 from tests.unit.test_egress import certificate, here, serving  # noqa: F401 - a fixture
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-PATIENCE = Patience(connect=2, first_byte=2, whole=5)
+PATIENCE = Timeouts(connect=2, read=2, total=5)
 
 
 class Server:
@@ -35,8 +35,8 @@ class Server:
     def url(self, path: str = "/") -> str:
         return f"http://127.0.0.1:{self.port}{path}"
 
-    def egress(self, **more: Any) -> Egress:
-        return Egress(allowed=frozenset({("127.0.0.1", self.port)}), **{"patience": PATIENCE, **more})
+    def egress(self, **more: Any) -> HttpClient:
+        return HttpClient(allowed=frozenset({("127.0.0.1", self.port)}), **{"patience": PATIENCE, **more})
 
 
 Talk = Callable[[Server, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -82,26 +82,28 @@ def saying(*pieces: bytes, then: str = "listen", pause: float = 0.0) -> Talk:
     return talk
 
 
-def asked(talk: Talk, times: int = 1, most: int = 100_000, **more: Any) -> tuple[list[Answer | NoAnswer], Server]:
+def asked(
+    talk: Talk, times: int = 1, most: int = 100_000, **more: Any
+) -> tuple[list[HttpResponse | FailedRequest], Server]:
     """The answers to some requests, one after the other."""
 
-    async def story() -> tuple[list[Answer | NoAnswer], Server]:
+    async def story() -> tuple[list[HttpResponse | FailedRequest], Server]:
         async with a_server(talk) as server:
             egress = server.egress()
-            answers = [await egress.ask(server.url(), most=most, **more) for _ in range(times)]
+            answers = [await egress.request(server.url(), max_bytes=most, **more) for _ in range(times)]
             await egress.close()
             return answers, server
 
     return asyncio.run(story())
 
 
-def body_of(answer: Answer | NoAnswer) -> bytes:
-    assert isinstance(answer, Answer), answer
+def body_of(answer: HttpResponse | FailedRequest) -> bytes:
+    assert isinstance(answer, HttpResponse), answer
     return answer.body
 
 
-def reason_of(answer: Answer | NoAnswer) -> str:
-    assert isinstance(answer, NoAnswer), answer
+def reason_of(answer: HttpResponse | FailedRequest) -> str:
+    assert isinstance(answer, FailedRequest), answer
     return answer.reason
 
 
@@ -129,7 +131,7 @@ def test_a_body_ends_where_its_server_says(name: str, at_once: bool) -> None:
     pieces = [said] if at_once else [said[start : start + 1] for start in range(len(said))]
     (answer,), _ = asked(saying(*pieces, then=then))
     assert body_of(answer) == b"hello"
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, HttpResponse)
     assert "link" not in answer.headers, "an interim answer's"
 
 
@@ -169,8 +171,8 @@ def test_some_answers_have_no_body_whatever_they_say(status: bytes) -> None:
 )
 def test_what_is_not_whole_or_not_http_is_no_answer(said: bytes, reason: str) -> None:
     (answer,), _ = asked(saying(said, then="close"))
-    assert isinstance(answer, NoAnswer), answer
-    assert answer.trouble is Trouble.FAILED
+    assert isinstance(answer, FailedRequest), answer
+    assert answer.kind is FailureKind.TEMPORARY
     assert answer.reason.startswith(reason)
 
 
@@ -189,7 +191,7 @@ def test_what_goes_on_without_saying_anything_is_given_up(begins: bytes) -> None
     assert reason_of(answer) == "its headers are too long"
 
 
-@pytest.mark.parametrize(("longest", "lines"), [(wire.LONGEST_LINE, 1), (1, wire.MOST_HEADERS + 1)])
+@pytest.mark.parametrize(("longest", "lines"), [(connection.MAX_HEADER_BYTES, 1), (1, connection.MAX_HEADERS + 1)])
 def test_headers_are_bounded_line_by_line(longest: int, lines: int) -> None:
     header = b"\r\n".join([b"X: " + b"a" * longest] * lines)
     answer = asked(saying(b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n", then="wait"))[0][0]
@@ -227,10 +229,10 @@ def test_half_an_answer_is_not_asked_for_again() -> None:
 
 
 def test_a_connection_is_not_trusted_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kept.origins.web import way
+    from kept.origins.web.http import pool
 
     assert asked(saying(GOOD), times=3)[1].connections == 1
-    monkeypatch.setattr(way, "TRUSTED_FOR", 0.0)
+    monkeypatch.setattr(pool, "MAX_IDLE_SECONDS", 0.0)
     assert asked(saying(GOOD), times=3)[1].connections == 3
 
 
@@ -242,7 +244,7 @@ def test_what_nobody_asked_for_is_nobodys_answer(more: bytes, at_once: bool) -> 
         async with a_server(saying(*pieces, pause=0.02)) as server:
             egress = server.egress()
             for _ in range(3):
-                assert body_of(await egress.ask(server.url(), most=100)) == b"hello"
+                assert body_of(await egress.request(server.url(), max_bytes=100)) == b"hello"
                 await asyncio.sleep(0.1)
             assert server.connections == 3
             await egress.close()
@@ -254,14 +256,14 @@ def test_whoever_gives_up_leaves_no_connection_and_disturbs_nobody_elses() -> No
     async def story() -> None:
         async with a_server(saying(GOOD[:9], GOOD[9:], pause=0.2)) as server:
             egress = server.egress()
-            tasks = [asyncio.create_task(egress.ask(server.url(f"/{n}"), most=100)) for n in range(20)]
+            tasks = [asyncio.create_task(egress.request(server.url(f"/{n}"), max_bytes=100)) for n in range(20)]
             await asyncio.sleep(0.1)
             for task in tasks[::2]:
                 task.cancel()
             done = await asyncio.gather(*tasks, return_exceptions=True)
             assert [isinstance(one, asyncio.CancelledError) for one in done] == [True, False] * 10
             assert all(body_of(one) == b"hello" for one in done[1::2])  # type: ignore[arg-type]
-            assert [way.wires for way in egress._ways.values()] == [10]
+            assert [pool.connection_count for pool in egress._host_pools.values()] == [10]
             await egress.close()
 
     asyncio.run(story())
@@ -271,7 +273,7 @@ def test_closing_ends_what_is_under_way() -> None:
     async def story() -> None:
         async with a_server(saying(then="wait")) as server:
             egress = server.egress()
-            task = asyncio.create_task(egress.ask(server.url(), most=100))
+            task = asyncio.create_task(egress.request(server.url(), max_bytes=100))
             await asyncio.sleep(0.05)
             await egress.close()
             assert reason_of(await task) == "the connection was closed before an answer came"
@@ -299,14 +301,14 @@ def test_a_body_that_nobody_wants_is_read_only_if_that_is_cheap(name: str) -> No
     answers, server = asked(saying(said, then=then), times=3)
     assert [(body_of(answer), answer.status) for answer in answers] == [(b"", 404)] * 3
     assert server.connections == connections
-    assert time.monotonic() - began < wire.DRAINED_WITHIN
+    assert time.monotonic() - began < connection.DRAIN_SECONDS
 
 
 def test_a_body_that_nobody_wants_is_not_waited_for() -> None:
     began = time.monotonic()
     (answer,), _ = asked(saying(b"HTTP/1.1 404 No\r\nContent-Length: 500\r\n\r\nhello", then="wait"))
     assert (body_of(answer), answer.status) == (b"", 404)
-    assert time.monotonic() - began < wire.DRAINED_WITHIN + 0.5
+    assert time.monotonic() - began < connection.DRAIN_SECONDS + 0.5
 
 
 # ── What a request says, and what headers are ────────────────────────────────────────────────────────────────────────
@@ -315,13 +317,19 @@ def test_a_body_that_nobody_wants_is_not_waited_for() -> None:
 def test_what_a_request_says() -> None:
     async def story() -> None:
         async with a_server(saying(GOOD)) as server:
-            secrets = Secrets(target_of(server.url()), (("X-Key", "one"), ("X-Key", "two"), ("accept", "text/x-own")))
+            secrets = SecretHeaders(
+                parse_endpoint(server.url()), (("X-Key", "one"), ("X-Key", "two"), ("accept", "text/x-own"))
+            )
             egress = server.egress(user_agent="Kept/1", secrets=secrets)
-            await egress.ask(server.url("/a?b=c"), most=100)
-            await egress.ask(server.url("/"), most=100, headers={"If-None-Match": '"é"', "ACCEPT": "text/plain"})
-            await egress.ask(server.url("/"), most=100, body=b"{}", headers={"content-type": "application/json"})
+            await egress.request(server.url("/a?b=c"), max_bytes=100)
+            await egress.request(
+                server.url("/"), max_bytes=100, headers={"If-None-Match": '"é"', "ACCEPT": "text/plain"}
+            )
+            await egress.request(
+                server.url("/"), max_bytes=100, body=b"{}", headers={"content-type": "application/json"}
+            )
             for wrong in ("a\r\nX: y", "a\nb", "a\0b"):
-                answer = await egress.ask(server.url("/"), most=100, headers={"X": wrong})
+                answer = await egress.request(server.url("/"), max_bytes=100, headers={"X": wrong})
                 assert reason_of(answer) == "no valid answer (ValueError)"
             await egress.close()
             first, second, third = (head.split("\r\n") for head in server.heads)
@@ -339,12 +347,12 @@ def test_what_a_request_says() -> None:
 def test_headers_are_found_in_any_case_and_those_that_came_twice_are_all_there() -> None:
     headers = Headers([(b"X-Robots-Tag", b"noindex "), (b"ETag", b'"\xe9"'), (b"x-robots-tag", b"nofollow")])
     assert headers["x-ROBOTS-tag"] == headers.get("X-Robots-Tag") == "noindex"
-    assert headers.every("X-robots-tag") == ["noindex", "nofollow"]
+    assert headers.get_all("X-robots-tag") == ["noindex", "nofollow"]
     assert headers["etag"] == '"\udce9"'
     assert "etag" in headers
     assert headers.get("Retry-After", "") == ""
     assert "Retry-After" not in headers
-    assert headers.every("Retry-After") == []
+    assert headers.get_all("Retry-After") == []
     assert len(headers) == len(list(headers)) == 2
     assert [name for name, _ in headers.pairs()] == ["X-Robots-Tag", "ETag", "x-robots-tag"]
 
@@ -355,10 +363,10 @@ def test_a_number_that_may_be_an_address_is_no_name(host: str) -> None:
         async def never(host: str, port: int) -> Sequence[str]:
             raise AssertionError("it was resolved")
 
-        for egress in (Egress(resolve=never), Egress(resolve=never, proxy="http://127.0.0.1:1")):
-            answer = await egress.ask(f"http://{host}/", most=10)
-            assert isinstance(answer, NoAnswer)
-            assert answer.trouble is Trouble.CLOSED
+        for egress in (HttpClient(resolver=never), HttpClient(resolver=never, proxy="http://127.0.0.1:1")):
+            answer = await egress.request(f"http://{host}/", max_bytes=10)
+            assert isinstance(answer, FailedRequest)
+            assert answer.kind is FailureKind.FORBIDDEN
 
     asyncio.run(story())
 
@@ -386,8 +394,8 @@ def test_no_certificates_are_read_for_http(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_how_a_proxy_is_named(url: str, found: tuple[object, ...]) -> None:
-    proxy = parse_upstream(url)
-    assert (proxy.host, proxy.port, proxy.tls, proxy.login) == found
+    proxy = parse_upstream_proxy(url)
+    assert (proxy.host, proxy.port, proxy.is_tls, proxy.authorization) == found
 
 
 @pytest.mark.parametrize("secure_proxy", [False, True])
@@ -401,34 +409,36 @@ def test_a_proxy_is_asked_and_connections_through_it_are_used_again(
         tls = {"ssl": serving(certificate)}
         async with a_server(saying(GOOD), **(tls if secure_site else {})) as site:
             allowed = frozenset({("docs.test", site.port)})
-            outer = Egress(allowed=allowed, resolve=here)
+            outer = HttpClient(allowed=allowed, resolver=here)
             async with GateProxy(outer) as upstream:
-                listening = await asyncio.start_server(upstream._serve, "127.0.0.1", 0, **(tls if secure_proxy else {}))
+                listening = await asyncio.start_server(
+                    upstream._handle_client, "127.0.0.1", 0, **(tls if secure_proxy else {})
+                )
                 port = listening.sockets[0].getsockname()[1]
                 scheme = "https" if secure_proxy else "http"
                 where = f"{scheme}://{upstream.username}:{upstream.password}@docs.test:{port}"
-                egress = Egress(allowed=allowed, resolve=here, proxy=where, ca_file=str(certificate))
+                egress = HttpClient(allowed=allowed, resolver=here, proxy=where, ca_file=str(certificate))
                 url = f"{'https' if secure_site else 'http'}://docs.test:{site.port}/"
                 for _ in range(3):
-                    assert body_of(await egress.ask(url, most=100)) == b"hello"
+                    assert body_of(await egress.request(url, max_bytes=100)) == b"hello"
                 if secure_site:
                     assert site.connections == 1
                     assert "Proxy-Authorization" not in site.heads[0], "the tunnel's business"
-                wrong = Egress(
-                    allowed=allowed, resolve=here, proxy=where.replace("kept:", "who:"), ca_file=str(certificate)
+                wrong = HttpClient(
+                    allowed=allowed, resolver=here, proxy=where.replace("kept:", "who:"), ca_file=str(certificate)
                 )
-                refused = await wrong.ask(url, most=100)
+                refused = await wrong.request(url, max_bytes=100)
                 if secure_site:
                     assert reason_of(refused) == "the proxy answered 407"
                 else:
-                    assert isinstance(refused, Answer)
+                    assert isinstance(refused, HttpResponse)
                     assert refused.status == 407
                 for one in (egress, wrong):
                     await one.close()
                 listening.close()
                 await asyncio.sleep(0.05)
-            gone = Egress(allowed=allowed, resolve=here, proxy=where, ca_file=str(certificate))
-            assert reason_of(await gone.ask(url, most=100)) == "the proxy cannot be reached"
+            gone = HttpClient(allowed=allowed, resolver=here, proxy=where, ca_file=str(certificate))
+            assert reason_of(await gone.request(url, max_bytes=100)) == "the proxy cannot be reached"
 
     asyncio.run(story())
 
@@ -447,8 +457,10 @@ def test_a_site_that_speaks_no_tls_and_one_that_ends_without_a_word(certificate:
     async def story() -> None:
         async with a_server(plainly) as plain, a_server(ends, ssl=serving(certificate)) as site:
             for server, reason in ((plain, "no secure connection could be made"), (site, "the answer was cut short")):
-                egress = Egress(allowed=frozenset({("docs.test", server.port)}), resolve=here, ca_file=str(certificate))
-                answer = await egress.ask(f"https://docs.test:{server.port}/", most=100)
+                egress = HttpClient(
+                    allowed=frozenset({("docs.test", server.port)}), resolver=here, ca_file=str(certificate)
+                )
+                answer = await egress.request(f"https://docs.test:{server.port}/", max_bytes=100)
                 assert reason_of(answer) == reason
                 await egress.close()
 

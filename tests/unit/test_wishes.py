@@ -2,24 +2,26 @@
 
 import pytest
 
-from kept.model.wishes import Wishes, wishes_of
+from kept.model.robots_directives import RobotsDirectives, parse_robots_directives
 
 
 @pytest.mark.parametrize(
     ("values", "wishes"),
     [
-        ([], Wishes()),
-        (["index, follow, max-snippet:-1"], Wishes()),
-        (["NoIndex"], Wishes(noindex=True)),
-        ([" noarchive , nofollow "], Wishes(nofollow=True)),
-        (["none"], Wishes(noindex=True, nofollow=True)),
-        (["noindex", "nofollow"], Wishes(noindex=True, nofollow=True)),
-        (["noindexing, not-nofollow"], Wishes()),
+        ([], RobotsDirectives()),
+        (["index, follow, max-snippet:-1"], RobotsDirectives()),
+        (["NoIndex"], RobotsDirectives(noindex=True)),
+        ([" noarchive , nofollow "], RobotsDirectives(nofollow=True)),
+        (["none"], RobotsDirectives(noindex=True, nofollow=True)),
+        (["noindex", "nofollow"], RobotsDirectives(noindex=True, nofollow=True)),
+        (["noindexing, not-nofollow"], RobotsDirectives()),
     ],
 )
-def test_rules_ask(values: list[str], wishes: Wishes) -> None:
-    assert wishes_of(values) == wishes
+def test_rules_ask(values: list[str], wishes: RobotsDirectives) -> None:
+    assert parse_robots_directives(values) == wishes
 
 
 def test_who_asks_in_two_places_has_asked_for_both() -> None:
-    assert Wishes(noindex=True) | Wishes(nofollow=True) == Wishes(noindex=True, nofollow=True)
+    assert RobotsDirectives(noindex=True) | RobotsDirectives(nofollow=True) == RobotsDirectives(
+        noindex=True, nofollow=True
+    )

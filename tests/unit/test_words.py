@@ -3,10 +3,10 @@
 import pytest
 
 from kept.model.document import Section
-from kept.model.indexing import indexed
-from kept.model.words import camel_parts, defined, folded, language_word, name, words
-from kept.search.query import parse
-from kept.search.snippet import snippet
+from kept.model.index_fields import build_section_fields
+from kept.model.tokens import defined_symbols, fold_text, language_token, parse_symbol, split_camel_case, tokenize
+from kept.search.query import parse_query
+from kept.search.snippet import make_snippet
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from kept.search.snippet import snippet
     ],
 )
 def test_a_text_becomes_words_without_accents_and_with_pairs_of_neighbours(text: str, expected: list[str]) -> None:
-    assert words(text) == expected
+    assert tokenize(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -34,26 +34,33 @@ def test_a_text_becomes_words_without_accents_and_with_pairs_of_neighbours(text:
     ],
 )
 def test_a_heading_names_what_stands_before_its_signature(heading: str, expected: tuple[str, ...]) -> None:
-    assert name(heading) == expected
+    assert parse_symbol(heading) == expected
 
 
 def test_the_terms_of_a_definition_list_are_defined_and_labels_are_not() -> None:
     text = "Intro.\n\n**bare repository**\n\nOne without files.\n\n**Returns:**\n\nThe **bold** word."
-    assert list(defined(text)) == [("bare", "repository")]
+    assert list(defined_symbols(text)) == [("bare", "repository")]
 
 
 def test_the_parts_of_words_in_camel_case_are_words() -> None:
-    assert camel_parts("HTMLParser getElementById plain CONSTANT") == ("HTML", "Parser", "get", "Element", "By", "Id")
+    assert split_camel_case("HTMLParser getElementById plain CONSTANT") == (
+        "HTML",
+        "Parser",
+        "get",
+        "Element",
+        "By",
+        "Id",
+    )
 
 
 def test_a_language_goes_by_all_its_names() -> None:
-    assert language_word("py") == language_word("Python") != language_word("python2")
-    assert language_word("c++") == language_word("cpp")
+    assert language_token("py") == language_token("Python") != language_token("python2")
+    assert language_token("c++") == language_token("cpp")
 
 
 def test_prose_code_and_names_are_indexed_apart_and_the_targets_of_links_not_at_all() -> None:
     text = "### add(x)\n\nSee [the list](<list.html#zebra>).\n\n```py\nitems.add(1)\n```\nAfter."
-    found = indexed("Lists", "Class ArrayList<E>\nMethods", Section(3, 0, 3, "add(x)", "add(int)", text))
+    found = build_section_fields("Lists", "Class ArrayList<E>\nMethods", Section(3, 0, 3, "add(x)", "add(int)", text))
     assert "zqarraylistadd" in found.names.split()
     assert "zebra" not in found.text
     assert "items" not in found.text
@@ -72,9 +79,9 @@ def test_prose_code_and_names_are_indexed_apart_and_the_targets_of_links_not_at_
     ],
 )
 def test_the_words_that_were_asked_for_are_marked_however_they_are_spelled(typed: str, text: str, marked: str) -> None:
-    assert snippet(text, parse(typed).terms) == marked
+    assert make_snippet(text, parse_query(typed).terms) == marked
 
 
 def test_plain_text_is_not_copied() -> None:
     text = "plain"
-    assert folded(text) is text
+    assert fold_text(text) is text

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kept.extract.cell_formats import shown_as
-from kept.extract.sections import Extracted, Unreadable
-from kept.extract.xlsx import MOST_ROWS, extract
+from kept.extract.office.cell_formats import parse_number_format
+from kept.extract.office.xlsx import MAX_ROWS, extract
+from kept.extract.sections import Extraction, Unreadable
 from tests.packages import xlsx, xml
 
 STYLES = xml(
@@ -31,9 +31,9 @@ EXPECTED = r"""## Ports
 | [Kiel](https://example.org/l) | 2023-03-15 | 50% | -€ 1,234.50 | TRUE | 2 | a\|b<br>c |"""
 
 
-def _extract(body: bytes) -> Extracted:
+def _extract(body: bytes) -> Extraction:
     found = extract(body, None)
-    assert isinstance(found, Extracted), found
+    assert isinstance(found, Extraction), found
     return found
 
 
@@ -56,8 +56,8 @@ def test_sheets_become_tables_as_a_person_sees_them() -> None:
 def test_a_long_sheet_is_cut_and_says_so() -> None:
     rows = "".join(f'<row r="{n}"><c r="A{n}"><v>{n}</v></c></row>' for n in range(1, 2_001))
     found = _extract(xlsx({"Long": f'<dimension ref="A1:A2000"/><sheetData>{rows}</sheetData>'}))
-    assert f"\n| {MOST_ROWS} |\n" in found.markdown
-    assert f"| {MOST_ROWS + 1} |" not in found.markdown
+    assert f"\n| {MAX_ROWS} |\n" in found.markdown
+    assert f"| {MAX_ROWS + 1} |" not in found.markdown
     assert found.markdown.endswith("*Only the first 1,000 of 2,000 rows are kept.*")
 
 
@@ -66,7 +66,7 @@ def test_cells_that_point_nowhere_are_blank() -> None:
         '<row><c t="s"><v>99999999</v></c><c t="s"><v>x</v></c><c s="77"><v>nan</v></c><c r="ZZZ1"><v>1</v></c></row>'
     )
     found = extract(xlsx({"S": f"<sheetData>{cells}</sheetData>"}, sharedStrings=STRINGS), None)
-    assert isinstance(found, Extracted)
+    assert isinstance(found, Extraction)
     assert found.markdown == "## S\n\n|  |  | nan |\n| --- | --- | --- |"
     assert extract(xlsx({}), None) == Unreadable(reason="a workbook with nothing in it")
 
@@ -100,8 +100,8 @@ def test_cells_that_point_nowhere_are_blank() -> None:
     ],
 )
 def test_numbers_are_shown_as_their_format_says(code: str, stored: str, shown: str) -> None:
-    assert shown_as(code)(stored) == shown
+    assert parse_number_format(code)(stored) == shown
 
 
 def test_days_may_be_counted_from_1904() -> None:
-    assert shown_as("yyyy-mm-dd", since_1904=True)("0") == "1904-01-01"
+    assert parse_number_format("yyyy-mm-dd", since_1904=True)("0") == "1904-01-01"

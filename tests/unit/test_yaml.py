@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from kept.extract import structured
-from kept.extract.sections import Extracted, Unreadable
-from kept.extract.yaml_data import MOST_NODES, extract
+from kept.extract import json_data
+from kept.extract.sections import Extraction, Unreadable
+from kept.extract.yaml_data import MAX_NODES, extract
 
 API = """\
 # A comment
@@ -74,9 +74,9 @@ operations:
 """
 
 
-def _extract(text: str) -> Extracted:
+def _extract(text: str) -> Extraction:
     found = extract(text.encode(), None)
-    assert isinstance(found, Extracted), found
+    assert isinstance(found, Extraction), found
     return found
 
 
@@ -85,7 +85,7 @@ def test_an_api_in_yaml_becomes_the_page_that_it_becomes_in_json() -> None:
     assert found.title == "Tide API"
     assert found.markdown == EXPECTED
     api = {"openapi": "3", "info": {"title": "T"}, "paths": {"/a": {"get": {"deprecated": True}}}}
-    in_json = structured.extract(json.dumps(api).encode(), None)
+    in_json = json_data.extract(json.dumps(api).encode(), None)
     assert _extract(json.dumps(api)) == in_json
 
 
@@ -110,7 +110,7 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] *
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (LAUGHS, f"more than {MOST_NODES:,} values"),
+        (LAUGHS, f"more than {MAX_NODES:,} values"),
         ("[" * 200_000, "nested more than"),
         ("- " * 200_000 + "x", "nested more than"),
         ("a: &a [*a]", "an alias of nothing"),

@@ -7,11 +7,11 @@ from unittest.mock import patch
 
 import pytest
 
-from kept.extract.reader import content_type_of
-from kept.model.frontier import Entry, Fetched, Unreachable, Visit
+from kept.extract.reader import guess_content_type
+from kept.model.frontier import Fetched, FrontierEntry, Unreachable, Visit
 from kept.model.source import Limits, Scope
 from kept.model.url import file_url
-from kept.origins.zipped import ZipOrigin
+from kept.origins.zip_file import ZipOrigin
 
 PACKINGS = {"deflate": zipfile.ZIP_DEFLATED, "bzip2": zipfile.ZIP_BZIP2, "lzma": zipfile.ZIP_LZMA}
 TEXT = "# Page\n\n" + " ".join(f"word{number * number}" for number in range(400))
@@ -21,14 +21,14 @@ def a_zip(path: Path, packing: int, members: int = 1) -> ZipOrigin:
     with zipfile.ZipFile(path, "w", packing) as made:
         for number in range(members):
             made.writestr(f"{number}.md", TEXT)
-    return ZipOrigin(file_url(str(path)), scope=Scope(), limits=Limits(), type_of=content_type_of)
+    return ZipOrigin(file_url(str(path)), scope=Scope(), limits=Limits(), type_of=guess_content_type)
 
 
 async def visited(origin: ZipOrigin) -> list[Visit]:
     await origin.open()
     try:
         urls = [one.url async for one in origin.list()]
-        entries = [Entry(url=url, depth=0, attempts=0, reached=True, held=None) for url in urls]
+        entries = [FrontierEntry(url=url, depth=0, attempts=0, reached=True, base_version=None) for url in urls]
         return [await origin.visit(entry, conditional=False) for entry in entries]
     finally:
         await origin.close()

@@ -22,17 +22,17 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from kept.cli.screen import Screen
-from kept.errors import KeptError, NeedsDecision, NoSuchThing, SourceMissing, WrongCall
+from kept.errors import InvalidInput, KeptError, NeedsDecision, NotFound, SourceMissing
 
 if TYPE_CHECKING:  # heavy: loaded when a command runs
     from kept.runtime.readers import ReaderPool
     from kept.runtime.runtime import Runtime
     from kept.settings import Settings
 
-DONE, FAILED, WRONG, MISSING, UNDECIDED = 0, 1, 2, 3, 4
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND, EXIT_NEEDS_DECISION = 0, 1, 2, 3, 4
 
 
-class Call:
+class CliContext:
     """One call of the command line: what it was told, and where its answer goes."""
 
     def __init__(self) -> None:
@@ -49,7 +49,9 @@ class Call:
         return settings.load(environment=os.environ, folder=Path.cwd(), database=self.database)
 
     @asynccontextmanager
-    async def open(self, *, create: bool = False, readers: "ReaderPool | None" = None) -> "AsyncIterator[Runtime]":
+    async def open_runtime(
+        self, *, create: bool = False, readers: "ReaderPool | None" = None
+    ) -> "AsyncIterator[Runtime]":
         """A runtime on the database. A command that may begin one asks for it to be made, and shows how it goes."""
         import logging
 
@@ -57,30 +59,30 @@ class Call:
 
         if not self.verbose:  # libraries would write their warnings between our sentences
             logging.getLogger().addHandler(logging.NullHandler())
-        with nullcontext() if create else self.waiting("one moment …"):
+        with nullcontext() if create else self.spinner("one moment …"):
             async with open_runtime(self.settings, create=create, readers=readers) as runtime:
                 yield runtime
 
     @contextmanager
-    def waiting(self, what: str) -> Iterator[None]:
+    def spinner(self, message: str) -> Iterator[None]:
         """Something that may take longer than a second."""
         if not self.err.is_terminal or self.verbose:
             yield
             return
-        from kept.cli.progress import Waiting
+        from kept.cli.progress import DelayedSpinner
 
-        with Waiting(self.err, what) as waiting:
-            self.out.before = self.err.before = waiting.end
+        with DelayedSpinner(self.err, message) as waiting:
+            self.out.before_write = self.err.before_write = waiting.stop
             yield
 
-    def answer(self, value: Any) -> None:
+    def print_json(self, value: Any) -> None:
         """One JSON value. Where the encoding cannot write all of Unicode, it is escaped."""
-        self.out.before()
+        self.out.before_write()
         escaped = not self.out.stream.encoding.lower().startswith("utf")
         self.out.stream.write(json.dumps(value, indent=2, ensure_ascii=escaped) + "\n")
 
 
-class Group(TyperGroup):
+class LazyGroup(TyperGroup):
     """Commands that are loaded when they are called."""
 
     # The name of a command -> the module that has a function of this name; "module:Class" for a group of commands.
@@ -93,14 +95,14 @@ class Group(TyperGroup):
         wanted = [cmd_name] if cmd_name in self.modules else self.modules  # a slip is compared with all of them
         for name in wanted:
             if name not in self.commands:
-                self.commands[name] = _load(name, self.modules[name])
+                self.commands[name] = _load_command(name, self.modules[name])
         return self.commands.get(cmd_name)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _hastened(super().get_params(ctx))
+        return _skip_pydantic(super().get_params(ctx))
 
 
-def _load(name: str, module: str) -> Any:
+def _load_command(name: str, module: str) -> Any:
     module, _, group = module.partition(":")
     found = import_module(f"kept.cli.{module}")
     if group:
@@ -114,77 +116,77 @@ class Command(TyperCommand):
     """A command that takes the options of ``kept`` itself too, and runs to an exit code."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        own, shared = super().get_params(ctx), self._shared(ctx)
-        return _hastened([*own[: len(self.params)], *shared, *own[len(self.params) :]])
+        own, shared = super().get_params(ctx), self._shared_options(ctx)
+        return _skip_pydantic([*own[: len(self.params)], *shared, *own[len(self.params) :]])
 
     def invoke(self, ctx: Any) -> int:
         import asyncio
 
-        for option in self._shared(ctx):
+        for option in self._shared_options(ctx):
             if value := ctx.params.pop(option.name):
                 setattr(ctx.obj, option.name, value)
         code = asyncio.run(super().invoke(ctx))
         sys.stdout.flush()  # here a reader that has gone away is still noticed quietly
-        return code or DONE
+        return code or EXIT_OK
 
-    def _shared(self, ctx: Any) -> list[Any]:
+    def _shared_options(self, ctx: Any) -> list[Any]:
         return [
             option for option in ctx.find_root().command.params if option.name in ("database", "as_json", "verbose")
         ]
 
 
-def _hastened(parameters: list[Any]) -> list[Any]:
+def _skip_pydantic(parameters: list[Any]) -> list[Any]:
     """Texts, numbers and flags are taken as they are. Typer would load pydantic for them: 0.2 s a call."""
     for parameter in parameters:
         if hasattr(parameter, "get_runtime_param") and not isinstance(parameter.process_value, partial):
-            parameter.process_value = partial(_process, parameter, parameter.process_value)
+            parameter.process_value = partial(_convert_value, parameter, parameter.process_value)
     return parameters
 
 
-def _process(parameter: Any, slowly: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
+def _convert_value(parameter: Any, convert_with_typer: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
     """What typer makes of a value, where that is plain; whatever is not, and every complaint, is left to typer."""
     several, is_number = parameter.multiple or parameter.nargs == -1, parameter.min is not None
     if value is None and not parameter.required:
         return () if several else None
     if isinstance(value, str) and is_number and re.fullmatch(r"-?[0-9]{1,18}", value):
         in_range = parameter.min <= int(value) and (parameter.max is None or int(value) <= parameter.max)
-        return int(value) if in_range else slowly(context, value)
+        return int(value) if in_range else convert_with_typer(context, value)
     plain = (isinstance(value, str) and not is_number) or (several and value) or isinstance(value, int)
-    return value if plain and not parameter.callback else slowly(context, value)
+    return value if plain and not parameter.callback else convert_with_typer(context, value)
 
 
-def report(error: Exception, *, verbose: bool) -> int:
+def report_error(error: Exception, *, verbose: bool) -> int:
     """Says what went wrong, in one sentence on standard error. The exit code for it."""
     if verbose:
         import traceback
 
         traceback.print_exception(error)
-    sentence, code = _translated(error)
+    sentence, code = _message_and_exit_code(error)
     Screen(sys.stderr).line(" ".join(sentence.split()))
     return code
 
 
-def _translated(error: Exception) -> tuple[str, int]:
+def _message_and_exit_code(error: Exception) -> tuple[str, int]:
     match error:
-        case WrongCall():
-            return str(error), WRONG
-        case NoSuchThing() | SourceMissing():
-            return str(error), MISSING
+        case InvalidInput():
+            return str(error), EXIT_USAGE
+        case NotFound() | SourceMissing():
+            return str(error), EXIT_NOT_FOUND
         case NeedsDecision():
-            return str(error), UNDECIDED
+            return str(error), EXIT_NEEDS_DECISION
         case KeptError():
-            return str(error), FAILED
+            return str(error), EXIT_FAILED
         case typer.TyperException():
             context, message = getattr(error, "ctx", None), error.format_message()
             stop = "" if message.endswith((".", "?")) else "."
-            return f"{message}{stop} See '{context.command_path if context else 'kept'} --help'.", WRONG
+            return f"{message}{stop} See '{context.command_path if context else 'kept'} --help'.", EXIT_USAGE
         case UnicodeEncodeError():
-            return "What was typed has bytes in it that are no text in UTF-8.", WRONG
+            return "What was typed has bytes in it that are no text in UTF-8.", EXIT_USAGE
         case OSError():
             what = f"{error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}"
-            return f"The operating system does not let it happen: {what}.", FAILED
+            return f"The operating system does not let it happen: {what}.", EXIT_FAILED
         case OverflowError():
-            return "One of the numbers is larger than anything Kept can count.", WRONG
+            return "One of the numbers is larger than anything Kept can count.", EXIT_USAGE
         case _:
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            return f"This is a bug in Kept: {what} (--verbose shows where).", FAILED
+            return f"This is a bug in Kept: {what} (--verbose shows where).", EXIT_FAILED

@@ -5,36 +5,36 @@ from datetime import UTC, datetime
 import typer
 
 from kept.cli import options
-from kept.cli.command import Call
-from kept.cli.show import differences
-from kept.cli.show import generations as show
+from kept.cli.command import CliContext
+from kept.cli.views import diffs
+from kept.cli.views import generations as show
 from kept.model.duration import parse_since
 from kept.service import changes as feed
-from kept.service import comparing, shapes
+from kept.service import document_diff, serializers
 from kept.service import generations as past
 
 
-async def generations(context: typer.Context, name: options.Name) -> None:
+async def generations(context: typer.Context, name: options.SourceArgument) -> None:
     """List a source's generations.
 
     \b
     kept generations django@5.2
     """
-    call: Call = context.obj
-    async with call.open() as runtime:
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
         source, found = await past.list_generations(runtime.db, name)
-    if call.as_json:
-        call.answer(shapes.generations(source, found))
+    if cli.as_json:
+        cli.print_json(serializers.generations(source, found))
     else:
-        show.generations(call.out, source, found)
+        show.print_generations(cli.out, source, found)
 
 
 async def diff(
     context: typer.Context,
-    name: options.Name,
-    a: options.FromGeneration,
-    b: options.ToGeneration,
-    document: options.OneDocument = None,
+    name: options.SourceArgument,
+    a: options.FromGenerationArgument,
+    b: options.ToGenerationArgument,
+    document: options.OptionalDocumentArgument = None,
 ) -> None:
     """Show what differs between two generations: of a source, or of one document, line by line.
 
@@ -42,28 +42,30 @@ async def diff(
     kept diff django@5.2 3 4
     kept diff django@5.2 3 4 https://docs.djangoproject.com/en/5.2/intro/
     """
-    call: Call = context.obj
-    async with call.open() as runtime:
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
         if document is not None:
-            found = await comparing.document_diff(runtime.db, document, a, b, label=name, rules=runtime.rules)
-            if call.as_json:
-                call.answer(shapes.document_diff(found))
+            found = await document_diff.diff_document(
+                runtime.db, document, a, b, label=name, rules=runtime.lifecycle_rules
+            )
+            if cli.as_json:
+                cli.print_json(serializers.document_diff(found))
             else:
-                differences.document_diff(call.out, found)
+                diffs.print_document_diff(cli.out, found)
             return
-        difference = await past.diff(runtime.db, name, a, b, runtime.rules)
-    if call.as_json:
-        call.answer(shapes.diff(difference))
+        difference = await past.diff_generations(runtime.db, name, a, b, runtime.lifecycle_rules)
+    if cli.as_json:
+        cli.print_json(serializers.diff(difference))
     else:
-        differences.diff(call.out, difference)
+        diffs.print_diff(cli.out, difference)
 
 
 async def changes(
     context: typer.Context,
-    name: options.AnyName = None,
-    since: options.Since = None,
-    limit: options.MostChanges = 100,
-    cursor: options.Cursor = None,
+    name: options.OptionalSourceArgument = None,
+    since: options.SinceOption = None,
+    limit: options.ChangeLimitOption = 100,
+    cursor: options.CursorOption = None,
 ) -> None:
     """Tell what became of documents, the latest first: added, changed, moved, removed, restored.
 
@@ -71,17 +73,19 @@ async def changes(
     kept changes --since 2d
     kept changes django@5.2 --since 2026-11-01
     """
-    call: Call = context.obj
+    cli: CliContext = context.obj
     moment = parse_since(since, datetime.now(UTC)) if since else None
-    async with call.open() as runtime:
-        found = await feed.changes(runtime.db, name, since=moment, limit=limit, cursor=cursor)
-    if call.as_json:
-        call.answer(shapes.changes(found))
+    async with cli.open_runtime() as runtime:
+        found = await feed.list_changes(runtime.db, name, since=moment, limit=limit, cursor=cursor)
+    if cli.as_json:
+        cli.print_json(serializers.changes(found))
     else:
-        differences.changes(call.out, found)
+        diffs.print_changes(cli.out, found)
 
 
-async def rollback(context: typer.Context, name: options.Name, number: options.Generation) -> None:
+async def rollback(
+    context: typer.Context, name: options.SourceArgument, number: options.GenerationNumberArgument
+) -> None:
     """Go back to what an earlier generation showed.
 
     It becomes a new generation, so this can be undone in the same way.
@@ -89,41 +93,41 @@ async def rollback(context: typer.Context, name: options.Name, number: options.G
     \b
     kept rollback django@5.2 3
     """
-    call: Call = context.obj
-    async with call.open() as runtime:
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
         made = await past.roll_back(runtime.db, name, number)
-    if call.as_json:
-        call.answer({"source": name, "generation": made, "rolled_back_to": number})
+    if cli.as_json:
+        cli.print_json({"source": name, "generation": made, "rolled_back_to": number})
     else:
-        call.out.line(f"{name}: generation {made} is live: it shows what generation {number} showed.")
+        cli.out.line(f"{name}: generation {made} is live: it shows what generation {number} showed.")
 
 
-async def activate(context: typer.Context, name: options.Name) -> None:
+async def activate(context: typer.Context, name: options.SourceArgument) -> None:
     """Make a held generation live: its losses are right.
 
     \b
     kept diff django@5.2 3 4             what it would lose
     kept activate django@5.2
     """
-    call: Call = context.obj
-    async with call.open() as runtime:
-        number = await past.activate_held(runtime.db, name, runtime.rules)
-    if call.as_json:
-        call.answer({"source": name, "generation": number, "state": "active"})
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
+        number = await past.activate_held(runtime.db, name, runtime.lifecycle_rules)
+    if cli.as_json:
+        cli.print_json({"source": name, "generation": number, "state": "active"})
     else:
-        call.out.line(f"{name}: generation {number} is live.")
+        cli.out.line(f"{name}: generation {number} is live.")
 
 
-async def discard(context: typer.Context, name: options.Name) -> None:
+async def discard(context: typer.Context, name: options.SourceArgument) -> None:
     """Give a held generation up: what was live stays live.
 
     \b
     kept discard django@5.2
     """
-    call: Call = context.obj
-    async with call.open() as runtime:
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
         number = await past.discard_held(runtime.db, name)
-    if call.as_json:
-        call.answer({"source": name, "generation": number, "state": "abandoned"})
+    if cli.as_json:
+        cli.print_json({"source": name, "generation": number, "state": "abandoned"})
     else:
-        call.out.line(f"{name}: generation {number} is discarded.")
+        cli.out.line(f"{name}: generation {number} is discarded.")

@@ -5,75 +5,76 @@ from collections.abc import Awaitable, Callable
 import typer
 
 from kept.cli import options
-from kept.cli.command import Call
-from kept.cli.show import jobs as show
-from kept.service import crawls, shapes
-from kept.service.crawls import JobView
+from kept.cli.command import CliContext
+from kept.cli.views import jobs as show
+from kept.service import jobs as jobs_service
+from kept.service import serializers
+from kept.service.jobs import JobView
 
 
-async def jobs(context: typer.Context, status: options.Status = None) -> None:
+async def jobs(context: typer.Context, status: options.JobStatusOption = None) -> None:
     """List crawls, the latest first.
 
     \b
     kept jobs
     kept jobs --status processing
     """
-    call: Call = context.obj
-    async with call.open() as runtime:
-        found = await crawls.list_jobs(runtime.db, status=status)
-    if call.as_json:
-        call.answer({"jobs": [shapes.job(view) for view in found]})
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
+        found = await jobs_service.list_jobs(runtime.db, status=status)
+    if cli.as_json:
+        cli.print_json({"jobs": [serializers.job(view) for view in found]})
     else:
-        show.jobs(call.out, found)
+        show.print_jobs(cli.out, found)
 
 
-async def job(context: typer.Context, id: options.Job) -> None:
+async def job(context: typer.Context, id: options.JobIdArgument) -> None:
     """Show one crawl: how far it is, who is at it, what went wrong.
 
     \b
     kept job 01a1e247
     """
-    call: Call = context.obj
-    async with call.open() as runtime:
-        view = await crawls.show_job(runtime.db, id)
-    if call.as_json:
-        call.answer(shapes.job(view))
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
+        view = await jobs_service.show_job(runtime.db, id)
+    if cli.as_json:
+        cli.print_json(serializers.job(view))
     else:
-        show.job(call.out, view)
+        show.print_job(cli.out, view)
 
 
-async def pause(context: typer.Context, id: options.Job) -> None:
+async def pause(context: typer.Context, id: options.JobIdArgument) -> None:
     """Stop a crawl for now. What it did stays done.
 
     \b
     kept pause 01a1e247
     """
-    await _steer(context, id, crawls.pause_job, "is paused. 'kept resume' lets it go on.")
+    await _change_job(context, id, jobs_service.pause_job, "is paused. 'kept resume' lets it go on.")
 
 
-async def resume(context: typer.Context, id: options.Job) -> None:
+async def resume(context: typer.Context, id: options.JobIdArgument) -> None:
     """Let a paused crawl go on, as soon as a worker is free.
 
     \b
     kept resume 01a1e247
     """
-    await _steer(context, id, crawls.resume_job, "waits for a worker.")
+    await _change_job(context, id, jobs_service.resume_job, "waits for a worker.")
 
 
-async def cancel(context: typer.Context, id: options.Job) -> None:
+async def cancel(context: typer.Context, id: options.JobIdArgument) -> None:
     """Give a crawl up. What was live stays live.
 
     \b
     kept cancel 01a1e247
     """
-    await _steer(context, id, crawls.cancel_job, "is cancelled.")
+    await _change_job(context, id, jobs_service.cancel_job, "is cancelled.")
 
 
-async def _steer(context: typer.Context, id: str, verb: Callable[..., Awaitable[JobView]], told: str) -> None:
-    call: Call = context.obj
-    async with call.open() as runtime:
+async def _change_job(context: typer.Context, id: str, verb: Callable[..., Awaitable[JobView]], message: str) -> None:
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
         view = await verb(runtime.db, id)
-    if call.as_json:
-        call.answer(shapes.job(view))
+    if cli.as_json:
+        cli.print_json(serializers.job(view))
     else:
-        call.out.line(f"The crawl of {view.source} {told}")
+        cli.out.line(f"The crawl of {view.source} {message}")

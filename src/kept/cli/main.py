@@ -11,25 +11,25 @@ from typing import ClassVar
 import typer
 
 from kept.cli import options
-from kept.cli.command import Call, Group, report
+from kept.cli.command import CliContext, LazyGroup, report_error
 from kept.cli.screen import make_streams_lenient
 
-COMPLETING = "_KEPT_COMPLETE"  # set by a shell that asks what may follow
+COMPLETION_VARIABLE = "_KEPT_COMPLETE"  # set by a shell that asks what may follow
 
 
-class Kept(Group):
+class RootGroup(LazyGroup):
     modules: ClassVar = {
-        "add": "keeping",
-        "set": "keeping",
-        "try": "trying",
-        "refresh": "keeping",
+        "add": "add",
+        "set": "add",
+        "try": "try_",
+        "refresh": "add",
         "list": "sources",
         "show": "sources",
         "remove": "sources",
-        "search": "finding",
-        "read": "reading",
-        "history": "reading",
-        "why": "explaining",
+        "search": "search",
+        "read": "read",
+        "history": "read",
+        "why": "why",
         "generations": "generations",
         "diff": "generations",
         "changes": "generations",
@@ -41,24 +41,24 @@ class Kept(Group):
         "pause": "jobs",
         "resume": "jobs",
         "cancel": "jobs",
-        "worker": "working",
-        "serve": "serving",
-        "gc": "upkeep",
-        "check": "upkeep",
-        "backup": "upkeep",
-        "restore": "upkeep",
-        "export": "upkeep",
-        "import": "upkeep",
+        "worker": "worker",
+        "serve": "serve",
+        "gc": "maintenance",
+        "check": "maintenance",
+        "backup": "maintenance",
+        "restore": "maintenance",
+        "export": "maintenance",
+        "import": "maintenance",
         "keys": "keys:Keys",
-        "mcp": "serving",
-        "config": "configuration",
-        "doctor": "doctoring",
-        "completion": "completing",
+        "mcp": "serve",
+        "config": "config",
+        "doctor": "doctor",
+        "completion": "completion",
     }
 
 
 app = typer.Typer(
-    cls=Kept,
+    cls=RootGroup,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -69,10 +69,10 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def kept(
     context: typer.Context,
-    database: options.Database = None,
-    as_json: options.AsJson = False,
-    verbose: options.Verbose = False,
-    version: options.Version = False,
+    database: options.DatabaseOption = None,
+    as_json: options.JsonOption = False,
+    verbose: options.VerboseOption = False,
+    version: options.ShowVersionOption = False,
 ) -> None:
     """Keeps documentation: a complete, current, searchable copy of it, and every version it had.
 
@@ -87,8 +87,8 @@ def kept(
 
     Data is in one SQLite file unless --database or KEPT_DATABASE says otherwise; 'kept config' shows where.
     """
-    call = context.obj = Call()
-    call.database, call.as_json, call.verbose = database, as_json, verbose
+    cli = context.obj = CliContext()
+    cli.database, cli.as_json, cli.verbose = database, as_json, verbose
     if version:
         from kept import __version__
 
@@ -101,13 +101,13 @@ def kept(
 def main() -> None:
     """Runs one command, to its exit code."""
     make_streams_lenient()
-    if COMPLETING in os.environ:
-        from kept.cli.completing import prepare
+    if COMPLETION_VARIABLE in os.environ:
+        from kept.cli.completion import init_completion
 
-        prepare()
+        init_completion()
     try:
         code = app(prog_name="kept", standalone_mode=False)
     except Exception as error:
-        code = report(error, verbose="--verbose" in sys.argv)
+        code = report_error(error, verbose="--verbose" in sys.argv)
     gc.freeze()  # the end comes sooner when the interpreter does not search everything for garbage once more
     sys.exit(code)

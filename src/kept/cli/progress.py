@@ -5,8 +5,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from kept.cli.screen import Screen, harmless
-from kept.cli.words import counts, duration
+from kept.cli.parse import format_counts, format_duration
+from kept.cli.screen import Screen, strip_control_characters
 from kept.model.job import CrawlJob
 
 if TYPE_CHECKING:  # heavy: a pipe never needs it
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # heavy: a pipe never needs it
     from rich.status import Status
 
 
-class Watch:
+class CrawlProgressBar:
     """Shows on standard error how far a job is, as long as it is open. Called with the job whenever it has got on."""
 
     def __init__(self, screen: Screen, label: str, root: str, *, live: bool) -> None:
@@ -23,7 +23,7 @@ class Watch:
         self._bar = _bar(screen) if live and screen.is_terminal else None
         self._first: tuple[float, int] | None = None  # when, and how much was done before
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "CrawlProgressBar":
         self._screen.line((self._title, "bold"))
         self._screen.stream.flush()
         if self._bar:
@@ -38,13 +38,13 @@ class Watch:
         rate = (progress.done - before) / max(time.monotonic() - started, 0.001)
         told = [f"{progress.done:,} of {progress.discovered:,} pages"]
         if rate and progress.done < progress.discovered:
-            told += [f"{rate:,.0f} a second", f"{duration((progress.discovered - progress.done) / rate)} left"]
+            told += [f"{rate:,.0f} a second", f"{format_duration((progress.discovered - progress.done) / rate)} left"]
         self._bar.update(
             self._bar.task_ids[0],
             total=progress.discovered or None,
             completed=progress.done,
             told=", ".join(told),
-            counts=counts(progress.tally),
+            counts=format_counts(progress.tally),
         )
 
     def __exit__(
@@ -69,35 +69,35 @@ def _bar(screen: Screen) -> "Progress":
     return bar
 
 
-PATIENCE = 1.0  # seconds
+SPINNER_DELAY_SECONDS = 1.0  # seconds
 
 
-class Waiting:
+class DelayedSpinner:
     """Says on a terminal what is waited for, once that takes longer than a second. Whatever is written ends it."""
 
-    def __init__(self, screen: Screen, what: str) -> None:
+    def __init__(self, screen: Screen, message: str) -> None:
         self._screen = screen
-        self._what = what
+        self._message = message
         self._timer: asyncio.TimerHandle | None = None
-        self._shown: Status | None = None
+        self._status: Status | None = None
 
-    def __enter__(self) -> "Waiting":
+    def __enter__(self) -> "DelayedSpinner":
         if self._screen.is_terminal:
-            self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._show)
+            self._timer = asyncio.get_running_loop().call_later(SPINNER_DELAY_SECONDS, self._show)
         return self
 
     def _show(self) -> None:
         from rich.text import Text
 
-        self._shown = self._screen.console.status(Text(harmless(self._what)))
-        self._shown.start()
+        self._status = self._screen.console.status(Text(strip_control_characters(self._message)))
+        self._status.start()
 
-    def end(self) -> None:
+    def stop(self) -> None:
         if self._timer:
             self._timer.cancel()
-        if self._shown:
-            self._shown.stop()
-        self._timer = self._shown = None
+        if self._status:
+            self._status.stop()
+        self._timer = self._status = None
 
     def __exit__(self, *error: object) -> None:
-        self.end()
+        self.stop()

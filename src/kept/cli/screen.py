@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias
 if TYPE_CHECKING:  # heavy: a pipe never needs it
     from rich.console import Console
 
-Part: TypeAlias = str | tuple[str, str]  # a text, or a text and its style
+StyledText: TypeAlias = str | tuple[str, str]  # a text, or a text and its style
 
-_KEPT = "\n\t"
-_DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # they make a line read otherwise than it is
-_HARMFUL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0), *_DIRECTIONS) if chr(code) not in _KEPT}
+_ALLOWED_CONTROLS = "\n\t"
+_BIDI_CONTROLS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # they make a line read otherwise than it is
+_REMOVED_CHARACTERS = {
+    code: None for code in (*range(0x20), *range(0x7F, 0xA0), *_BIDI_CONTROLS) if chr(code) not in _ALLOWED_CONTROLS
+}
 
 
-def harmless(text: str) -> str:
+def strip_control_characters(text: str) -> str:
     """The text without escape sequences, control characters and changes of direction."""
-    return text.translate(_HARMFUL)
+    return text.translate(_REMOVED_CHARACTERS)
 
 
 class Screen:
@@ -30,7 +32,7 @@ class Screen:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.is_terminal = stream.isatty()
-        self.before: Callable[[], None] = lambda: None  # is called before anything is written
+        self.before_write: Callable[[], None] = lambda: None  # is called before anything is written
 
     @cached_property
     def console(self) -> "Console":
@@ -38,10 +40,15 @@ class Screen:
 
         return Console(file=self.stream, highlight=False)
 
-    def line(self, *parts: Part, indent: int = 0, wrap: bool = False) -> None:
+    def line(self, *parts: StyledText, indent: int = 0, wrap: bool = False) -> None:
         """One line of text; on a terminal a long one may be wrapped below its own beginning."""
-        self.before()
-        cleaned = [(harmless(part), "") if isinstance(part, str) else (harmless(part[0]), part[1]) for part in parts]
+        self.before_write()
+        cleaned = [
+            (strip_control_characters(part), "")
+            if isinstance(part, str)
+            else (strip_control_characters(part[0]), part[1])
+            for part in parts
+        ]
         if not self.is_terminal:
             self.stream.write(" " * indent + "".join(text for text, _ in cleaned).rstrip() + "\n")
             return
@@ -54,22 +61,22 @@ class Screen:
         else:
             self.console.print(Text(" " * indent) + text, soft_wrap=True)
 
-    def table(self, rows: Sequence[Sequence[Part]], *, right: Sequence[int] = ()) -> None:
+    def table(self, rows: Sequence[Sequence[StyledText]], *, align_right: Sequence[int] = ()) -> None:
         """Rows in columns; ``right`` names the columns of numbers."""
         plain = [[part if isinstance(part, str) else part[0] for part in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*plain, strict=True)]
         for row in rows:
-            parts: list[Part] = []
+            parts: list[StyledText] = []
             for column, part in enumerate(row):
                 text, style = (part, "") if isinstance(part, str) else part
                 blanks = " " * (widths[column] - len(text))
-                parts += [blanks, (text, style), "  "] if column in right else [(text, style), blanks, "  "]
+                parts += [blanks, (text, style), "  "] if column in align_right else [(text, style), blanks, "  "]
             self.line(*parts)
 
     def text(self, text: str) -> None:
         """A whole text as it is; a terminal gets it harmless."""
-        self.before()
-        self.stream.write(harmless(text) if self.is_terminal else text)
+        self.before_write()
+        self.stream.write(strip_control_characters(text) if self.is_terminal else text)
         if not text.endswith("\n"):
             self.stream.write("\n")
 

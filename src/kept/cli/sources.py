@@ -3,9 +3,9 @@
 import typer
 
 from kept.cli import options
-from kept.cli.command import Call
-from kept.cli.show import sources as showing
-from kept.service import shapes
+from kept.cli.command import CliContext
+from kept.cli.views import sources as showing
+from kept.service import serializers
 from kept.service import sources as service
 
 
@@ -16,40 +16,40 @@ async def list_(context: typer.Context) -> None:
     kept list
     kept list --json
     """
-    call: Call = context.obj
-    async with call.open() as runtime:
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
         views = await service.list_sources(runtime.db)
-    if call.as_json:
-        call.answer({"sources": [shapes.source(view) for view in views]})
+    if cli.as_json:
+        cli.print_json({"sources": [serializers.source(view) for view in views]})
     else:
-        showing.sources(call.out, views)
+        showing.print_sources(cli.out, views)
 
 
-async def show(context: typer.Context, name: options.Name) -> None:
+async def show(context: typer.Context, name: options.SourceArgument) -> None:
     """Show one source: its state, its settings, its last crawl.
 
     \b
     kept show django@5.2
     """
-    call: Call = context.obj
-    async with call.open() as runtime:
-        view = await service.show_source(runtime.db, name, runtime.rhythm)
-    if call.as_json:
-        call.answer(shapes.source(view) | shapes.learned(view))
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
+        view = await service.show_source(runtime.db, name, runtime.schedule_policy)
+    if cli.as_json:
+        cli.print_json(serializers.source(view) | serializers.source_insights(view))
     else:
-        showing.source(call.out, view)
+        showing.print_source(cli.out, view)
 
 
-async def remove(context: typer.Context, name: options.Name) -> None:
+async def remove(context: typer.Context, name: options.SourceArgument) -> None:
     """Remove a source. The files it was made from stay.
 
     \b
     kept remove django@4.2
     """
-    call: Call = context.obj
-    async with call.open() as runtime:
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
         source = await service.remove_source(runtime.db, name, runtime.secrets)
-    if call.as_json:
-        call.answer({"source": source.label, "removed": True})
+    if cli.as_json:
+        cli.print_json({"source": source.label, "removed": True})
     else:
-        call.out.line(f"{source.label} is removed.")
+        cli.out.line(f"{source.label} is removed.")

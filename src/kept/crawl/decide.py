@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
 
 from kept.extract.sections import Unreadable
-from kept.model.document import Reading, Validators
+from kept.model.document import ParsedPage, Validators
 from kept.model.frontier import (
-    Entry,
     Fetched,
+    FrontierEntry,
     Gone,
-    Listed,
+    ListedUrl,
     NotModified,
     Outcome,
     Redirected,
@@ -22,18 +22,18 @@ from kept.model.frontier import (
     Visit,
 )
 from kept.model.nouns import dataclass
-from kept.model.wishes import Wishes
-from kept.store.frontier import HeldUrl, Renewal
+from kept.model.robots_directives import RobotsDirectives
+from kept.store.frontier import MetadataUpdate, StoredPage
 
-ATTEMPTS = 4
-LONGEST_WAIT = timedelta(minutes=10)
+MAX_ATTEMPTS = 4
+MAX_RETRY_AFTER = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keep:
+class NewContent:
     """New content: a version is born."""
 
-    reading: Reading
+    reading: ParsedPage
     fetched: Fetched
     raw_hash: str
     outcome: Outcome
@@ -49,12 +49,12 @@ class Unchanged:
     """The version that is held lives on."""
 
     links: tuple[str, ...]
-    renewal: Renewal | None = None
+    renewal: MetadataUpdate | None = None
     status: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class NotKept:
     """Nothing to keep: moved, gone, failed or skipped. ``links`` are those that are followed all the same."""
 
     outcome: Outcome
@@ -66,34 +66,43 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TryAgain:
-    at: datetime
+class RetryLater:
+    retry_at: datetime
     reason: str
     status: int | None = None
 
 
-Decision: TypeAlias = Keep | Unchanged | Ended | TryAgain
+Decision: TypeAlias = NewContent | Unchanged | NotKept | RetryLater
 
 
-def is_conditional(entry: Entry, signature: str, *, full: bool) -> bool:
+def is_conditional(entry: FrontierEntry, signature: str, *, full: bool) -> bool:
     """Whether "only if it changed" may be asked: we hold what it was, read the way we read today."""
-    return not full and entry.held is not None and bool(entry.held.validators) and entry.held.signature == signature
+    return (
+        not full
+        and entry.base_version is not None
+        and bool(entry.base_version.validators)
+        and entry.base_version.signature == signature
+    )
 
 
-def needs_no_visit(listed: Listed, held: HeldUrl, signature: str) -> bool:
+def needs_no_visit(listed: ListedUrl, held: StoredPage, signature: str) -> bool:
     """The quick check of an origin that lists everything."""
     return bool(listed.etag) and held.validators == Validators(etag=listed.etag) and held.signature == signature
 
 
-def needs_reading(entry: Entry, raw_hash: str, signature: str) -> bool:
+def needs_reading(entry: FrontierEntry, raw_hash: str, signature: str) -> bool:
     """The same bytes count as the same content only if the same reader read them."""
-    return entry.held is None or entry.held.raw_hash != raw_hash or entry.held.signature != signature
+    return (
+        entry.base_version is None
+        or entry.base_version.raw_hash != raw_hash
+        or entry.base_version.signature != signature
+    )
 
 
 def decide(
-    entry: Entry,
+    entry: FrontierEntry,
     visit: Visit,
-    read: Reading | Unreadable | None,
+    read: ParsedPage | Unreadable | None,
     *,
     raw_hash: str,
     signature: str,
@@ -101,55 +110,61 @@ def decide(
     conditional: bool,
 ) -> Decision:
     """What becomes of an entry. ``read`` is None where the bytes are those that are held already."""
-    held = entry.held
+    held = entry.base_version
     match visit:
         case NotModified() if not conditional:
-            return _failed(entry, "answered 'not modified' to a question that was not asked", visit.status)
+            return _fail_entry(entry, "answered 'not modified' to a question that was not asked", visit.status)
         case NotModified():
             assert held is not None, "only what is held is asked about in this way"
             return Unchanged(links=held.links, status=visit.status)
         case Fetched():
-            return _decide_about_content(entry, visit, read, raw_hash=raw_hash, signature=signature)
+            return _decide_fetched(entry, visit, read, raw_hash=raw_hash, signature=signature)
         case Redirected(to=to):
-            return _redirected(entry, to, f"redirects to {to}", visit.status)
+            return _decide_redirect(entry, to, f"redirects to {to}", visit.status)
         case Gone(reason=reason):
-            return Ended(outcome=Outcome.GONE, reason=reason, status=visit.status)
+            return NotKept(outcome=Outcome.GONE, reason=reason, status=visit.status)
         case Refused(reason=reason, by_settings=by_settings):
-            return Ended(outcome=Outcome.SKIPPED, reason=reason, status=visit.status, by_settings=by_settings)
-        case Unreachable(reason=reason, retry=True, retry_after=wait) if (
-            entry.attempts + 1 < ATTEMPTS and (wait or timedelta()) <= LONGEST_WAIT
+            return NotKept(outcome=Outcome.SKIPPED, reason=reason, status=visit.status, by_settings=by_settings)
+        case Unreachable(reason=reason, is_retryable=True, retry_after=wait) if (
+            entry.attempts + 1 < MAX_ATTEMPTS and (wait or timedelta()) <= MAX_RETRY_AFTER
         ):
-            return TryAgain(at=now + (wait or back_off(entry.attempts)), reason=reason, status=visit.status)
+            return RetryLater(
+                retry_at=now + (wait or backoff_delay(entry.attempts)), reason=reason, status=visit.status
+            )
         case Unreachable(reason=reason):
-            return _failed(entry, reason, visit.status)
+            return _fail_entry(entry, reason, visit.status)
         case _:
             assert_never(visit)
 
 
-def _decide_about_content(
-    entry: Entry, fetched: Fetched, read: Reading | Unreadable | None, *, raw_hash: str, signature: str
+def _decide_fetched(
+    entry: FrontierEntry, fetched: Fetched, read: ParsedPage | Unreadable | None, *, raw_hash: str, signature: str
 ) -> Decision:
-    held, status = entry.held, fetched.status
-    if isinstance(read, Unreadable) and read.broke and held:
-        return _failed(entry, read.reason, status)  # what was read well before is not lost to a reader's fault
+    held, status = entry.base_version, fetched.status
+    if isinstance(read, Unreadable) and read.is_reader_failure and held:
+        return _fail_entry(entry, read.reason, status)  # what was read well before is not lost to a reader's fault
     if isinstance(read, Unreadable):
-        return Ended(outcome=Outcome.SKIPPED, reason=read.reason, status=status)
-    wishes = Wishes() if fetched.wishes is None else fetched.wishes | (read.wishes if read else Wishes())
+        return NotKept(outcome=Outcome.SKIPPED, reason=read.reason, status=status)
+    wishes = (
+        RobotsDirectives()
+        if fetched.robots_directives is None
+        else fetched.robots_directives | (read.robots_directives if read else RobotsDirectives())
+    )
     links, canonical = (read.links, read.canonical) if read else (held.links, held.canonical) if held else ((), None)
     links, canonical = () if wishes.nofollow else links, None if canonical == entry.url else canonical
     if wishes.noindex:
-        return Ended(outcome=Outcome.SKIPPED, reason="the page asks not to be kept", status=status, links=links)
+        return NotKept(outcome=Outcome.SKIPPED, reason="the page asks not to be kept", status=status, links=links)
     if read and read.moved_to and read.moved_to != entry.url:
-        return _redirected(entry, read.moved_to, f"sends its reader to {read.moved_to}", status)
+        return _decide_redirect(entry, read.moved_to, f"sends its reader to {read.moved_to}", status)
     if held is not None and (read is None or read.content.hash == held.content_hash):
-        known = Renewal(
+        known = MetadataUpdate(
             validators=held.validators,
             raw_hash=held.raw_hash,
             signature=held.signature,
             links=held.links,
             canonical=held.canonical,
         )
-        renewal = Renewal(
+        renewal = MetadataUpdate(
             validators=fetched.validators, raw_hash=raw_hash, signature=signature, links=links, canonical=canonical
         )
         return Unchanged(links=links, renewal=None if renewal == known else renewal, status=status)
@@ -157,19 +172,19 @@ def _decide_about_content(
     read = read._replace(links=links, canonical=canonical)
     again = held is not None and held.raw_hash == raw_hash
     outcome = Outcome.NEW if held is None else Outcome.UNCHANGED if again else Outcome.CHANGED
-    return Keep(reading=read, fetched=fetched, raw_hash=raw_hash, outcome=outcome, read_again=again)
+    return NewContent(reading=read, fetched=fetched, raw_hash=raw_hash, outcome=outcome, read_again=again)
 
 
-def _redirected(entry: Entry, to: str, reason: str, status: int | None) -> Ended:
-    outcome = Outcome.SKIPPED if entry.held is None else Outcome.MOVED
-    return Ended(outcome=outcome, reason=reason, status=status, redirect_to=to)
+def _decide_redirect(entry: FrontierEntry, to: str, reason: str, status: int | None) -> NotKept:
+    outcome = Outcome.SKIPPED if entry.base_version is None else Outcome.MOVED
+    return NotKept(outcome=outcome, reason=reason, status=status, redirect_to=to)
 
 
-def back_off(attempts: int) -> timedelta:
+def backoff_delay(attempts: int) -> timedelta:
     """One second, then about twice as long each time."""
     return timedelta(seconds=2**attempts * random.uniform(0.75, 1.25))
 
 
-def _failed(entry: Entry, reason: str, status: int | None) -> Ended:
-    links = entry.held.links if entry.held else ()
-    return Ended(outcome=Outcome.FAILED, reason=reason, status=status, links=links)
+def _fail_entry(entry: FrontierEntry, reason: str, status: int | None) -> NotKept:
+    links = entry.base_version.links if entry.base_version else ()
+    return NotKept(outcome=Outcome.FAILED, reason=reason, status=status, links=links)

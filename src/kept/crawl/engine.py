@@ -26,63 +26,63 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from kept.crawl import activate, settle
-from kept.crawl.activate import Activation
-from kept.crawl.ground import Ground
-from kept.crawl.hosts import Sharing
-from kept.crawl.leases import Leases
-from kept.crawl.links import Links
-from kept.crawl.listing import CompleteList
-from kept.crawl.seeds import Seeds
-from kept.crawl.settle import Visited
-from kept.crawl.sweep import Rules
-from kept.crawl.visiting import Read, Visits
+from kept.crawl.activate import ActivationResult
+from kept.crawl.context import CrawlContext
+from kept.crawl.full_listing import FullListing
+from kept.crawl.host_budget import HostBudget
+from kept.crawl.leases import EntryLeases
+from kept.crawl.lifecycle import LifecycleRules
+from kept.crawl.links import LinkDiscovery
+from kept.crawl.settle import VisitResult
+from kept.crawl.site_seeds import SiteSeeds
+from kept.crawl.visitor import ReadPage, Visitor
 from kept.errors import LeaseLost
 from kept.log import Log
-from kept.model.frontier import Entry, Unlisted
+from kept.model.frontier import FrontierEntry, ListingFailure
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.origins.origin import Origin
 from kept.store import frontier, jobs, sources
 from kept.store.database import Database
-from kept.store.frontier import Found
-from kept.store.jobs import Place
+from kept.store.frontier import DiscoveredUrl
+from kept.store.jobs import Lease
 
 log = Log(__name__)
 T = TypeVar("T")
 
 BATCH_PAGES = 200
 BATCH_SECONDS = 2.0
-LONGEST_NAP = 1.0
-SHORTEST_NAP = 0.2  # while others have the last entries, or all of the host
+MAX_IDLE_SECONDS = 1.0
+MIN_IDLE_SECONDS = 0.2  # while others have the last entries, or all of the host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped:
+class CrawlStopped:
     """The walk ended without being finished here: paused, cancelled, handed over, or finished by another."""
 
     status: JobStatus
 
 
-class Walk:
+class CrawlRun:
     """One worker's walk through one job."""
 
     def __init__(
         self,
         db: Database,
-        place: Place,
+        lease: Lease,
         source: Source,
         origin: Origin,
         *,
-        read: Read,
+        read: ReadPage,
         signature: str,
-        rules: Rules,
+        rules: LifecycleRules,
         on_progress: Callable[[CrawlJob], None] = lambda job: None,
         now: datetime | None = None,
     ) -> None:
-        self._ground = ground = Ground(
+        self._context = context = CrawlContext(
             db=db,
-            place=place,
+            lease=lease,
             source=source,
             origin=origin,
             signature=signature,
@@ -90,39 +90,41 @@ class Walk:
             fixed_now=now,
         )
         self._rules = rules
-        self._sharing = Sharing(db, place, origin)
-        self._seeds, self._leases = Seeds(ground), Leases(ground)
-        self._visits, self._links = Visits(ground, read), Links(ground)
+        self._host_budget = HostBudget(db, lease, origin)
+        self._seeds, self._leases = SiteSeeds(context), EntryLeases(context)
+        self._visitor, self._link_discovery = Visitor(context, read), LinkDiscovery(context)
         self._stopping = asyncio.Event()
-        self._ended = JobStatus.PROCESSING  # what was known of the job when it was stopped
-        self._root: str | None = None  # what tells it from another in its place
+        self._stop_status = JobStatus.PROCESSING  # what was known of the job when it was stopped
+        self._root_identity: str | None = None  # what tells it from another in its place
 
     def stop(self, status: JobStatus = JobStatus.PROCESSING) -> None:
         """Asks the walk to stop after the batch at hand, because its job is paused or ended, or this worker goes."""
-        self._ended = status
+        self._stop_status = status
         self._stopping.set()
 
-    async def run(self) -> Activation | Stopped | None:
+    async def run(self) -> ActivationResult | CrawlStopped | None:
         """Walks to the end. None: somebody else has activated, or the job failed."""
         try:
-            async with self._sharing.renewed():
-                if not await self._unless_stopped(self._prepare()):
-                    return Stopped(status=self._ended)
-                stopped = await self._walk()
+            async with self._host_budget.renewed():
+                if not await self._run_unless_stopped(self._prepare()):
+                    return CrawlStopped(status=self._stop_status)
+                stopped = await self._visit_entries()
             if stopped:
                 return stopped
-            await self._seeds.judge()
-            await self._count()
-            return await activate.activate(self._ground.db, self._ground.place, self._rules, now=self._ground.fixed_now)
+            await self._seeds.judge_sitemap()
+            await self._update_progress()
+            return await activate.activate(
+                self._context.db, self._context.lease, self._rules, now=self._context.fixed_now
+            )
         finally:
-            await self._ground.origin.close()
+            await self._context.origin.close()
 
     async def _prepare(self) -> None:
-        self._root = await self._ground.origin.open()
-        await self._ground.begin()
-        await self._list()
+        self._root_identity = await self._context.origin.open()
+        await self._context.start()
+        await self._list_origin()
 
-    async def _unless_stopped(self, step: Coroutine[Any, Any, None]) -> bool:
+    async def _run_unless_stopped(self, step: Coroutine[Any, Any, None]) -> bool:
         """True if the step was done. False if it was cut short; walking on, it is taken up where it was."""
         doing, stopping = asyncio.create_task(step), asyncio.create_task(self._stopping.wait())
         try:
@@ -135,66 +137,77 @@ class Walk:
 
     # 2. list
 
-    async def _list(self) -> None:
-        if self._ground.job.listed:
+    async def _list_origin(self) -> None:
+        if self._context.job.listed:
             return
-        unlisted: list[Unlisted] = []
+        unlisted: list[ListingFailure] = []
         unmentioned = 0
-        if self._ground.job.mode is not CrawlMode.FAILED:
-            if self._ground.origin.lists_everything:
-                unmentioned = await CompleteList(self._ground).take(self._root, unlisted)
+        if self._context.job.mode is not CrawlMode.FAILED:
+            if self._context.origin.lists_everything:
+                unmentioned = await FullListing(self._context).add_to_frontier(self._root_identity, unlisted)
             else:
-                async for found in self._seeds.take(unlisted):
-                    await self._settle([], found)
-        async with self._ground.db.transaction() as tx:
-            if self._root:  # first: whoever locks the source and then the job would wait for us, and we for them
-                await sources.remember_root(tx, self._ground.source.id, self._root)
-            await jobs.hold(tx, self._ground.place)
+                async for found in self._seeds.list_seeds(unlisted):
+                    await self._commit_batch([], found)
+        async with self._context.db.transaction() as tx:
+            if (
+                self._root_identity
+            ):  # first: whoever locks the source and then the job would wait for us, and we for them
+                await sources.set_root_identity(tx, self._context.source.id, self._root_identity)
+            await jobs.lock_lease(tx, self._context.lease)
             first = await jobs.mark_listed(
-                tx, self._ground.job.id, lists_everything=self._ground.origin.lists_everything, unlisted=bool(unlisted)
+                tx,
+                self._context.job.id,
+                lists_everything=self._context.origin.lists_everything,
+                unlisted=bool(unlisted),
             )
             # Counted here and not before: a walk that is cut short lists them again, and two may list at once.
             unmentioned = unmentioned if first else 0
-            numbered = await jobs.number_batch(tx, self._ground.job.id, discovered=unmentioned, unmentioned=unmentioned)
-            self._ground.job = await settle.count(tx, numbered)
+            numbered = await jobs.advance_batch(
+                tx, self._context.job.id, discovered=unmentioned, unchanged_without_entry=unmentioned
+            )
+            self._context.job = await settle.update_progress(tx, numbered)
 
     # 3 to 5. lease, visit, settle
 
-    async def _walk(self) -> Stopped | None:
+    async def _visit_entries(self) -> CrawlStopped | None:
         """Visits go on while the batch before is settled and the next entries are leased."""
-        ground = self._ground
-        entries: deque[Entry] = deque()
-        visiting: set[asyncio.Task[Visited]] = set()
-        visited: list[Visited] = []
-        leasing: asyncio.Task[list[Entry]] | None = None
+        context = self._context
+        entries: deque[FrontierEntry] = deque()
+        visiting: set[asyncio.Task[VisitResult]] = set()
+        visited: list[VisitResult] = []
+        leasing: asyncio.Task[list[FrontierEntry]] | None = None
         settling: asyncio.Task[None] | None = None
         began = time.monotonic()
         more = True  # whether the frontier may have entries that are not leased
-        bell = asyncio.Event()  # rung by whatever is done: to ask all that is under way, each time, would take longer
+        progress_event = (
+            asyncio.Event()
+        )  # rung by whatever is done: to ask all that is under way, each time, would take longer
 
         def start(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
             task = asyncio.create_task(work)
-            task.add_done_callback(lambda _: bell.set())
+            task.add_done_callback(lambda _: progress_event.set())
             return task
 
         stopping = start(self._stopping.wait())
         try:
             while True:
-                stopped, concurrency = self._stopped(), ground.origin.concurrency
+                stopped, concurrency = self._stop_result(), context.origin.concurrency
                 if stopped and not settling and not visited:
                     return stopped
                 if not concurrency and not settling and not visited:
-                    if ground.place.joined and self._sharing.is_crowded_out:
-                        return Stopped(status=ground.job.status)  # those who were here before need all of the host
+                    if context.lease.joined_running_job and self._host_budget.is_crowded_out:
+                        return CrawlStopped(
+                            status=context.job.status
+                        )  # those who were here before need all of the host
                     if entries or visiting:
-                        await self._give_back(entries, visiting)
+                        await self._release_entries(entries, visiting)
                 while entries and len(visiting) < concurrency and not stopped:
-                    visiting.add(start(self._visits.visit(entries.popleft())))
+                    visiting.add(start(self._visitor.visit(entries.popleft())))
                 under_way = visiting or visited or settling
-                is_low = len(entries) <= self._leases.stride // 2 if more else not entries and not under_way
+                is_low = len(entries) <= self._leases.batch_size // 2 if more else not entries and not under_way
                 is_behind = len(visited) >= BATCH_PAGES  # the store is slower than the site: it waits for the store
                 if concurrency and is_low and not is_behind and not leasing and not stopped:
-                    leasing = start(self._leases.take())
+                    leasing = start(self._leases.lease_next())
                 # Nothing more can be leased before what was found is settled: that is done while there is still some to
                 # visit, in smaller batches, so that little is left to do when all of it is visited.
                 left = len(entries) + len(visiting)
@@ -202,16 +215,16 @@ class Walk:
                 due = is_behind or time.monotonic() - began >= BATCH_SECONDS or runs_dry or stopped
                 if visited and due and not settling:
                     batch, visited = visited[:BATCH_PAGES], visited[BATCH_PAGES:]
-                    settling = start(self._settle(batch, *self._links.found_by(batch)))
-                    self._leases.pace = len(batch) / max(time.monotonic() - began, 0.001)
+                    settling = start(self._commit_batch(batch, *self._link_discovery.discover(batch)))
+                    self._leases.visits_per_second = len(batch) / max(time.monotonic() - began, 0.001)
                     began = time.monotonic()
 
-                nap = LONGEST_NAP if concurrency else SHORTEST_NAP
+                nap = MAX_IDLE_SECONDS if concurrency else MIN_IDLE_SECONDS
                 wait = max(0.0, began + BATCH_SECONDS - time.monotonic()) if visited and not settling else nap
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait):
-                        await bell.wait()
-                bell.clear()  # before anything is asked: what is done after that rings again
+                        await progress_event.wait()
+                progress_event.clear()  # before anything is asked: what is done after that rings again
                 done = [task for task in visiting if task.done()]
                 visited += [task.result() for task in done]
                 visiting.difference_update(done)
@@ -221,8 +234,14 @@ class Walk:
                 if leasing and leasing.done():
                     leased = await leasing
                     entries.extend(leased)
-                    leasing, more = None, more and len(leased) >= self._leases.stride
-                    if not entries and not visiting and not visited and not settling and not await self._more():
+                    leasing, more = None, more and len(leased) >= self._leases.batch_size
+                    if (
+                        not entries
+                        and not visiting
+                        and not visited
+                        and not settling
+                        and not await self._wait_for_entries()
+                    ):
                         return None
         finally:
             unfinished: set[asyncio.Task[Any]] = visiting | {task for task in (leasing, settling, stopping) if task}
@@ -230,56 +249,58 @@ class Walk:
                 task.cancel()
             await asyncio.gather(*unfinished, return_exceptions=True)
 
-    def _stopped(self) -> Stopped | None:
-        if self._stopping.is_set() and self._ended is not JobStatus.PROCESSING:
-            return Stopped(status=self._ended)
-        if self._ground.job.status is not JobStatus.PROCESSING or self._stopping.is_set():
-            return Stopped(status=self._ground.job.status)
+    def _stop_result(self) -> CrawlStopped | None:
+        if self._stopping.is_set() and self._stop_status is not JobStatus.PROCESSING:
+            return CrawlStopped(status=self._stop_status)
+        if self._context.job.status is not JobStatus.PROCESSING or self._stopping.is_set():
+            return CrawlStopped(status=self._context.job.status)
         return None
 
-    async def _more(self) -> bool:
+    async def _wait_for_entries(self) -> bool:
         """Whether entries are left, after a while for those that are not due or are another worker's."""
-        async with self._ground.db.snapshot() as snapshot:
-            open = await frontier.unfinished(snapshot, self._ground.job.id)
-            job = await jobs.get(snapshot, self._ground.job.id)
+        async with self._context.db.snapshot() as snapshot:
+            open = await frontier.open_entries(snapshot, self._context.job.id)
+            job = await jobs.get(snapshot, self._context.job.id)
         if job is None:
             raise LeaseLost("The job was ended meanwhile.")
-        self._ground.job = job
-        if not open.entries:
+        self._context.job = job
+        if not open.has_any:
             return job.status is not JobStatus.PROCESSING  # then it is stopped, not finished here
-        wait = (open.due_at - self._ground.now()).total_seconds() if open.due_at else SHORTEST_NAP
+        wait = (open.next_due_at - self._context.now()).total_seconds() if open.next_due_at else MIN_IDLE_SECONDS
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), min(max(wait, 0.05), LONGEST_NAP))
+            await asyncio.wait_for(self._stopping.wait(), min(max(wait, 0.05), MAX_IDLE_SECONDS))
         return True
 
-    async def _give_back(self, entries: deque[Entry], visiting: set[asyncio.Task[Visited]]) -> None:
+    async def _release_entries(self, entries: deque[FrontierEntry], visiting: set[asyncio.Task[VisitResult]]) -> None:
         for task in visiting:
             task.cancel()
         await asyncio.gather(*visiting, return_exceptions=True)
         visiting.clear()
         entries.clear()
-        await self._leases.give_back()
+        await self._leases.release_all()
 
-    async def _count(self) -> None:
+    async def _update_progress(self) -> None:
         """Brings the progress up to date before activation, which has to be short."""
-        async with self._ground.db.transaction() as tx:
-            await jobs.hold(tx, self._ground.place)
-            await jobs.lock(tx, self._ground.job.id)
-            await jobs.count(tx, self._ground.job.id)
+        async with self._context.db.transaction() as tx:
+            await jobs.lock_lease(tx, self._context.lease)
+            await jobs.lock(tx, self._context.job.id)
+            await jobs.update_progress(tx, self._context.job.id)
 
-    async def _settle(self, visited: list[Visited], found: list[Found], beyond: Sequence[str] = ()) -> None:
-        ground, began = self._ground, time.monotonic()
-        ground.job = await settle.settle(
-            ground.db, ground.place, ground.job, visited, found, beyond, signature=ground.signature
+    async def _commit_batch(
+        self, visited: list[VisitResult], found: list[DiscoveredUrl], too_deep: Sequence[str] = ()
+    ) -> None:
+        context, began = self._context, time.monotonic()
+        context.job = await settle.commit_batch(
+            context.db, context.lease, context.job, visited, found, too_deep, signature=context.signature
         )
-        self._links.remember(found)
-        self._seeds.check(visited)
+        self._link_discovery.remember(found)
+        self._seeds.check_claims(visited)
         log.debug(
             "batch settled",
-            source=ground.source.label,
-            job=ground.job.id,
+            source=context.source.label,
+            job=context.job.id,
             pages=len(visited),
             found=len(found),
             took_ms=round(1000 * (time.monotonic() - began)),
         )
-        ground.on_progress(ground.job)
+        context.on_progress(context.job)

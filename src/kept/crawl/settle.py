@@ -6,36 +6,36 @@ checkpoint: after a crash each page is wholly done or not begun, so there is not
 
 from collections.abc import Iterable, Sequence
 
-from kept.crawl.decide import Decision, Ended, Keep, TryAgain, Unchanged
-from kept.model.frontier import Entry, Outcome
+from kept.crawl.decide import Decision, NewContent, NotKept, RetryLater, Unchanged
+from kept.model.frontier import FrontierEntry, Outcome
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob
 from kept.model.nouns import dataclass
 from kept.store import contents, documents, frontier, jobs
 from kept.store.database import Connection, Database
 from kept.store.documents import NewVersion
-from kept.store.frontier import Found, Released, Settled
-from kept.store.jobs import Place
+from kept.store.frontier import DiscoveredUrl, EntryRetry, SettledEntry
+from kept.store.jobs import Lease
 
 PROGRESS_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visited:
+class VisitResult:
     """An entry, and what the crawl decided about it."""
 
-    entry: Entry
+    entry: FrontierEntry
     decision: Decision
     bytes: int = 0
 
 
-async def settle(
+async def commit_batch(
     db: Database,
-    place: Place,
+    lease: Lease,
     job: CrawlJob,
-    visited: Sequence[Visited],
-    found: Iterable[Found],
-    beyond: Sequence[str] = (),
+    visited: Sequence[VisitResult],
+    found: Iterable[DiscoveredUrl],
+    too_deep: Sequence[str] = (),
     *,
     signature: str,
 ) -> CrawlJob:
@@ -45,55 +45,55 @@ async def settle(
     """
     assert job.generation is not None, "a batch belongs to a generation"
     async with db.transaction() as tx:
-        await jobs.hold(tx, place)
-        kept = await _keep(tx, job, job.generation, visited, signature)
-        settled = [done for one in visited if (done := _settled(one, kept))]
+        await jobs.lock_lease(tx, lease)
+        kept = await _store_contents(tx, job, job.generation, visited, signature)
+        settled = [done for one in visited if (done := _make_settled(one, kept))]
         await frontier.settle(tx, job.id, settled, batch=job.batch + 1)
-        await frontier.release(tx, job.id, _released(visited))
-        discovered = await _discover(tx, job, list(found))
-        limited = bool(beyond) and not job.limited and await frontier.lacks_some(tx, job.id, beyond)
+        await frontier.retry_later(tx, job.id, _make_released(visited))
+        discovered = await _add_discovered(tx, job, list(found))
+        limited = bool(too_deep) and not job.limited and await frontier.is_missing_any(tx, job.id, too_deep)
         bytes = sum(one.bytes for one in visited)
-        numbered = await jobs.number_batch(tx, job.id, discovered=discovered, bytes=bytes, limited=limited)
+        numbered = await jobs.advance_batch(tx, job.id, discovered=discovered, bytes=bytes, limited=limited)
         if numbered.batch != job.batch + 1:  # others settled meanwhile: the number is given at the commit
-            await frontier.renumber(tx, job.id, [one.url for one in settled], batch=numbered.batch)
-        return await count(tx, numbered)
+            await frontier.set_batch(tx, job.id, [one.url for one in settled], batch=numbered.batch)
+        return await update_progress(tx, numbered)
 
 
-async def _discover(tx: Connection, job: CrawlJob, found: Sequence[Found]) -> int:
+async def _add_discovered(tx: Connection, job: CrawlJob, found: Sequence[DiscoveredUrl]) -> int:
     """How many of them the frontier did not have. In a refresh it has nearly all: they are marked, not offered."""
-    reached = await frontier.reach(tx, job.id, found)
+    reached = await frontier.mark_reached(tx, job.id, found)
     if reached == len(found):
         return 0
     discovered = await frontier.insert(tx, job.id, found)
     if reached + discovered < len(found):  # reached before, or put there meanwhile by another worker
-        await frontier.reach(tx, job.id, found)
+        await frontier.mark_reached(tx, job.id, found)
     return discovered
 
 
-async def count(tx: Connection, job: CrawlJob) -> CrawlJob:
+async def update_progress(tx: Connection, job: CrawlJob) -> CrawlJob:
     """The job after its batch: its progress is counted from what is committed, at most once a second."""
-    return await jobs.count(tx, job.id, every=PROGRESS_SECONDS) or job
+    return await jobs.update_progress(tx, job.id, min_interval=PROGRESS_SECONDS) or job
 
 
-async def _keep(
-    tx: Connection, job: CrawlJob, generation: int, visited: Sequence[Visited], signature: str
+async def _store_contents(
+    tx: Connection, job: CrawlJob, generation: int, visited: Sequence[VisitResult], signature: str
 ) -> dict[str, str]:
     """Stores what is new or changed; the documents it belongs to, by URL."""
-    keeps = [(one.entry, one.decision) for one in visited if isinstance(one.decision, Keep)]
+    keeps = [(one.entry, one.decision) for one in visited if isinstance(one.decision, NewContent)]
     if not keeps:
         return {}
-    ids = await contents.keep(tx, {keep.reading.content.hash: keep.reading.content for _, keep in keeps})
-    owners = {entry.url: entry.held.document_id if entry.held else new_id() for entry, _ in keeps}
-    fresh = [(owners[entry.url], job.source_id) for entry, _ in keeps if entry.held is None]
+    ids = await contents.get_or_insert(tx, {keep.reading.content.hash: keep.reading.content for _, keep in keeps})
+    owners = {entry.url: entry.base_version.document_id if entry.base_version else new_id() for entry, _ in keeps}
+    fresh = [(owners[entry.url], job.source_id) for entry, _ in keeps if entry.base_version is None]
     await documents.insert_document(tx, fresh, generation=generation)
     await documents.insert_versions(
         tx,
         job.source_id,
         [
             NewVersion(
-                document=owners[entry.url],
+                document_id=owners[entry.url],
                 born=generation,
-                pending=entry.held is not None,
+                pending=entry.base_version is not None,
                 read_again=keep.read_again,
                 url=entry.url,
                 content_id=ids[keep.reading.content.hash],
@@ -111,43 +111,45 @@ async def _keep(
     return owners
 
 
-def _settled(one: Visited, kept: dict[str, str]) -> Settled | None:
+def _make_settled(one: VisitResult, kept: dict[str, str]) -> SettledEntry | None:
     entry, decision = one.entry, one.decision
-    known = entry.held.document_id if entry.held else None
+    known = entry.base_version.document_id if entry.base_version else None
     match decision:
-        case Keep():
-            return Settled(
+        case NewContent():
+            return SettledEntry(
                 url=entry.url,
                 outcome=decision.outcome,
-                status=decision.fetched.status,
-                document=kept[entry.url],
+                http_status=decision.fetched.status,
+                document_id=kept[entry.url],
                 reason="read again" if decision.read_again else None,
             )
         case Unchanged():
-            return Settled(
+            return SettledEntry(
                 url=entry.url,
                 outcome=Outcome.UNCHANGED,
-                status=decision.status,
-                document=known,
-                renewal=decision.renewal,
+                http_status=decision.status,
+                document_id=known,
+                metadata_update=decision.renewal,
             )
-        case Ended():
-            return Settled(
+        case NotKept():
+            return SettledEntry(
                 url=entry.url,
                 outcome=decision.outcome,
                 reason=decision.reason,
-                status=decision.status,
-                document=known,
+                http_status=decision.status,
+                document_id=known,
                 by_settings=decision.by_settings,
                 redirect_to=decision.redirect_to,
             )
-        case TryAgain():
+        case RetryLater():
             return None
 
 
-def _released(visited: Iterable[Visited]) -> list[Released]:
+def _make_released(visited: Iterable[VisitResult]) -> list[EntryRetry]:
     return [
-        Released(url=one.entry.url, due_at=one.decision.at, reason=one.decision.reason, status=one.decision.status)
+        EntryRetry(
+            url=one.entry.url, due_at=one.decision.retry_at, reason=one.decision.reason, http_status=one.decision.status
+        )
         for one in visited
-        if isinstance(one.decision, TryAgain)
+        if isinstance(one.decision, RetryLater)
     ]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # heavy, and not part of a plain install
 
     Vectors: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
-LONGEST_TEXT = 8_000
+MAX_TEXT_CHARACTERS = 8_000
 """Characters. Sections are shorter; a heading of a thousand words should not push the rest out of a model's window."""
 
 
@@ -42,17 +42,17 @@ class Embedder(Protocol):
         """
 
 
-def text_of(title: str, headings: str, text: str) -> str:
+def embedding_text(title: str, headings: str, text: str) -> str:
     """What of a section is embedded: where it stands, its own heading included, then what it says."""
     above = " > ".join(part for part in dict.fromkeys((title, *headings.split("\n"))) if part)
-    return f"{above}\n{text}"[:LONGEST_TEXT].strip() or "(empty)"
+    return f"{above}\n{text}"[:MAX_TEXT_CHARACTERS].strip() or "(empty)"
 
 
-def hash_of(text: str) -> str:
+def hash_text(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def unit(rows: "Vectors") -> "Vectors":
+def normalize(rows: "Vectors") -> "Vectors":
     """The rows, each of length one; what is nothing stays nothing."""
     import numpy as np
 

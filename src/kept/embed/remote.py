@@ -13,23 +13,23 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-from kept.embed.embedder import unit
-from kept.errors import EmbedderUnavailable, TextRefused
+from kept.embed.embedder import normalize
+from kept.errors import EmbedderUnavailable, TextRejected
 from kept.model.nouns import dataclass
 
 if TYPE_CHECKING:
     from kept.embed.embedder import Vectors
 
-PATIENCE = 90.0  # seconds for one call, all its tries together; whoever takes texts counts on it
-TRIES_UNANSWERED = 2  # a server that is busy is worth waiting for; one that is not there comes back in its own time
-FIRST_WAIT = 0.5
-LONGEST_WAIT = 20.0
+TIMEOUT_SECONDS = 90.0  # seconds for one call, all its tries together; whoever takes texts counts on it
+MAX_UNANSWERED_TRIES = 2  # a server that is busy is worth waiting for; one that is not there comes back in its own time
+INITIAL_BACKOFF_SECONDS = 0.5
+MAX_BACKOFF_SECONDS = 20.0
 
-_REFUSED = (400, 413, 422)  # by what was sent, not by who sent it
+_REJECTED_STATUSES = (400, 413, 422)  # by what was sent, not by who sent it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ModelResponse:
     """What the server said. No status: it did not."""
 
     status: int | None
@@ -38,7 +38,7 @@ class Reply:
     headers: Mapping[str, str] | None = None
 
 
-Post = Callable[[bytes, float], Awaitable[Reply]]  # a body of JSON, and how many seconds there are
+PostJson = Callable[[bytes, float], Awaitable[ModelResponse]]  # a body of JSON, and how many seconds there are
 
 
 class RemoteEmbedder:
@@ -46,63 +46,63 @@ class RemoteEmbedder:
 
     def __init__(
         self,
-        post: Post,
+        post: PostJson,
         name: str,
         *,
         dimensions: int = 0,
         batch: int = 64,
-        patience: float = PATIENCE,
+        timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         self.model = f"{name}/{dimensions}" if dimensions else name
         self.dimensions = dimensions
         self.batch = batch
         self._post = post
         self._name = name
-        self._asked = {"dimensions": dimensions} if dimensions else {}
-        self._patience = patience
+        self._extra_parameters = {"dimensions": dimensions} if dimensions else {}
+        self._timeout_seconds = timeout_seconds
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         if not texts:
             raise ValueError("There is nothing to embed.")
-        asked = {"model": self._name, "input": list(texts), "encoding_format": "float", **self._asked}
+        asked = {"model": self._name, "input": list(texts), "encoding_format": "float", **self._extra_parameters}
         body = json.dumps(asked).encode()
-        until, tries, unanswered = time.monotonic() + self._patience, 0, 0
+        until, tries, unanswered = time.monotonic() + self._timeout_seconds, 0, 0
         while True:
             reply = await self._post(body, max(0.1, until - time.monotonic()))
             if reply.status == 200:
-                vectors = _vectors(reply.body, len(texts))
+                vectors = _parse_vectors(reply.body, len(texts))
                 self.dimensions = vectors.shape[1]
                 return vectors
-            _raise_if_final(reply)
+            _raise_if_permanent(reply)
             wait = max(_retry_after(reply), _back_off(tries))
             unanswered += reply.status is None
-            if unanswered >= TRIES_UNANSWERED or time.monotonic() + wait > until:
-                raise EmbedderUnavailable(f"The embedder {_said(reply)}.", retry_after=wait)
+            if unanswered >= MAX_UNANSWERED_TRIES or time.monotonic() + wait > until:
+                raise EmbedderUnavailable(f"The embedder {_describe_response(reply)}.", retry_after=wait)
             await asyncio.sleep(wait)
             tries += 1
 
 
-def _raise_if_final(reply: Reply) -> None:
+def _raise_if_permanent(reply: ModelResponse) -> None:
     """Where asking the same again would change nothing."""
     match reply.status:
-        case status if status in _REFUSED:
-            raise TextRefused(f"The embedder {_said(reply)}.")
+        case status if status in _REJECTED_STATUSES:
+            raise TextRejected(f"The embedder {_describe_response(reply)}.")
         case 401 | 403:
-            raise EmbedderUnavailable(f"The embedder {_said(reply)}. Check embed.key.")
+            raise EmbedderUnavailable(f"The embedder {_describe_response(reply)}. Check embed.key.")
         case 404 | 405:
-            raise EmbedderUnavailable(f"The embedder {_said(reply)}. Check embed.url and embed.model.")
+            raise EmbedderUnavailable(f"The embedder {_describe_response(reply)}. Check embed.url and embed.model.")
 
 
-def _said(reply: Reply) -> str:
+def _describe_response(reply: ModelResponse) -> str:
     return f"answered {reply.status}" if reply.status else f"did not answer: {reply.reason}"
 
 
 def _back_off(tries: int) -> float:
     """Longer after each try, and never the same for two that were sent away together."""
-    return min(LONGEST_WAIT, FIRST_WAIT * 2.0**tries) * random.uniform(0.5, 1.0)
+    return min(MAX_BACKOFF_SECONDS, INITIAL_BACKOFF_SECONDS * 2.0**tries) * random.uniform(0.5, 1.0)
 
 
-def _retry_after(reply: Reply) -> float:
+def _retry_after(reply: ModelResponse) -> float:
     said = (reply.headers or {}).get("Retry-After", "").strip()
     if said.isdecimal():
         return float(said[:6])
@@ -113,7 +113,7 @@ def _retry_after(reply: Reply) -> float:
     return max(0.0, (at - datetime.now(at.tzinfo or UTC)).total_seconds()) if at.tzinfo else 0.0
 
 
-def _vectors(body: bytes, wanted: int) -> "Vectors":
+def _parse_vectors(body: bytes, wanted: int) -> "Vectors":
     import numpy as np
 
     try:
@@ -124,4 +124,4 @@ def _vectors(body: bytes, wanted: int) -> "Vectors":
         raise EmbedderUnavailable("The embedder answered with no embeddings. Check embed.url.") from None
     if rows.ndim != 2 or rows.shape[0] != wanted or not np.isfinite(rows).all():
         raise EmbedderUnavailable(f"The embedder answered with other than {wanted} vectors of numbers.")
-    return unit(rows)
+    return normalize(rows)

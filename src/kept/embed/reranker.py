@@ -10,13 +10,13 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from kept.embed.remote import Post
+from kept.embed.remote import PostJson
 from kept.errors import RerankerUnavailable
 
-LONGEST_TEXT = 2_000
+MAX_TEXT_CHARACTERS = 2_000
 """Characters: about as much as the window of a small model takes, and where a section says what it is about."""
 
-LEFT_ALONE = 15.0  # seconds after it did not answer; otherwise every search would wait for it
+COOLDOWN_SECONDS = 15.0  # seconds after it did not answer; otherwise every search would wait for it
 
 
 class Reranker(Protocol):
@@ -29,29 +29,29 @@ class Reranker(Protocol):
 class RemoteReranker:
     """One model of one server."""
 
-    def __init__(self, post: Post, model: str, *, patience: float) -> None:
+    def __init__(self, post: PostJson, model: str, *, timeout_seconds: float) -> None:
         self._post = post
         self._model = {"model": model} if model else {}
-        self._patience = patience
-        self._left_alone_until = -math.inf
+        self._timeout_seconds = timeout_seconds
+        self._cooldown_until = -math.inf
 
     async def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
-        if time.monotonic() < self._left_alone_until:
+        if time.monotonic() < self._cooldown_until:
             raise RerankerUnavailable("The reranker did not answer a moment ago.")
-        documents = [text[:LONGEST_TEXT] for text in texts]
+        documents = [text[:MAX_TEXT_CHARACTERS] for text in texts]
         asked = {**self._model, "query": query, "documents": documents, "top_n": len(documents)}
-        reply = await self._post(json.dumps(asked).encode(), self._patience)
+        reply = await self._post(json.dumps(asked).encode(), self._timeout_seconds)
         if reply.status is None:
-            self._left_alone_until = time.monotonic() + LEFT_ALONE
+            self._cooldown_until = time.monotonic() + COOLDOWN_SECONDS
             raise RerankerUnavailable(f"The reranker did not answer: {reply.reason}.")
         if reply.status != 200:
             raise RerankerUnavailable(
                 f"The reranker answered {reply.status}. Check rerank.url, rerank.model and rerank.key."
             )
-        return _scores(reply.body, len(documents))
+        return _parse_scores(reply.body, len(documents))
 
 
-def _scores(body: bytes, wanted: int) -> list[float]:
+def _parse_scores(body: bytes, wanted: int) -> list[float]:
     try:
         said: dict[str, Any] = json.loads(body)
         scores = {int(one["index"]): float(one["relevance_score"]) for one in said["results"]}

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kept.embed.embedder import unit
+from kept.embed.embedder import normalize
 from kept.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from kept.embed.embedder import Vectors
 
 MODEL = "static:l2_supercat_256"
-NEEDED = ("numpy", "tokenizers", "wordllama")
-MOST_WORDS = 200_000  # whose pieces are remembered
+REQUIRED_PACKAGES = ("numpy", "tokenizers", "wordllama")
+MAX_CACHED_WORDS = 200_000  # whose pieces are remembered
 
 _WORD = re.compile(r"[^\W_]+")
 
 
 def is_installed() -> bool:
-    return all(find_spec(name) for name in NEEDED)
+    return all(find_spec(name) for name in REQUIRED_PACKAGES)
 
 
 class StaticEmbedder:
@@ -44,33 +44,33 @@ class StaticEmbedder:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._pieces_of: dict[str, list[int]] = {}
-        self._turn = asyncio.Lock()
+        self._token_ids: dict[str, list[int]] = {}
+        self._lock = asyncio.Lock()
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
-        async with self._turn:
+        async with self._lock:
             return await asyncio.to_thread(self._embed, list(texts))
 
     def _embed(self, texts: list[str]) -> "Vectors":
         import numpy as np
 
         words = [_WORD.findall(text) for text in texts]
-        self._learn(set().union(*words))
-        known, rows = self._pieces_of, np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        self._tokenize_new_words(set().union(*words))
+        known, rows = self._token_ids, np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, own in zip(rows, words, strict=True):
             if pieces := [piece for word in own for piece in known[word]]:
                 self._weights[pieces].mean(axis=0, out=row)
-        return unit(rows)
+        return normalize(rows)
 
-    def _learn(self, words: set[str]) -> None:
-        if len(self._pieces_of) > MOST_WORDS:
-            self._pieces_of.clear()
-        fresh = list(words - self._pieces_of.keys())
-        for word, found in zip(fresh, self._pieces.encode_batch_fast(fresh, add_special_tokens=False), strict=True):
-            self._pieces_of[word] = found.ids
+    def _tokenize_new_words(self, words: set[str]) -> None:
+        if len(self._token_ids) > MAX_CACHED_WORDS:
+            self._token_ids.clear()
+        fresh = list(words - self._token_ids.keys())
+        for word, found in zip(fresh, self._tokenizer.encode_batch_fast(fresh, add_special_tokens=False), strict=True):
+            self._token_ids[word] = found.ids
 
     @cached_property
-    def _home(self) -> Path:
+    def _model_folder(self) -> Path:
         if self._folder:
             return self._folder
         package = find_spec("wordllama")  # found, not imported
@@ -81,10 +81,10 @@ class StaticEmbedder:
         return Path(package.origin).parent
 
     @cached_property
-    def _pieces(self) -> "Tokenizer":
+    def _tokenizer(self) -> "Tokenizer":
         from tokenizers import Tokenizer
 
-        pieces = Tokenizer.from_file(str(self._home / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+        pieces = Tokenizer.from_file(str(self._model_folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
         pieces.no_padding()
         pieces.no_truncation()
         return pieces
@@ -94,7 +94,7 @@ class StaticEmbedder:
         """The one table of a safetensors file: eight bytes of length, so much JSON, and the numbers."""
         import numpy as np
 
-        file = self._home / "weights" / "l2_supercat_256.safetensors"
+        file = self._model_folder / "weights" / "l2_supercat_256.safetensors"
         with file.open("rb") as opened:
             length = int.from_bytes(opened.read(8), "little")
             about = json.loads(opened.read(length))["embedding.weight"]

@@ -9,17 +9,17 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from kept.extract import markdown
-from kept.extract.html_words import fenced
-from kept.extract.sections import Extracted, Unreadable
-from kept.extract.text import decode, normalise
+from kept.extract.html.markdown_text import fenced_code_block
+from kept.extract.markdown import reader
+from kept.extract.sections import Extraction, Unreadable
+from kept.extract.text import decode_text, normalize_text
 
-LONGEST_OUTPUT = 2_000
+MAX_OUTPUT_LENGTH = 2_000
 """Characters of what one cell printed. More than that is a log."""
 
 
-def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:
-    text = decode(body, charset)
+def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
+    text = decode_text(body, charset)
     if isinstance(text, Unreadable):
         return text
     try:
@@ -31,7 +31,7 @@ def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:
         return Unreadable(reason="JSON, and not a notebook")
     language = _language(notebook)
     blocks = [block for cell in cells if isinstance(cell, dict) for block in _blocks(cell, language)]
-    return markdown.extract(normalise("\n\n".join(blocks)).encode("utf-8", "replace"), "utf-8")
+    return reader.extract(normalize_text("\n\n".join(blocks)).encode("utf-8", "replace"), "utf-8")
 
 
 def _cells(notebook: Any) -> list[Any] | None:
@@ -57,10 +57,10 @@ def _blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
     source = _text(cell.get("source", cell.get("input"))).strip("\n")
     if cell.get("cell_type") == "code":
         if source.strip():
-            yield fenced(source, language)
+            yield fenced_code_block(source, language)
         for output in _list(cell.get("outputs")):
             if isinstance(output, dict) and (said := _output(output).strip("\n")):
-                yield fenced(said[:LONGEST_OUTPUT].rstrip(), "")
+                yield fenced_code_block(said[:MAX_OUTPUT_LENGTH].rstrip(), "")
     elif source.strip():
         yield source
 

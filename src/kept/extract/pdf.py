@@ -7,14 +7,14 @@ from typing import Any
 
 import pypdfium2  # type: ignore[import-untyped, unused-ignore]
 
-from kept.extract.sections import LONGEST_HEADING, Extracted, SectionData, Unreadable, tree_of
-from kept.extract.text import normalise
+from kept.extract.sections import MAX_HEADING_LENGTH, Extraction, SectionNode, Unreadable, build_section_tree
+from kept.extract.text import normalize_text
 
-MOST_PAGES = 5_000
-MOST_CHARACTERS = 20_000_000
+MAX_PAGES = 5_000
+MAX_CHARACTERS = 20_000_000
 
 
-def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:
+def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
     try:
         document = pypdfium2.PdfDocument(body)
     except pypdfium2.PdfiumError as error:
@@ -27,31 +27,33 @@ def extract(body: bytes, charset: str | None) -> Extracted | Unreadable:
         document.close()
 
 
-def _read(document: Any) -> Extracted | Unreadable:
-    if len(document) > MOST_PAGES:
-        return Unreadable(reason=f"a PDF of more than {MOST_PAGES:,} pages")
-    nodes: list[SectionData] = []
+def _read(document: Any) -> Extraction | Unreadable:
+    if len(document) > MAX_PAGES:
+        return Unreadable(reason=f"a PDF of more than {MAX_PAGES:,} pages")
+    nodes: list[SectionNode] = []
     length = 0
-    for number, page in enumerate(islice(document, MOST_PAGES), start=1):
-        words = _words(page)
+    for number, page in enumerate(islice(document, MAX_PAGES), start=1):
+        words = _page_text(page)
         length += len(words)
-        if length > MOST_CHARACTERS:
-            return Unreadable(reason=f"a PDF of more than {MOST_CHARACTERS:,} characters")
+        if length > MAX_CHARACTERS:
+            return Unreadable(reason=f"a PDF of more than {MAX_CHARACTERS:,} characters")
         if words:
             heading = f"Page {number}"
             content = f"## {heading}\n\n{words}"
-            nodes.append(SectionData(heading=heading, level=2, anchor=f"page={number}", content=content))
+            nodes.append(SectionNode(heading=heading, level=2, anchor=f"page={number}", content=content))
     if not nodes:
         return Unreadable(reason="a PDF without words: pictures of pages, perhaps")
-    title = " ".join(document.get_metadata_value("Title").replace("\0", "").split())[:LONGEST_HEADING]
-    return Extracted(title=title, markdown="\n\n".join([node.content for node in nodes]), tree=tree_of(nodes))
+    title = " ".join(document.get_metadata_value("Title").replace("\0", "").split())[:MAX_HEADING_LENGTH]
+    return Extraction(
+        title=title, markdown="\n\n".join([node.content for node in nodes]), tree=build_section_tree(nodes)
+    )
 
 
-def _words(page: Any) -> str:
+def _page_text(page: Any) -> str:
     text = page.get_textpage()
     try:
         words = text.get_text_bounded().replace("\0", "").replace("\ufffe", "")  # the latter for hyphens at line ends
-        return normalise(words.encode("utf-8", "replace").decode()).strip()
+        return normalize_text(words.encode("utf-8", "replace").decode()).strip()
     finally:
         text.close()
         page.close()

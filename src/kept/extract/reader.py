@@ -19,45 +19,45 @@ from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 from urllib.parse import unquote
 
-from kept.extract.sections import DEFAULT_RULES, Extracted, SectionRules, Unreadable, content_of
-from kept.model.document import RENDERED, SECTIONS_PER_CONTENT, Reading
-from kept.model.source import AS_READ, Region
-from kept.model.url import resolve, resolve_all
+from kept.extract.sections import DEFAULT_SECTION_RULES, Extraction, SectionRules, Unreadable, build_content
+from kept.model.document import RENDERED_CONTENT_TYPE, SECTIONS_PER_CONTENT, ParsedPage
+from kept.model.source import DEFAULT_REGION, Region
+from kept.model.url import resolve_link, resolve_links
 
-__all__ = ["SectionRules", "Unreadable", "content_type_of", "read", "signature"]
+__all__ = ["SectionRules", "Unreadable", "guess_content_type", "parse_page", "pipeline_signature"]
 
-FEW_WORDS = 40
+MAX_LOADING_TEXT_LENGTH = 40
 """Characters of Markdown: when its scripts have run, a page with more than these is one ("Loading …" is none)."""
 
 
-class Extract(Protocol):
-    def __call__(self, body: bytes, charset: str | None, **told: Region) -> Extracted | Unreadable: ...
+class ExtractFunction(Protocol):
+    def __call__(self, body: bytes, charset: str | None, **told: Region) -> Extraction | Unreadable: ...
 
 
-class Reader(NamedTuple):
+class ReaderSpec(NamedTuple):
     module: str
     version: int  # raised when it would make something else of the same bytes
     library: str = ""  # whose releases may, too
-    helped_by: str = ""  # the kind whose reader it hands parts on to
+    delegates_to: str = ""  # the kind whose reader it hands parts on to
 
 
 _OPEN_XML = "application/vnd.openxmlformats-officedocument"
 
 _READERS = {
-    "application/json": Reader("structured", 2),
-    "application/epub+zip": Reader("epub", 1, helped_by="text/html"),
-    "application/pdf": Reader("pdf", 1, "pypdfium2"),
-    f"{_OPEN_XML}.presentationml.presentation": Reader("pptx", 1, helped_by="text/markdown"),
-    f"{_OPEN_XML}.spreadsheetml.sheet": Reader("xlsx", 1),
-    f"{_OPEN_XML}.wordprocessingml.document": Reader("docx", 1, helped_by="text/markdown"),
-    "application/x-ipynb+json": Reader("notebook", 1, helped_by="text/markdown"),
-    "application/yaml": Reader("yaml_data", 1, "PyYAML"),
-    "text/html": Reader("html", 5, "selectolax"),
-    "text/markdown": Reader("markdown", 3, "markdown-it-py"),
-    "text/plain": Reader("text", 2),
+    "application/json": ReaderSpec("json_data", 2),
+    "application/epub+zip": ReaderSpec("office.epub", 1, delegates_to="text/html"),
+    "application/pdf": ReaderSpec("pdf", 1, "pypdfium2"),
+    f"{_OPEN_XML}.presentationml.presentation": ReaderSpec("office.pptx", 1, delegates_to="text/markdown"),
+    f"{_OPEN_XML}.spreadsheetml.sheet": ReaderSpec("office.xlsx", 1),
+    f"{_OPEN_XML}.wordprocessingml.document": ReaderSpec("office.docx", 1, delegates_to="text/markdown"),
+    "application/x-ipynb+json": ReaderSpec("notebook", 1, delegates_to="text/markdown"),
+    "application/yaml": ReaderSpec("yaml_data", 1, "PyYAML"),
+    "text/html": ReaderSpec("html.reader", 5, "selectolax"),
+    "text/markdown": ReaderSpec("markdown.reader", 3, "markdown-it-py"),
+    "text/plain": ReaderSpec("text", 2),
 }
 
-_SYNONYMS = {
+_TYPE_ALIASES = {
     "application/vnd.oai.openapi+json": "application/json",
     "application/openapi+json": "application/json",
     "application/vnd.aai.asyncapi+json": "application/json",
@@ -79,11 +79,11 @@ _SYNONYMS = {
 }
 
 # Servers say these when they do not know, or know no better. The name of the page then does.
-_SAYS_NOTHING = frozenset({
+_UNINFORMATIVE_TYPES = frozenset({
     "", "text/plain", "application/json", "application/octet-stream", "binary/octet-stream", "unknown/unknown",
 })  # fmt: skip
 
-_ENDINGS = {
+_TYPES_BY_EXTENSION = {
     "ipynb": "application/x-ipynb+json",
     "pdf": "application/pdf",
     "epub": "application/epub+zip",
@@ -94,7 +94,7 @@ _ENDINGS = {
     **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mkdn", "mdx", "qmd", "rmd"), "text/markdown"),
     **dict.fromkeys(("txt", "text", "rst", "rest", "adoc", "asciidoc", "org", "textile", "pod"), "text/plain"),
 }
-_NAMES = {
+_TYPES_BY_NAME = {
     # Of all the JSON and YAML that lies about, only this is documentation.
     **dict.fromkeys(("openapi.json", "swagger.json", "asyncapi.json"), "application/json"),
     **dict.fromkeys(("openapi.yaml", "openapi.yml", "swagger.yaml", "swagger.yml"), "application/yaml"),
@@ -107,38 +107,43 @@ _NAMES = {
 }
 
 
-def read(
-    body: bytes, *, content_type: str, url: str, rules: SectionRules = DEFAULT_RULES, region: Region = AS_READ
-) -> Reading | Unreadable:
+def parse_page(
+    body: bytes,
+    *,
+    content_type: str,
+    url: str,
+    rules: SectionRules = DEFAULT_SECTION_RULES,
+    region: Region = DEFAULT_REGION,
+) -> ParsedPage | Unreadable:
     """What the page says and where it leads, or why it cannot be read. `content_type` is as the origin gave it."""
     declared, charset = _parse_content_type(content_type)
-    kind = _kind_of(declared, url)
+    kind = _effective_type(declared, url)
     if kind not in _READERS:
         return Unreadable(reason=f"there is no reader for {declared or 'a page of unknown type'}")
-    found = extractor(kind)(body, charset, **({"region": region} if kind == "text/html" else {}))
+    found = load_extractor(kind)(body, charset, **({"region": region} if kind == "text/html" else {}))
     if isinstance(found, Unreadable):
         return found
-    content = content_of(found.title, found.markdown, found.tree, rules)
+    content = build_content(found.title, found.markdown, found.tree, rules)
     if len(content.sections) > SECTIONS_PER_CONTENT:
         return Unreadable(reason=f"it would take more than {SECTIONS_PER_CONTENT:,} sections")
-    base = resolve(found.base, url) or url if found.base else url
-    rendered = content_type == RENDERED
+    base = resolve_link(found.base_href, url) or url if found.base_href else url
+    rendered = content_type == RENDERED_CONTENT_TYPE
     hrefs = found.hrefs if rendered else [href for href in found.hrefs if href[0] != "#"]
-    copies = set(resolve_all(found.copies, base)) - {url} if found.copies else set()
-    canonical = _other(found.canonical, base, url)
-    canonical = canonical or _by_custom(kind, url)
-    links = resolve_all(hrefs, base, routes=rendered)
-    return Reading(
+    copies = set(resolve_links(found.alternate_hrefs, base)) - {url} if found.alternate_hrefs else set()
+    canonical = _resolve_other_page(found.canonical, base, url)
+    canonical = canonical or _conventional_canonical(kind, url)
+    links = resolve_links(hrefs, base, keep_routes=rendered)
+    return ParsedPage(
         content=content,
         links=tuple([link for link in links if link not in copies] if copies else links),
         canonical=None if rendered else canonical,  # the routes of a page all name the page itself
-        moved_to=_other(found.moved_to, base, url),
-        wishes=found.wishes,
-        is_shell=_is_shell(found, rendered),
+        moved_to=_resolve_other_page(found.moved_to, base, url),
+        robots_directives=found.robots_directives,
+        is_js_shell=_is_still_js_shell(found, rendered),
     )
 
 
-def _by_custom(kind: str, url: str) -> str | None:
+def _conventional_canonical(kind: str, url: str) -> str | None:
     """Where sites have the same page by custom. Nobody goes there for that; but where both are kept, one is enough."""
     if not url.startswith("http"):
         return None
@@ -148,41 +153,41 @@ def _by_custom(kind: str, url: str) -> str | None:
     return f"{folder}/" if name in ("index.html", "index.htm") else None
 
 
-def _is_shell(found: Extracted, rendered: bool) -> bool:
+def _is_still_js_shell(found: Extraction, rendered: bool) -> bool:
     """Before its scripts have run, a page is one by its looks; after that, if they brought hardly a word."""
     if not rendered:
-        return found.is_shell
-    return not found.markdown or (found.is_shell and len(found.markdown) <= FEW_WORDS)
+        return found.is_js_shell
+    return not found.markdown or (found.is_js_shell and len(found.markdown) <= MAX_LOADING_TEXT_LENGTH)
 
 
-def _other(href: str | None, base: str, url: str) -> str | None:
+def _resolve_other_page(href: str | None, base: str, url: str) -> str | None:
     """Where this leads, if that is another page."""
-    target = resolve(href, base) if href else None
+    target = resolve_link(href, base) if href else None
     return None if target == url else target
 
 
-def content_type_of(name: str) -> str | None:
+def guess_content_type(name: str) -> str | None:
     """The type that Kept reads a file of this name as; None if it is not documentation that it can read."""
     name = name.rpartition("/")[2].lower()
     stem, dot, ending = name.rpartition(".")
-    return _NAMES.get(name) or (_ENDINGS.get(ending) if dot and stem else None)
+    return _TYPES_BY_NAME.get(name) or (_TYPES_BY_EXTENSION.get(ending) if dot and stem else None)
 
 
-def signature(rules: SectionRules = DEFAULT_RULES, region: Region = AS_READ) -> str:
+def pipeline_signature(rules: SectionRules = DEFAULT_SECTION_RULES, region: Region = DEFAULT_REGION) -> str:
     """A short name for everything that decides what content is made of given bytes, except the bytes."""
-    readers = [f"{kind} {_version(kind)}" for kind in sorted(_READERS)]
-    settings = [str(rules), *([str(region)] if region != AS_READ else [])]
+    readers = [f"{kind} {_reader_version(kind)}" for kind in sorted(_READERS)]
+    settings = [str(rules), *([str(region)] if region != DEFAULT_REGION else [])]
     return hashlib.sha256("\n".join([*readers, *settings]).encode()).hexdigest()[:16]
 
 
-def _version(kind: str) -> str:
+def _reader_version(kind: str) -> str:
     reader = _READERS[kind]
-    library = f" {reader.library} {release_of(reader.library)}" if reader.library else ""
-    return f"{reader.version}{library}" + (f" {_version(reader.helped_by)}" if reader.helped_by else "")
+    library = f" {reader.library} {installed_version(reader.library)}" if reader.library else ""
+    return f"{reader.version}{library}" + (f" {_reader_version(reader.delegates_to)}" if reader.delegates_to else "")
 
 
 @cache
-def release_of(library: str) -> str:
+def installed_version(library: str) -> str:
     """Its installed version, as its folder says: importlib.metadata loads a parser of letters, which takes 10 ms."""
     begins = f"{library.replace('-', '_')}-".lower()
     for place in sys.path:
@@ -196,16 +201,16 @@ def release_of(library: str) -> str:
 
 
 @cache
-def extractor(kind: str) -> Extract:
+def load_extractor(kind: str) -> ExtractFunction:
     """What reads pages of this kind, loaded."""
-    return cast(Extract, import_module(f"kept.extract.{_READERS[kind].module}").extract)
+    return cast(ExtractFunction, import_module(f"kept.extract.{_READERS[kind].module}").extract)
 
 
-def _kind_of(declared: str, url: str) -> str:
-    if declared in _SAYS_NOTHING:
+def _effective_type(declared: str, url: str) -> str:
+    if declared in _UNINFORMATIVE_TYPES:
         path = url.partition("#")[0].partition("?")[0]
-        return content_type_of(unquote(path.rpartition("/")[2])) or declared
-    return _SYNONYMS.get(declared, declared)
+        return guess_content_type(unquote(path.rpartition("/")[2])) or declared
+    return _TYPE_ALIASES.get(declared, declared)
 
 
 def _parse_content_type(value: str) -> tuple[str, str | None]:

@@ -15,62 +15,62 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kept.extract.splitting import DEFAULT_RULES, SectionRules, split, without_blank_ends
+from kept.extract.section_splitter import DEFAULT_SECTION_RULES, SectionRules, split_text, strip_blank_lines
 from kept.model.document import SECTIONS_PER_CONTENT, Content, Section, Unreadable
-from kept.model.indexing import words_of
-from kept.model.wishes import Wishes
+from kept.model.index_fields import build_index_fields
+from kept.model.robots_directives import RobotsDirectives
 
 __all__ = [
-    "DEFAULT_RULES",
-    "LONGEST_HEADING",
-    "Extracted",
-    "SectionData",
+    "DEFAULT_SECTION_RULES",
+    "MAX_HEADING_LENGTH",
+    "Extraction",
+    "SectionNode",
     "SectionRules",
     "Unreadable",
-    "content_of",
+    "build_content",
+    "build_section_tree",
+    "compute_content_hash",
     "flatten_section_tree",
-    "hash_of",
-    "split",
-    "tree_of",
+    "split_text",
 ]
 
-LONGEST_HEADING = 300
+MAX_HEADING_LENGTH = 300
 """Characters. Every part of a split section repeats its heading, so a heading of a megabyte must not be one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SectionData:
+class SectionNode:
     """A heading, what stands under it, and the headings below it. The root stands for what comes before any heading."""
 
     heading: str = ""  # plain words, no markup
     level: int = 0
     anchor: str | None = None
     content: str = ""  # Markdown, heading line included
-    children: list[SectionData] = field(default_factory=list)
+    children: list[SectionNode] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extracted:
+class Extraction:
     """What a reader found in the bytes of one page."""
 
     title: str
     markdown: str
-    tree: SectionData
+    tree: SectionNode
     hrefs: list[str] = field(default_factory=list)  # as the page has them, in its order
-    base: str | None = None  # what they are relative to, where the page says so itself: its <base>
-    is_shell: bool = False  # nothing to read before its scripts have run
-    copies: list[str] = field(default_factory=list)  # where it says the same in another form
+    base_href: str | None = None  # what they are relative to, where the page says so itself: its <base>
+    is_js_shell: bool = False  # nothing to read before its scripts have run
+    alternate_hrefs: list[str] = field(default_factory=list)  # where it says the same in another form
     canonical: str | None = None  # where it says it really is
     moved_to: str | None = None  # where it sends its reader at once, having next to nothing to say itself
-    wishes: Wishes = Wishes()
+    robots_directives: RobotsDirectives = RobotsDirectives()
 
 
 # ── The tree, and the hash over it ───────────────────────────────────────────────────────────────────────────────────
 
 
-def tree_of(nodes: Iterable[SectionData], before: str = "") -> SectionData:
+def build_section_tree(nodes: Iterable[SectionNode], intro: str = "") -> SectionNode:
     """The root over the nodes: each one goes below the nearest node before it that has a smaller level."""
-    root = SectionData(content=before)
+    root = SectionNode(content=intro)
     above = [root]
     for node in nodes:
         while len(above) > 1 and above[-1].level >= node.level:
@@ -80,22 +80,22 @@ def tree_of(nodes: Iterable[SectionData], before: str = "") -> SectionData:
     return root
 
 
-def content_of(title: str, markdown: str, tree: SectionData, rules: SectionRules) -> Content:
+def build_content(title: str, markdown: str, tree: SectionNode, rules: SectionRules) -> Content:
     """The content, its sections, and the hash that stands for all of it and for the rules that made it."""
     # So many headings that their numbers could run out is no outline any more: such a page is split as one text.
-    if _count(tree) + 2 * len(markdown) // rules.target_characters >= SECTIONS_PER_CONTENT:
-        tree = SectionData(content=markdown)
+    if _count_nodes(tree) + 2 * len(markdown) // rules.target_characters >= SECTIONS_PER_CONTENT:
+        tree = SectionNode(content=markdown)
     sections = flatten_section_tree(tree, rules)
     return Content(
-        hash=hash_of(title, markdown, sections, rules),
+        hash=compute_content_hash(title, markdown, sections, rules),
         title=title,
         markdown=markdown,
         sections=sections,
-        words=words_of(title, sections),
+        index_fields=build_index_fields(title, sections),
     )
 
 
-def _count(tree: SectionData) -> int:
+def _count_nodes(tree: SectionNode) -> int:
     count = 0
     waiting = [tree]
     while waiting:
@@ -105,7 +105,9 @@ def _count(tree: SectionData) -> int:
     return count
 
 
-def hash_of(title: str, markdown: str, sections: tuple[Section, ...], rules: SectionRules = DEFAULT_RULES) -> str:
+def compute_content_hash(
+    title: str, markdown: str, sections: tuple[Section, ...], rules: SectionRules = DEFAULT_SECTION_RULES
+) -> str:
     """What stands for a content: nothing else has this hash."""
     # Each field is preceded by its length, so that no two contents can run together into the same bytes. The sections
     # follow from the rest as long as the readers stay the same; they are covered so that a reader which learns to see
@@ -125,7 +127,7 @@ def hash_of(title: str, markdown: str, sections: tuple[Section, ...], rules: Sec
 # ── Flattening ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def flatten_section_tree(root: SectionData, rules: SectionRules) -> tuple[Section, ...]:
+def flatten_section_tree(root: SectionNode, rules: SectionRules) -> tuple[Section, ...]:
     """The sections of the tree in pre-order, numbered from 0; none longer than the rules allow.
 
     A node without words of its own is dropped if nothing is below it, and so is an empty root: the first headings
@@ -133,14 +135,14 @@ def flatten_section_tree(root: SectionData, rules: SectionRules) -> tuple[Sectio
     is below its first part.
     """
     sections: list[Section] = []
-    waiting: list[tuple[SectionData, int | None]] = [(root, None)]
+    waiting: list[tuple[SectionNode, int | None]] = [(root, None)]
     while waiting:
         node, parent = waiting.pop()
         first = len(sections)
-        text = without_blank_ends(node.content)
+        text = strip_blank_lines(node.content)
         if text or (node.children and node is not root):
-            heading = node.heading[:LONGEST_HEADING]
-            for part in split(text, rules):
+            heading = node.heading[:MAX_HEADING_LENGTH]
+            for part in split_text(text, rules):
                 sections.append(
                     Section(
                         position=len(sections),

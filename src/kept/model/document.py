@@ -5,10 +5,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kept.model.nouns import dataclass
-from kept.model.wishes import Wishes
+from kept.model.robots_directives import RobotsDirectives
 
 if TYPE_CHECKING:
-    from kept.model.indexing import Indexed
+    from kept.model.index_fields import IndexFields
 
 
 class Lifecycle(StrEnum):
@@ -65,33 +65,33 @@ class Content(NamedTuple):
     title: str
     markdown: str
     sections: tuple[Section, ...]
-    words: "tuple[Indexed, ...]" = ()  # what full text holds of each section, if its reader has made that already
+    index_fields: "tuple[IndexFields, ...]" = ()  # what full text holds of each section, if its reader has made that already
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Packed as plain tuples, in half the time that so many named ones take."""
-        sections, words = tuple(map(tuple, self.sections)), tuple(map(tuple, self.words))
+        sections, words = tuple(map(tuple, self.sections)), tuple(map(tuple, self.index_fields))
         return _unpacked, (self.hash, self.title, self.markdown, sections, words)
 
 
 def _unpacked(hash: str, title: str, markdown: str, sections: Rows, words: Rows) -> Content:
-    from kept.model.indexing import Indexed
+    from kept.model.index_fields import IndexFields
 
-    return Content(hash, title, markdown, tuple(map(Section._make, sections)), tuple(map(Indexed._make, words)))
+    return Content(hash, title, markdown, tuple(map(Section._make, sections)), tuple(map(IndexFields._make, words)))
 
 
-RENDERED = "text/html; charset=utf-8; rendered"
+RENDERED_CONTENT_TYPE = "text/html; charset=utf-8; rendered"
 """The type of a page as its scripts made it, in a browser of ours. Only there may a fragment be a page ('#/guide')."""
 
 
-class Reading(NamedTuple):
+class ParsedPage(NamedTuple):
     """What a reader made of the bytes of one page."""
 
     content: Content
     links: tuple[str, ...] = ()  # canonical, navigation included, in the order of the page
     canonical: str | None = None  # the URL that it should be known by, as it says or as its name says, if another
     moved_to: str | None = None  # where the page sends its reader at once
-    is_shell: bool = False  # nothing to read before its scripts have run
-    wishes: Wishes = Wishes()
+    is_js_shell: bool = False  # nothing to read before its scripts have run
+    robots_directives: RobotsDirectives = RobotsDirectives()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class Unreadable:
     """These bytes cannot be made into words, and why."""
 
     reason: str
-    broke: bool = False  # the reader broke down over them, which says little about the page
+    is_reader_failure: bool = False  # the reader broke down over them, which says little about the page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 import re
 from datetime import datetime, timedelta
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -12,13 +12,13 @@ def parse_duration(text: str) -> float:
     """'90', '90s', '15m', '1h30m', '2d' as seconds."""
     lowered = text.strip().lower()
     if not re.fullmatch(r"(?:\d+(?:\.\d+)?[smhd]\s*)+|\d+(?:\.\d+)?", lowered):
-        raise WrongCall(f"'{text}' is not a length of time. Say it like 90s, 15m, 1h30m or 2d.")
+        raise InvalidInput(f"'{text}' is not a length of time. Say it like 90s, 15m, 1h30m or 2d.")
     if lowered[-1].isdigit():
         return float(lowered)
     return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)([smhd])", lowered))
 
 
-def spell_duration(seconds: float) -> str:
+def format_short_duration(seconds: float) -> str:
     """The shortest text that parse_duration() reads as about this long: '30m', '6h', '3d'."""
     for unit in ("d", "h", "m"):
         if seconds >= 2 * _UNITS[unit] or (seconds >= _UNITS[unit] and seconds % _UNITS[unit] == 0):
@@ -34,5 +34,5 @@ def parse_since(text: str, now: datetime) -> datetime:
         pass
     try:
         return now - timedelta(seconds=parse_duration(text))
-    except (WrongCall, OverflowError):
-        raise WrongCall(f"'{text}' is no moment. Say it like 2026-11-01, 2026-11-01T12:00 or 2d.") from None
+    except (InvalidInput, OverflowError):
+        raise InvalidInput(f"'{text}' is no moment. Say it like 2026-11-01, 2026-11-01T12:00 or 2d.") from None

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from kept.model.document import Validators, Version
 from kept.model.nouns import dataclass
-from kept.model.wishes import Wishes
+from kept.model.robots_directives import RobotsDirectives
 
 
 class Outcome(StrEnum):
@@ -23,20 +23,20 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FrontierEntry:
     """One URL of a job, taken to be visited."""
 
     url: str
     depth: int
     attempts: int  # visits so far that are to be tried again
     reached: bool  # named by the root, a seed or a reached entry; otherwise only remembered
-    held: Version | None  # what the base shows at this URL
+    base_version: Version | None  # what the base shows at this URL
 
 
 # What an origin lists: everything it has, or the seeds to start from.
 
 
-class Listed(NamedTuple):
+class ListedUrl(NamedTuple):
     """A URL that the origin names. With an ETag, a held version that has the same needs no visit.
 
     A tuple, because a folder makes one of every file.
@@ -48,7 +48,7 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unlisted:
+class ListingFailure:
     """A part of the list that could not be read. What lies below it is not absent, it is unknown."""
 
     url: str
@@ -64,8 +64,10 @@ class Fetched:
     content_type: str
     validators: Validators = field(default_factory=Validators)
     status: int | None = None
-    came_from: str | None = None  # where a temporary redirect led: its links count from there
-    wishes: Wishes | None = Wishes()  # of its headers; None: what it asks of robots, anywhere, does not count
+    final_url: str | None = None  # where a temporary redirect led: its links count from there
+    robots_directives: RobotsDirectives | None = (
+        RobotsDirectives()
+    )  # of its headers; None: what it asks of robots, anywhere, does not count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +108,7 @@ class Unreachable:
 
     reason: str
     status: int | None = None
-    retry: bool = True  # False: trying again within this crawl would change nothing
+    is_retryable: bool = True  # False: trying again within this crawl would change nothing
     retry_after: timedelta | None = None
 
 

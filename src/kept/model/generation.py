@@ -16,7 +16,7 @@ class GenerationState(StrEnum):
     ABANDONED = "abandoned"  # never finished, or discarded; its rows are on their way out
 
 
-GENERATION_MOVES: dict[GenerationState, frozenset[GenerationState]] = {
+GENERATION_TRANSITIONS: dict[GenerationState, frozenset[GenerationState]] = {
     GenerationState.BUILDING: frozenset({GenerationState.ACTIVE, GenerationState.HELD, GenerationState.ABANDONED}),
     GenerationState.HELD: frozenset({GenerationState.ACTIVE, GenerationState.ABANDONED}),
     GenerationState.ACTIVE: frozenset({GenerationState.RETIRED}),

@@ -16,7 +16,7 @@ class JobStatus(StrEnum):
     CANCELLED = "cancelled"  # a person gave it up
 
 
-JOB_MOVES: dict[JobStatus, frozenset[JobStatus]] = {
+JOB_TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.PENDING: frozenset({JobStatus.PROCESSING, JobStatus.PAUSED, JobStatus.CANCELLED, JobStatus.FAILED}),
     JobStatus.PROCESSING: frozenset(
         {JobStatus.PENDING, JobStatus.PAUSED, JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED}
@@ -28,9 +28,9 @@ JOB_MOVES: dict[JobStatus, frozenset[JobStatus]] = {
 }
 
 
-def job_diagram() -> str:
+def format_job_transitions() -> str:
     """The table as the manual shows it: from each state to those that may follow."""
-    following = {state: " · ".join(to for to in JobStatus if to in moves) for state, moves in JOB_MOVES.items()}
+    following = {state: " · ".join(to for to in JobStatus if to in moves) for state, moves in JOB_TRANSITIONS.items()}
     return "".join(f"{state:<11}{f'──►  {to}' if to else 'the end'}\n" for state, to in following.items())
 
 
@@ -43,7 +43,7 @@ class CrawlMode(StrEnum):
     FULL = "full"  # everything, without validators
 
     @property
-    def is_whole(self) -> bool:
+    def is_exhaustive(self) -> bool:
         """Whether it visits every known document, so that what it does not see counts."""
         return self in (CrawlMode.REFRESH, CrawlMode.FULL)
 

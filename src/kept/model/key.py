@@ -13,13 +13,13 @@ class KeyScope(StrEnum):
     WRITE = "write"  # add, change and remove sources, ask for crawls and steer them, within quotas
     ADMIN = "admin"  # the same without quotas and rates
 
-    def opens(self, wanted: "KeyScope") -> bool:
+    def allows(self, wanted: "KeyScope") -> bool:
         order = list(KeyScope)
         return order.index(self) >= order.index(wanted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class ApiKey:
     name: str
     scope: KeyScope
     created_at: datetime

@@ -2,11 +2,11 @@
 
 import re
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 from kept.model.nouns import dataclass
 
 _ROOT = re.compile(r"(npm|pypi):(?!/)(@?[^@]+)(?:@(.*))?", re.IGNORECASE)
-_NAMES = {
+_NAME_PATTERNS = {
     "npm": re.compile(r"(?:@[a-z0-9~][\w.~-]*/)?[a-z0-9~][\w.~-]*", re.IGNORECASE),
     "pypi": re.compile(r"[a-z0-9](?:[\w.-]*[a-z0-9])?", re.IGNORECASE),
 }
@@ -24,7 +24,7 @@ class Package:
         return f"{self.registry}:{self.name}{f'@{self.version}' if self.version else ''}"
 
     @property
-    def url(self) -> str:
+    def base_url(self) -> str:
         """What its documents' URLs begin with. No site shows them, so the form is Kept's own."""
         return self.root.replace(":", ":/", 1) + "/"
 
@@ -35,8 +35,8 @@ def parse_package(root: str) -> Package | None:
     if not found:
         return None
     registry, name, version = found[1].lower(), found[2], found[3] or ""
-    if not _NAMES[registry].fullmatch(name) or (version and not _VERSION.fullmatch(version)):
-        raise WrongCall(f"{root} is no package. It should look like npm:left-pad@1.3.0 or pypi:requests.")
+    if not _NAME_PATTERNS[registry].fullmatch(name) or (version and not _VERSION.fullmatch(version)):
+        raise InvalidInput(f"{root} is no package. It should look like npm:left-pad@1.3.0 or pypi:requests.")
     if registry == "pypi":
         name = re.sub(r"[-_.]+", "-", name).lower()
     return Package(registry=registry, name=name, version=version)

@@ -12,9 +12,9 @@ from dataclasses import replace
 from enum import StrEnum
 from urllib.parse import quote, unquote
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 from kept.model.nouns import dataclass
-from kept.model.url import canonical
+from kept.model.url import canonicalize_url
 
 
 class Forge(StrEnum):
@@ -41,22 +41,27 @@ class Ref:
     name: str
 
 
-_HOSTS = {
+_FORGES_BY_HOST = {
     "github.com": Forge.GITHUB,
     "gitlab.com": Forge.GITLAB,
     "codeberg.org": Forge.GITEA,
     "gitea.com": Forge.GITEA,
     "bitbucket.org": Forge.BITBUCKET,
 }
-_SHORT = {"github": "github.com", "gitlab": "gitlab.com", "codeberg": "codeberg.org", "bitbucket": "bitbucket.org"}
-_FILE = {
+_SHORTHAND_HOSTS = {
+    "github": "github.com",
+    "gitlab": "gitlab.com",
+    "codeberg": "codeberg.org",
+    "bitbucket": "bitbucket.org",
+}
+_FILE_URL_PATHS = {
     Forge.GITHUB: "blob/{name}",
     Forge.GITLAB: "-/blob/{name}",
     Forge.GITEA: "src/{kind}/{name}",
     Forge.BITBUCKET: "src/{name}",
     Forge.PLAIN: "{name}",
 }
-_FOLDER = {
+_TREE_URL_PATHS = {
     Forge.GITHUB: "tree/",
     Forge.GITLAB: "-/tree/",
     Forge.GITEA: "src/branch/",
@@ -67,16 +72,18 @@ _FOLDER = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
     remote: str  # what git is told; without a password
-    web: str  # what its documents' URLs begin with
+    web_url: str  # what its documents' URLs begin with
     forge: Forge = Forge.PLAIN
-    at: str = ""  # a branch, tag or commit, and perhaps a path in it: 'v1.2/docs'. Empty: all of the default branch
+    ref_and_path: str = (
+        ""  # a branch, tag or commit, and perhaps a path in it: 'v1.2/docs'. Empty: all of the default branch
+    )
 
     @property
     def root(self) -> str:
-        at = quote(self.at, safe=_UNQUOTED)
+        at = quote(self.ref_and_path, safe=_URL_SAFE)
         if self.forge is Forge.PLAIN or not self.remote.startswith("http"):
             return f"{self.remote}#{at}" if at else self.remote
-        return f"{self.web}/{_FOLDER[self.forge]}{at}" if at else self.web
+        return f"{self.web_url}/{_TREE_URL_PATHS[self.forge]}{at}" if at else self.web_url
 
     @property
     def name(self) -> str:
@@ -85,30 +92,30 @@ class Repository:
     @property
     def version(self) -> str:
         """What looks like a version in front of ``at``: 'v1.2', '5.0-rc1'. Other branches have no label."""
-        first = self.at.partition("/")[0]
+        first = self.ref_and_path.partition("/")[0]
         return first if re.fullmatch(r"v?\d[\w.+-]{0,39}", first) and not _COMMIT.fullmatch(first) else ""
 
     @property
     def wiki(self) -> "Repository | None":
         """The repository of its wiki, which may not be there."""
-        if self.forge is not Forge.GITHUB or self.at:
+        if self.forge is not Forge.GITHUB or self.ref_and_path:
             return None
         remote = f"{self.remote.removesuffix('.git')}.wiki.git"
-        return Repository(remote=remote, web=f"{self.web}/wiki")
+        return Repository(remote=remote, web_url=f"{self.web_url}/wiki")
 
-    def folder_url(self, ref: Ref) -> str:
+    def file_base_url(self, ref: Ref) -> str:
         """What the URLs of all files of this state begin with."""
-        name = quote(ref.name, safe=_UNQUOTED)
-        return f"{self.web}/{_FILE[self.forge].format(kind=ref.kind, name=name)}/"
+        name = quote(ref.name, safe=_URL_SAFE)
+        return f"{self.web_url}/{_FILE_URL_PATHS[self.forge].format(kind=ref.kind, name=name)}/"
 
 
-_UNQUOTED = "/@!$&'()*+,;=:~"
+_URL_SAFE = "/@!$&'()*+,;=:~"
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_SCP = re.compile(r"(\w[\w.-]*)@([\w][\w.-]*):(?!/{2})([^#]+?)")
-_AT = re.compile(r"(.+?\.git)/?(?:[@#](.*))?|([^#]+)(?:#(.*))?")
-_NOT_IN_A_REF = re.compile(r"[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|(?:\A|/)[-/.]|//")
+_SCP_REMOTE = re.compile(r"(\w[\w.-]*)@([\w][\w.-]*):(?!/{2})([^#]+?)")
+_REMOTE_AND_REF = re.compile(r"(.+?\.git)/?(?:[@#](.*))?|([^#]+)(?:#(.*))?")
+_INVALID_IN_REF = re.compile(r"[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|(?:\A|/)[-/.]|//")
 # What the first part of a path on such a host is when it is no owner of repositories.
-_NO_OWNERS = frozenset({
+_RESERVED_OWNERS = frozenset({
     "about", "account", "apps", "blog", "collections", "contact", "customer-stories", "dashboard", "enterprise",
     "events", "explore", "features", "groups", "help", "issues", "login", "marketplace", "new", "notifications", "org",
     "organizations", "orgs", "pricing", "product", "projects", "pulls", "readme", "resources", "search", "security",
@@ -116,91 +123,91 @@ _NO_OWNERS = frozenset({
 })  # fmt: skip
 
 
-def parse_repository(text: str, *, asked: bool = False) -> Repository | None:
+def parse_repository(text: str, *, assume_git: bool = False) -> Repository | None:
     """The repository behind a root as it was typed, without a login; None: it names none.
 
     ``asked``: somebody said that it is one, so whatever git could be told is one.
     """
     text = text.removeprefix("git+")
     scheme, colon, rest = text.partition(":")
-    if colon and scheme.lower() in _SHORT and not rest.startswith("//"):
-        return _short(_SHORT[scheme.lower()], rest, text)
-    if found := re.fullmatch(rf"({_SCP.pattern})(?:(?<=\.git)@|#|\Z)(.*)", text):
+    if colon and scheme.lower() in _SHORTHAND_HOSTS and not rest.startswith("//"):
+        return _parse_shorthand(_SHORTHAND_HOSTS[scheme.lower()], rest, text)
+    if found := re.fullmatch(rf"({_SCP_REMOTE.pattern})(?:(?<=\.git)@|#|\Z)(.*)", text):
         user_host_path, host, path = found[1], found[3], found[4]
-        return _elsewhere(user_host_path, host, path, found[5])
+        return _ssh_or_git_repository(user_host_path, host, path, found[5])
     if found := re.fullmatch(r"(ssh|git)://(?:([\w.+-]+)@)?([\w.-]+|\[[0-9a-f:]+\])(:\d+)?/([^#]+?)(?:#(.*))?", text):
         path, _, at = found[5].partition(".git@")
         user = f"{found[2]}@" if found[2] else ""
         remote = f"{found[1]}://{user}{found[3]}{found[4] or ''}/{path}{'.git' if at else ''}"
-        return _elsewhere(remote, found[3], path, at or found[6] or "")
+        return _ssh_or_git_repository(remote, found[3], path, at or found[6] or "")
     if scheme.lower() in ("http", "https"):
-        return _on_the_web(text, asked=asked)
+        return _parse_web_url(text, assume_git=assume_git)
     return None
 
 
-def repository_of(root: str) -> Repository:
+def repository_from_root(root: str) -> Repository:
     """The repository that the root of a source stands for."""
-    return parse_repository(root, asked=True) or local_repository(*split_at(root))
+    return parse_repository(root, assume_git=True) or local_repository(*split_ref(root))
 
 
 def local_repository(url: str, at: str = "") -> Repository:
     """One in a folder of this machine."""
-    return Repository(remote=url, web=url, at=_checked(at))
+    return Repository(remote=url, web_url=url, ref_and_path=_check_ref(at))
 
 
-def split_at(text: str) -> tuple[str, str]:
+def split_ref(text: str) -> tuple[str, str]:
     """A remote, and the branch or tag behind it: '/srv/manual.git@v1.2'."""
-    found = _AT.fullmatch(text)
+    found = _REMOTE_AND_REF.fullmatch(text)
     return (found[1] or found[3], found[2] or found[4] or "") if found else (text, "")
 
 
-def address_of(remote: str) -> str:
+def remote_host_and_port(remote: str) -> str:
     """What ``Access.allowed`` calls the host that is asked: 'git.test:443'; empty for one on this machine."""
-    if found := _SCP.fullmatch(remote):
+    if found := _SCP_REMOTE.fullmatch(remote):
         return f"{found[2].lower()}:22"
     scheme, _, rest = remote.partition("://")
     authority = rest.partition("/")[0].rpartition("@")[2].lower()
     has_port = re.search(r":\d+\Z", authority) and not authority.endswith("]")
-    return authority if has_port or scheme == "file" else f"{authority}:{_PORTS[scheme]}"
+    return authority if has_port or scheme == "file" else f"{authority}:{_DEFAULT_PORTS[scheme]}"
 
 
-_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
+_DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
-def _short(host: str, rest: str, text: str) -> Repository:
+def _parse_shorthand(host: str, rest: str, text: str) -> Repository:
     path, _, at = rest.strip("/").partition("@")
     parts = path.removesuffix(".git").split("/")
     if len(parts) < 2 or not all(re.fullmatch(r"[\w.-]+", part) for part in parts):
-        raise WrongCall(f"{text} is no repository. It should look like github:owner/repository, or …@branch.")
-    return _hosted("https", host, "/".join(parts), _HOSTS[host], at)
+        raise InvalidInput(f"{text} is no repository. It should look like github:owner/repository, or …@branch.")
+    return _forge_repository("https", host, "/".join(parts), _FORGES_BY_HOST[host], at)
 
 
-def _on_the_web(text: str, *, asked: bool) -> Repository | None:
-    page, at = split_at(text)
-    url = canonical(page)
+def _parse_web_url(text: str, *, assume_git: bool) -> Repository | None:
+    page, at = split_ref(text)
+    url = canonicalize_url(page)
     if url is None:
         return None
     scheme, _, rest = url.partition("?")[0].partition("://")
     host, _, path = rest.partition("/")
     path = path.strip("/")
-    for forge, pattern in _PAGES.items():
+    for forge, pattern in _BROWSE_PATHS.items():
         if found := pattern.fullmatch(path):
-            own = _forge_of(host)
+            own = _forge_from_host(host)
             known = own is forge or (own is Forge.PLAIN and forge in (Forge.GITLAB, Forge.GITEA))
-            if known and found[1].partition("/")[0] not in _NO_OWNERS:
-                return _hosted(scheme, host, found[1], forge, unquote(found[2]))
-    forge, parts = _forge_of(host), path.removesuffix(".git").split("/")
+            if known and found[1].partition("/")[0] not in _RESERVED_OWNERS:
+                return _forge_repository(scheme, host, found[1], forge, unquote(found[2]))
+    forge, parts = _forge_from_host(host), path.removesuffix(".git").split("/")
     named = len(parts) == 2 or (forge is Forge.GITLAB and len(parts) > 1 and "-" not in parts)
-    if forge is not Forge.PLAIN and named and (parts[0] not in _NO_OWNERS or path.endswith(".git")):
+    if forge is not Forge.PLAIN and named and (parts[0] not in _RESERVED_OWNERS or path.endswith(".git")):
         # Without '.git' it was copied from a browser, and what stands behind '#' is a heading.
-        return _hosted(scheme, host, "/".join(parts), forge, at if path.endswith(".git") else "")
-    if path.endswith(".git") or (asked and path):
+        return _forge_repository(scheme, host, "/".join(parts), forge, at if path.endswith(".git") else "")
+    if path.endswith(".git") or (assume_git and path):
         remote = f"{scheme}://{host}/{path}"
-        return Repository(remote=remote, web=remote, at=_checked(at))
+        return Repository(remote=remote, web_url=remote, ref_and_path=_check_ref(at))
     return None
 
 
-_PAGES = {
+_BROWSE_PATHS = {
     Forge.GITLAB: re.compile(r"((?:[^/]+/)+[^/]+)/-/(?:tree|blob)/(.+)"),
     Forge.GITEA: re.compile(r"([^/]+/[^/]+)/src/(?:branch|tag|commit)/(.+)"),
     Forge.GITHUB: re.compile(r"([^/]+/[^/]+)/(?:tree|blob)/(.+)"),
@@ -208,27 +215,29 @@ _PAGES = {
 }
 
 
-def _forge_of(host: str) -> Forge:
+def _forge_from_host(host: str) -> Forge:
     """By the host's name: 'github.com', or one of one's own: 'gitlab.example.com'."""
     first = host.partition(".")[0]
     own = {"github": Forge.GITHUB, "gitlab": Forge.GITLAB, "gitea": Forge.GITEA, "forgejo": Forge.GITEA}
-    return _HOSTS.get(host) or (own.get(first, Forge.PLAIN) if host.count(".") > 1 else Forge.PLAIN)
+    return _FORGES_BY_HOST.get(host) or (own.get(first, Forge.PLAIN) if host.count(".") > 1 else Forge.PLAIN)
 
 
-def _hosted(scheme: str, host: str, path: str, forge: Forge, at: str) -> Repository:
+def _forge_repository(scheme: str, host: str, path: str, forge: Forge, at: str) -> Repository:
     web = f"{scheme}://{host}/{path.removesuffix('.git')}"
-    return Repository(remote=f"{web}.git", web=web, forge=forge, at=_checked(at.strip("/")))
+    return Repository(remote=f"{web}.git", web_url=web, forge=forge, ref_and_path=_check_ref(at.strip("/")))
 
 
-def _elsewhere(remote: str, host: str, path: str, at: str) -> Repository:
+def _ssh_or_git_repository(remote: str, host: str, path: str, at: str) -> Repository:
     """By ssh or git's own protocol. People open it on the web, if its host shows it there."""
-    shown = _hosted("https", host.lower(), path.strip("/"), _forge_of(host.lower()), at)
+    shown = _forge_repository("https", host.lower(), path.strip("/"), _forge_from_host(host.lower()), at)
     plain = shown.forge is Forge.PLAIN
-    return replace(shown, remote=remote, web=shown.web if not plain else f"https://{host.lower()}/{path.strip('/')}")
+    return replace(
+        shown, remote=remote, web_url=shown.web_url if not plain else f"https://{host.lower()}/{path.strip('/')}"
+    )
 
 
-def _checked(at: str) -> str:
+def _check_ref(at: str) -> str:
     at = unquote(at).strip("/")
-    if at and _NOT_IN_A_REF.search(at):
-        raise WrongCall(f"'{at}' cannot be a branch or a tag, nor a path in it.")
+    if at and _INVALID_IN_REF.search(at):
+        raise InvalidInput(f"'{at}' cannot be a branch or a tag, nor a path in it.")
     return at

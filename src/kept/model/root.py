@@ -15,15 +15,15 @@ import re
 import unicodedata
 from urllib.parse import unquote
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 from kept.model.package import parse_package
-from kept.model.repository import local_repository, parse_repository, repository_of, split_at
+from kept.model.repository import local_repository, parse_repository, repository_from_root, split_ref
 from kept.model.source import Header, SourceKind
-from kept.model.url import canonical, file_path, file_url
+from kept.model.url import canonicalize_url, file_path, file_url
 
 # What is not a path: a URL, 'github:owner/repo' and the like, 'git@host:repo'. A folder with such a name is still
 # found as './github:…'.
-_ELSEWHERE = re.compile(
+_NOT_A_PATH = re.compile(
     r"[a-z][a-z0-9+.-]*://|(?:github|gitlab|codeberg|bitbucket|git|npm|pypi):|[\w.-]+@[\w.-]+:", re.IGNORECASE
 )
 _LOGIN = re.compile(r"((?!(?:git\+)?ssh:)[a-z][a-z0-9+.-]*:/+|https?:)([^/?#\\]*)@", re.IGNORECASE)
@@ -31,8 +31,8 @@ _SSH_PASSWORD = re.compile(r"(?:git\+)?ssh://[^/@]*:[^/]*@", re.IGNORECASE)
 
 _SUFFIX = re.compile(r"(?<=.)\.(?:md|markdown|x?html?|txt|rst|pdf|ipynb)$", re.IGNORECASE)
 _NAME = re.compile(r"\w[\w.+-]*")
-_NOT_IN_A_NAME = re.compile(r"[^\w.+-]+")
-LONGEST_NAME = 60
+_INVALID_IN_NAME = re.compile(r"[^\w.+-]+")
+MAX_NAME_LENGTH = 60
 
 
 def parse_root(root: str, as_: str | None = None) -> tuple[SourceKind, str]:
@@ -42,40 +42,40 @@ def parse_root(root: str, as_: str | None = None) -> tuple[SourceKind, str]:
     """
     root, _ = split_login(root)
     if not root.strip(" @"):
-        raise WrongCall("The root is empty. Say which folder or file to keep, as in: kept add docs")
+        raise InvalidInput("The root is empty. Say which folder or file to keep, as in: kept add docs")
     if root.startswith("@"):
-        return SourceKind.WEB, _folder(root[1:])
+        return SourceKind.WEB, _absolute_file_url(root[1:])
     if _SSH_PASSWORD.match(root):
-        raise WrongCall("ssh takes no password from a URL. Give it a key, and leave the password out.")
+        raise InvalidInput("ssh takes no password from a URL. Give it a key, and leave the password out.")
     if package := parse_package(root):
         return SourceKind.PACKAGE, package.root
-    if as_ != "web" and (repository := parse_repository(root, asked=as_ == "git")):
+    if as_ != "web" and (repository := parse_repository(root, assume_git=as_ == "git")):
         return SourceKind.GIT, repository.root
     if root[:7].lower() == "file://":
-        return _on_this_machine(root, as_)
+        return _parse_file_url(root, as_)
     if root[:8].lower().startswith(("http://", "https://")) and as_ != "git":
-        spelled = canonical(root)
+        spelled = canonicalize_url(root)
         if spelled is None:
-            raise WrongCall(f"{root} is not the URL of a web page.")
+            raise InvalidInput(f"{root} is not the URL of a web page.")
         return SourceKind.WEB, spelled
-    if _ELSEWHERE.match(root):
-        raise WrongCall(
+    if _NOT_A_PATH.match(root):
+        raise InvalidInput(
             f"{root} cannot be kept: it is no web site, git repository or package that Kept knows how to ask for, "
             "nor a folder or file of this machine."
         )
     if as_ == "git":
-        path, at = split_at(root)
-        return SourceKind.GIT, local_repository(_folder(path), at).root
-    return SourceKind.FOLDER, _folder(root)
+        path, at = split_ref(root)
+        return SourceKind.GIT, local_repository(_absolute_file_url(path), at).root
+    return SourceKind.FOLDER, _absolute_file_url(root)
 
 
-def _on_this_machine(root: str, as_: str | None) -> tuple[SourceKind, str]:
-    remote, at = split_at(root)
+def _parse_file_url(root: str, as_: str | None) -> tuple[SourceKind, str]:
+    remote, at = split_ref(root)
     is_git = as_ == "git" or (as_ is None and remote.endswith(".git"))
-    spelled = canonical(remote if is_git else root)
+    spelled = canonicalize_url(remote if is_git else root)
     if spelled is None:
-        raise WrongCall(f"{root} is not the URL of a file or folder on this machine.")
-    folder = _folder(file_path(spelled))
+        raise InvalidInput(f"{root} is not the URL of a file or folder on this machine.")
+    folder = _absolute_file_url(file_path(spelled))
     return (SourceKind.GIT, local_repository(folder, at).root) if is_git else (SourceKind.FOLDER, folder)
 
 
@@ -97,30 +97,30 @@ def derive_name(root: str, kind: SourceKind = SourceKind.FOLDER) -> str:
     scheme, _, rest = root.partition("://")
     last = unquote(rest.rstrip("/") if scheme != "file" else rest.rstrip("/").rpartition("/")[2]).removeprefix("www.")
     if kind is SourceKind.GIT:
-        last = repository_of(root).name
+        last = repository_from_root(root).name
     elif package := parse_package(root):
         last = package.name.rpartition("/")[2]
-    slug = _NOT_IN_A_NAME.sub("-", unicodedata.normalize("NFKC", _SUFFIX.sub("", last)).lower())
-    return slug.lstrip("-.+_")[:LONGEST_NAME].rstrip("-._") or "files"
+    slug = _INVALID_IN_NAME.sub("-", unicodedata.normalize("NFKC", _SUFFIX.sub("", last)).lower())
+    return slug.lstrip("-.+_")[:MAX_NAME_LENGTH].rstrip("-._") or "files"
 
 
 def derive_version(root: str, kind: SourceKind) -> str:
     """The version that a root itself names: a tag's, or a package's."""
     package = parse_package(root)
-    version = repository_of(root).version if kind is SourceKind.GIT else package.version if package else ""
+    version = repository_from_root(root).version if kind is SourceKind.GIT else package.version if package else ""
     return version if _NAME.fullmatch(version) else ""
 
 
 def check_label(name: str, version: str = "") -> None:
     """WrongCall unless both can be parts of a label."""
     for what, text in (("name", name), ("version", version)):
-        if (text or what == "name") and (not _NAME.fullmatch(text) or len(text) > LONGEST_NAME):
-            raise WrongCall(
+        if (text or what == "name") and (not _NAME.fullmatch(text) or len(text) > MAX_NAME_LENGTH):
+            raise InvalidInput(
                 f"'{text}' cannot be the {what} of a source: it takes letters, digits and . _ + - "
-                f"(a letter or digit first, at most {LONGEST_NAME})."
+                f"(a letter or digit first, at most {MAX_NAME_LENGTH})."
             )
 
 
-def _folder(path: str) -> str:
+def _absolute_file_url(path: str) -> str:
     """Absolute and without detours, but through whatever links the person chose."""
     return file_url("/" + os.path.abspath(path).lstrip("/"))

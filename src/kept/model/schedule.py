@@ -3,40 +3,40 @@
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 from kept.model.duration import parse_duration
 from kept.model.nouns import dataclass
 
-SHORTEST = timedelta(minutes=1)
-LONGEST = timedelta(days=366)
+MIN_INTERVAL = timedelta(minutes=1)
+MAX_INTERVAL = timedelta(days=366)
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class IntervalSchedule:
     """So much time after the last one."""
 
     interval: timedelta
 
 
 @dataclass(frozen=True, slots=True)
-class Cron:
+class CronSchedule:
     """At the times that five fields name, in UTC: no clock of a single machine decides, and no hour happens twice."""
 
-    text: str
+    expression: str
 
-    def after(self, moment: datetime) -> datetime | None:
+    def next_after(self, moment: datetime) -> datetime | None:
         """The first time after a moment; None: there is none."""
         from cronsim import CronSim
 
-        return next(CronSim(self.text, moment.astimezone(UTC)), None)
+        return next(CronSim(self.expression, moment.astimezone(UTC)), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Adaptive:
+class AdaptiveSchedule:
     """As often as its pages have changed so far."""
 
 
-Schedule: TypeAlias = Every | Cron | Adaptive
+Schedule: TypeAlias = IntervalSchedule | CronSchedule | AdaptiveSchedule
 
 
 def parse_schedule(text: str) -> Schedule | None:
@@ -45,29 +45,31 @@ def parse_schedule(text: str) -> Schedule | None:
     if not words or words == ["off"]:
         return None
     if words == ["auto"]:
-        return Adaptive()
+        return AdaptiveSchedule()
     if len(words) == 5:
-        return _cron(" ".join(words))
+        return _parse_cron(" ".join(words))
     try:
         interval = timedelta(seconds=parse_duration(text))
-    except (WrongCall, OverflowError):
-        raise WrongCall(_EXPECTED.format(text)) from None
-    if not SHORTEST <= interval <= LONGEST:
-        raise WrongCall(f"A schedule goes from every minute (1m) to every year (366d); '{text}' is outside of that.")
-    return Every(interval)
+    except (InvalidInput, OverflowError):
+        raise InvalidInput(_EXPECTED_MESSAGE.format(text)) from None
+    if not MIN_INTERVAL <= interval <= MAX_INTERVAL:
+        raise InvalidInput(f"A schedule goes from every minute (1m) to every year (366d); '{text}' is outside of that.")
+    return IntervalSchedule(interval)
 
 
-_EXPECTED = "--schedule should be like 30m, 6h or 1d, five fields of cron ('0 3 * * *'), auto or off; it is '{}'."
+_EXPECTED_MESSAGE = (
+    "--schedule should be like 30m, 6h or 1d, five fields of cron ('0 3 * * *'), auto or off; it is '{}'."
+)
 
 
-def _cron(text: str) -> Cron:
+def _parse_cron(text: str) -> CronSchedule:
     from cronsim import CronSimError
 
-    schedule = Cron(text)
+    schedule = CronSchedule(text)
     try:
-        never = schedule.after(datetime.now(UTC)) is None
+        never = schedule.next_after(datetime.now(UTC)) is None
     except CronSimError:
-        raise WrongCall(_EXPECTED.format(text)) from None
+        raise InvalidInput(_EXPECTED_MESSAGE.format(text)) from None
     if never:
-        raise WrongCall(f"There is no time like '{text}'.")
+        raise InvalidInput(f"There is no time like '{text}'.")
     return schedule

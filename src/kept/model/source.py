@@ -26,7 +26,7 @@ class Scope:
     pages: tuple[str, ...] = ()  # on the web: exactly these and no link beyond them; the root is the file they came in
 
 
-class Render(StrEnum):
+class RenderMode(StrEnum):
     """When a page is opened in a browser before it is read."""
 
     AUTO = "auto"  # when without one it is an empty shell
@@ -42,7 +42,7 @@ class Region:
     drop: tuple[str, ...] = ()
 
 
-AS_READ = Region()
+DEFAULT_REGION = Region()
 """Nobody knows better."""
 
 
@@ -64,12 +64,12 @@ class Header:
     value: str = field(repr=False)  # as it is sent; or where to find it: "env:NAME", "Bearer env:NAME", "secret:NAME"
 
 
-_REFERENCE = re.compile(r"((?:[A-Za-z][\w-]*[ =])?)(env|secret):([A-Za-z_][\w.-]*)")
+_SECRET_REFERENCE = re.compile(r"((?:[A-Za-z][\w-]*[ =])?)(env|secret):([A-Za-z_][\w.-]*)")
 
 
-def parse_reference(value: str) -> tuple[str, str, str] | None:
+def parse_secret_reference(value: str) -> tuple[str, str, str] | None:
     """Where a value is to be found: what stands before it ("Bearer "), env or secret, the name. None: it is said."""
-    found = _REFERENCE.fullmatch(value)
+    found = _SECRET_REFERENCE.fullmatch(value)
     return (found[1], found[2], found[3]) if found else None
 
 
@@ -82,7 +82,7 @@ class Access:
     proxy: str = field(default="", repr=False)  # a URL, or where to find it, as in a header
     ca_file: str = ""  # certificates to trust besides the system's
     ignore_robots: bool = False
-    render: Render = Render.AUTO
+    render: RenderMode = RenderMode.AUTO
     concurrency: int = 8  # requests to one host at once
     delay: float = 0.0  # seconds between them
     connect_seconds: float = 10.0
@@ -116,7 +116,7 @@ class SourceSettings:
         known = {
             "headers": headers,
             "allowed": tuple(access.get("allowed", ())),
-            "render": Render(access.get("render", "auto")),
+            "render": RenderMode(access.get("render", "auto")),
         }
         region = stored.get("region", {})
         return cls(
@@ -153,10 +153,10 @@ class Source:
 
     @property
     def label(self) -> str:
-        return label_of(self.name, self.version)
+        return format_label(self.name, self.version)
 
 
-def label_of(name: str, version: str) -> str:
+def format_label(name: str, version: str) -> str:
     """What people call a source: ``django@5.2``, or ``django`` if it has no version."""
     return f"{name}@{version}" if version else name
 

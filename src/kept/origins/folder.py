@@ -19,17 +19,19 @@ from typing import TypeAlias
 
 from kept.errors import SourceMissing, SourceUnavailable
 from kept.model.document import Validators
-from kept.model.frontier import Entry, Fetched, Gone, Listed, Refused, Unlisted, Unreachable, Visit
+from kept.model.frontier import Fetched, FrontierEntry, Gone, ListedUrl, ListingFailure, Refused, Unreachable, Visit
 from kept.model.source import Limits, Scope
-from kept.model.url import LONGEST, file_name_url, file_path, file_url
-from kept.origins import ignoring
-from kept.origins.ignoring import Ignoring
-from kept.origins.origin import Budget
+from kept.model.url import MAX_URL_LENGTH, file_path, file_url, quote_file_name
+from kept.origins import gitignore
+from kept.origins.gitignore import IgnoreRules
+from kept.origins.origin import AllotHostSlots
 
-CHUNK = 2000
-COARSE_SECONDS = 2.0
-Folders: TypeAlias = list[tuple[str, Ignoring]]  # that are still to be walked, below the root, each with its slash
-MARKER = ".kept-root"
+LISTING_CHUNK = 2000
+RECENT_MTIME_SECONDS = 2.0
+PendingFolders: TypeAlias = list[
+    tuple[str, IgnoreRules]
+]  # that are still to be walked, below the root, each with its slash
+ROOT_MARKER = ".kept-root"
 """A file by which a folder is known wherever it lies: a copy of it is the same folder, another one is not."""
 
 
@@ -47,7 +49,7 @@ class FolderOrigin:
         self._excluded = [re.compile(translate(glob)) for glob in scope.exclude]
         self._has_patterns = bool(self._included or self._excluded)
 
-    async def share(self, budget: Budget) -> None:
+    async def renew_host_slots(self, allot: AllotHostSlots) -> None:
         pass  # no host is asked
 
     async def open(self) -> str | None:
@@ -57,7 +59,7 @@ class FolderOrigin:
                 return None
             with await asyncio.to_thread(os.scandir, self._root):
                 pass
-            return await asyncio.to_thread(self._identity, status)
+            return await asyncio.to_thread(self._root_identity, status)
         except (FileNotFoundError, NotADirectoryError):
             raise SourceMissing(f"There is no file or folder {self._root}.") from None
         except OSError as error:
@@ -69,9 +71,9 @@ class FolderOrigin:
     def admits(self, url: str) -> bool:
         """Whether the source's own settings have it in."""
         path = file_path(url)
-        return path == self._root or self._wants(os.path.relpath(path, self._root))
+        return path == self._root or self._is_selected(os.path.relpath(path, self._root))
 
-    def why_not(self, url: str) -> str | None:
+    def why_excluded(self, url: str) -> str | None:
         """Why a file is none of this source; None: it would be."""
         if not url.startswith("file:"):
             return "not a file of this machine"
@@ -87,73 +89,75 @@ class FolderOrigin:
             return "left out by the source's patterns"
         return "left out by an ignore file" if self._is_ignored(below) else None
 
-    async def list(self) -> AsyncIterator[Listed | Unlisted]:
+    async def list(self) -> AsyncIterator[ListedUrl | ListingFailure]:
         walk = self._walk()
-        while chunk := await asyncio.to_thread(lambda: list(islice(walk, CHUNK))):
+        while chunk := await asyncio.to_thread(lambda: list(islice(walk, LISTING_CHUNK))):
             for one in chunk:
                 yield one
 
-    async def renamed(self, absent: Mapping[str, Validators], arrived: Sequence[str]) -> Mapping[str, str]:
+    async def find_renames(self, missing: Mapping[str, Validators], new_urls: Sequence[str]) -> Mapping[str, str]:
         return {}  # a folder does not remember names
 
-    async def visit(self, entry: Entry, *, conditional: bool) -> Visit:
-        return await asyncio.to_thread(self._read, file_path(entry.url))
+    async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
+        return await asyncio.to_thread(self._read_file, file_path(entry.url))
 
-    async def render(self, entry: Entry, fetched: Fetched) -> Visit | None:
+    async def render(self, entry: FrontierEntry, fetched: Fetched) -> Visit | None:
         return None
 
     # Walking
 
-    def _walk(self) -> Iterator[Listed | Unlisted]:
+    def _walk(self) -> Iterator[ListedUrl | ListingFailure]:
         if not os.path.isdir(self._root):
             try:
-                yield Listed(file_url(self._root), _etag(os.stat(self._root)))
+                yield ListedUrl(file_url(self._root), _etag(os.stat(self._root)))
             except OSError as error:
-                yield Unlisted(url=file_url(self._root), reason=_reason(error))
+                yield ListingFailure(url=file_url(self._root), reason=_reason(error))
             return
-        folders: Folders = [("", Ignoring())]
+        folders: PendingFolders = [("", IgnoreRules())]
         while folders:
             below, ignored = folders.pop()
             yield from self._walk_folder(below, ignored, folders)
 
-    def _walk_folder(self, below: str, ignored: Ignoring, folders: Folders) -> Iterator[Listed | Unlisted]:
+    def _walk_folder(
+        self, below: str, ignored: IgnoreRules, folders: PendingFolders
+    ) -> Iterator[ListedUrl | ListingFailure]:
         folder = os.path.join(self._root, below)
         here = file_url(folder.rstrip("/") or "/").rstrip("/") + "/"
         try:
             with os.scandir(folder) as found:
                 entries = sorted(found, key=attrgetter("name"))
         except OSError as error:
-            yield Unlisted(url=here, reason=_reason(error))
+            yield ListingFailure(url=here, reason=_reason(error))
             return
-        said = ignoring.read(folder, {entry.name for entry in entries if entry.name in ignoring.FILES})
-        ignored = ignored.below(below, said)
+        said = gitignore.read_rules(folder, {entry.name for entry in entries if entry.name in gitignore.IGNORE_FILES})
+        ignored = ignored.with_folder(below, said)
         for entry in entries:
             name = entry.name
             if name[0] == ".":
                 continue
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    if not (ignored.files and ignored.leaves_out(below + name, is_folder=True)):
+                    if not (ignored.rules_by_folder and ignored.is_ignored(below + name, is_folder=True)):
                         folders.append((f"{below}{name}/", ignored))
-                elif self._wants(below + name) and not (
-                    ignored.files and ignored.leaves_out(below + name, is_folder=False)
+                elif self._is_selected(below + name) and not (
+                    ignored.rules_by_folder and ignored.is_ignored(below + name, is_folder=False)
                 ):
-                    status = self._status(entry)
-                    url = here + file_name_url(name)
-                    if status and len(url) <= LONGEST:
-                        yield Listed(url, _etag(status))
+                    status = self._regular_file_status(entry)
+                    url = here + quote_file_name(name)
+                    if status and len(url) <= MAX_URL_LENGTH:
+                        yield ListedUrl(url, _etag(status))
             except OSError as error:
                 if error.errno != errno.ENOENT:
-                    yield Unlisted(url=here + file_name_url(name), reason=_reason(error))
+                    yield ListingFailure(url=here + quote_file_name(name), reason=_reason(error))
 
-    def _status(self, entry: os.DirEntry[str]) -> os.stat_result | None:
+    def _regular_file_status(self, entry: os.DirEntry[str]) -> os.stat_result | None:
         """Of a regular file, or of a link to one inside the root; None: it is something else."""
         if entry.is_symlink() and not self._is_inside(entry.path):
             return None
         status = entry.stat()
         return status if stat.S_ISREG(status.st_mode) else None
 
-    def _wants(self, path: str) -> bool:
+    def _is_selected(self, path: str) -> bool:
         if self._type_of(path) is None:
             return False
         if not self._has_patterns:
@@ -164,13 +168,13 @@ class FolderOrigin:
         return not any(glob.match(path) for glob in self._excluded)
 
     def _is_ignored(self, below: str) -> bool:
-        ignored, path = Ignoring(), ""
+        ignored, path = IgnoreRules(), ""
         parts = below.split(os.sep)
         for number, part in enumerate(parts):
             folder = os.path.join(self._root, path)
-            there = {name for name in ignoring.FILES if os.path.isfile(os.path.join(folder, name))}
-            ignored = ignored.below(path, ignoring.read(folder, there))
-            if ignored.leaves_out(path + part, is_folder=number < len(parts) - 1):
+            there = {name for name in gitignore.IGNORE_FILES if os.path.isfile(os.path.join(folder, name))}
+            ignored = ignored.with_folder(path, gitignore.read_rules(folder, there))
+            if ignored.is_ignored(path + part, is_folder=number < len(parts) - 1):
                 return True
             path += f"{part}/"
         return False
@@ -179,16 +183,16 @@ class FolderOrigin:
         root = os.path.realpath(self._root)
         return os.path.commonpath([root, os.path.realpath(path)]) == root
 
-    def _identity(self, status: os.stat_result) -> str:
+    def _root_identity(self, status: os.stat_result) -> str:
         try:
-            with open(os.path.join(self._root, MARKER), "rb", opener=ignoring.carefully) as marker:
+            with open(os.path.join(self._root, ROOT_MARKER), "rb", opener=gitignore.open_regular_file) as marker:
                 return f"marker {hashlib.sha256(marker.read(4096)).hexdigest()[:16]}"
         except OSError:
             return f"folder {status.st_dev:x}-{status.st_ino:x}"
 
     # Reading
 
-    def _read(self, path: str) -> Visit:
+    def _read_file(self, path: str) -> Visit:
         """The whole file, or why not. Never a mixture of two states of it."""
         try:
             if not stat.S_ISREG(os.stat(path).st_mode):
@@ -209,7 +213,7 @@ class FolderOrigin:
         except FileNotFoundError:
             return Gone(reason="no longer there")
         except OSError as error:
-            return Unreachable(reason=_reason(error), retry=False)
+            return Unreachable(reason=_reason(error), is_retryable=False)
         if _etag(before) != _etag(after) or len(body) != after.st_size:
             return Unreachable(reason="it was written to while it was read")
         return Fetched(body=body, content_type=self._type_of(path) or "text/plain", validators=_validators(after))
@@ -222,7 +226,7 @@ def _etag(status: os.stat_result) -> str:
 
 def _validators(status: os.stat_result) -> Validators:
     """Of a file that was just read. Just written, it may be written again without a trace: its time is too coarse."""
-    is_fresh = status.st_mtime > time.time() - COARSE_SECONDS
+    is_fresh = status.st_mtime > time.time() - RECENT_MTIME_SECONDS
     return Validators() if is_fresh else Validators(etag=_etag(status))
 
 

@@ -6,19 +6,19 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # heavy: only a crawl loads it
-    from kept.extract.pool import ReaderPool as ReaderPool
+    from kept.extract.reader_pool.pool import ReaderPool as ReaderPool
 
 
-def reader_pool() -> "ReaderPool":
-    from kept.extract.pool import ReaderPool
+def make_reader_pool() -> "ReaderPool":
+    from kept.extract.reader_pool.pool import ReaderPool
 
     return ReaderPool(processes=max(1, min(4, os.cpu_count() or 1)))
 
 
 @asynccontextmanager
-async def started_readers() -> AsyncIterator["ReaderPool"]:
+async def started_reader_pool() -> AsyncIterator["ReaderPool"]:
     """Readers for a runtime that is not open yet: they load what they need while we do."""
-    pool = reader_pool()
+    pool = make_reader_pool()
     await pool.start()
     try:
         yield pool

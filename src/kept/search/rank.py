@@ -11,56 +11,60 @@ from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from typing import NamedTuple
 
-from kept.model.words import defined, name, words
+from kept.model.tokens import defined_symbols, parse_symbol, tokenize
 from kept.search.query import Query
 from kept.store.database import Row
 
 
-class Weights(NamedTuple):
+class RankWeights(NamedTuple):
     """What each sign adds to the score of full text, which is ``text`` for the best candidate."""
 
     text: float = 1.0
-    defines: float = 1.0  # its heading or its anchor is the name that was asked for
-    spelled: float = 0.45  # and spelled in the same way
-    inner: float = 1.0  # it is a name among the words that were asked for, as a share of them
-    passing: float = 0.8  # the name is defined there, among others
-    glossary: float = 0.4  # that is what the page is for
+    exact_name: float = 1.0  # its heading or its anchor is the name that was asked for
+    exact_spelling: float = 0.45  # and spelled in the same way
+    inner_name: float = 1.0  # it is a name among the words that were asked for, as a share of them
+    listed_definition: float = 0.8  # the name is defined there, among others
+    glossary_page: float = 0.4  # that is what the page is for
     heading: float = 0.35  # the words in the heading, as a share of both
-    above: float = 0.2  # in the title and the headings above
+    ancestor_headings: float = 0.2  # in the title and the headings above
     url: float = 0.15
     literal: float = 0.25  # in the text, as they were typed
-    every: float = 0.36  # all of the words
-    page: float = 0.22  # other sections of the page
-    aside: float = 0.5  # what is left of the score of release notes, indexes …
+    all_terms: float = 0.36  # all of the words
+    page_support: float = 0.22  # other sections of the page
+    low_value_factor: float = 0.5  # what is left of the score of release notes, indexes …
 
 
-WEIGHTS = Weights()
+DEFAULT_WEIGHTS = RankWeights()
 
 
-def rank(
-    query: Query, rows: Sequence[Row], scores: Mapping[int, float], whole: Set[int], weights: Weights = WEIGHTS
+def rank_sections(
+    query: Query,
+    rows: Sequence[Row],
+    scores: Mapping[int, float],
+    full_matches: Set[int],
+    weights: RankWeights = DEFAULT_WEIGHTS,
 ) -> list[tuple[float, Row]]:
     """The rows with their scores, best first. Those in ``whole`` have every word."""
     if not rows:
         return []
     best = max(scores[row["id"]] for row in rows) or 1.0
-    places = [_place(row) for row in rows]
-    rare = _rarity(query, places)
+    places = [_section_stems(row) for row in rows]
+    rare = _term_weights(query, places)
     scored = [
         weights.text * scores[row["id"]] / best
-        + weights.every * (row["id"] in whole)
-        + _signs(query, rare, row, place, weights)
+        + weights.all_terms * (row["id"] in full_matches)
+        + _signal_score(query, rare, row, place, weights)
         for row, place in zip(rows, places, strict=True)
     ]
     pages: dict[str, list[float]] = defaultdict(list)
     for row, score in zip(rows, scored, strict=True):
         pages[row["document_id"]].append(score)
     support = {page: sum(sorted(found, reverse=True)[:4]) for page, found in pages.items()}
-    asides = not _ASIDE_WORDS.isdisjoint(query.words)
+    asides = not _LOW_VALUE_QUERY_WORDS.isdisjoint(query.words)
     ranked = []
     for row, score in zip(rows, scored, strict=True):
-        score += weights.page * math.log1p(max(0.0, support[row["document_id"]] - score))
-        ranked.append((score if asides or not is_aside(row["url"]) else score * weights.aside, row))
+        score += weights.page_support * math.log1p(max(0.0, support[row["document_id"]] - score))
+        ranked.append((score if asides or not is_low_value_page(row["url"]) else score * weights.low_value_factor, row))
     ranked.sort(key=lambda pair: (-pair[0], pair[1]["id"], pair[1]["source_name"], pair[1]["url"]))
     return ranked
 
@@ -68,23 +72,27 @@ def rank(
 # What a candidate shows at a glance.
 
 
-class _Place(NamedTuple):
+class _SectionStems(NamedTuple):
     """The stems of where a section stands."""
 
     heading: Set[str]
-    above: Set[str]
+    ancestors: Set[str]
     url: Set[str]
 
 
-def _place(row: Row) -> _Place:
+def _section_stems(row: Row) -> _SectionStems:
     url = stems(_path(row["url"]))
-    return _Place(stems(row["heading"]), stems(_above(row)), url | stems(row["anchor"]) if row["anchor"] else url)
+    return _SectionStems(
+        stems(row["heading"]), stems(_ancestor_text(row)), url | stems(row["anchor"]) if row["anchor"] else url
+    )
 
 
-def _signs(query: Query, rare: Mapping[str, float], row: Row, place: _Place, weights: Weights) -> float:
-    heading, above, url = place
+def _signal_score(
+    query: Query, term_weights: Mapping[str, float], row: Row, section: _SectionStems, weights: RankWeights
+) -> float:
+    heading, above, url = section
     both, in_heading, in_either, in_url = 0, 0.0, 0.0, 0.0
-    for word, weight in rare.items():
+    for word, weight in term_weights.items():
         if word in heading:
             both += 1
             in_heading += weight
@@ -96,51 +104,51 @@ def _signs(query: Query, rare: Mapping[str, float], row: Row, place: _Place, wei
     if both:
         in_heading *= 0.5 + 0.5 * both / len(heading)
     return (
-        _definition(query, rare, row, above, url, weights)
+        _definition_score(query, term_weights, row, above, url, weights)
         + weights.heading * in_heading
-        + weights.above * in_either
+        + weights.ancestor_headings * in_either
         + weights.url * in_url
-        + weights.literal * (query.typed.lower() in row["text"].lower())
+        + weights.literal * (query.text.lower() in row["text"].lower())
     )
 
 
-def _definition(
-    query: Query, rare: Mapping[str, float], row: Row, above: Set[str], url: Set[str], weights: Weights
+def _definition_score(
+    query: Query, term_weights: Mapping[str, float], row: Row, ancestors: Set[str], url: Set[str], weights: RankWeights
 ) -> float:
     """What it is worth that the section defines the name, if it does."""
-    asked, heading = query.whole, row["heading"]
-    own = name(heading)
+    asked, heading = query.joined_words, row["heading"]
+    own = parse_symbol(heading)
     if own:
         if "".join(own) == asked:
-            return weights.defines + weights.spelled * (query.typed.strip("()") in heading)
+            return weights.exact_name + weights.exact_spelling * (query.text.strip("()") in heading)
         short = {stem(word) for word in own}
-        if short < rare.keys() and rare.keys() - short <= above | url:  # a member, and its owner
-            return 0.9 * weights.defines
-    anchor = "".join(words(row["anchor"])) if row["anchor"] and len(rare) > 1 else ""
+        if short < term_weights.keys() and term_weights.keys() - short <= ancestors | url:  # a member, and its owner
+            return 0.9 * weights.exact_name
+    anchor = "".join(tokenize(row["anchor"])) if row["anchor"] and len(term_weights) > 1 else ""
     if anchor.endswith(asked):
-        return weights.defines
-    for inner in query.inner:
+        return weights.exact_name
+    for inner in query.inner_names:
         called = "".join(inner)
         if called == "".join(own) or anchor.endswith(called):
-            return weights.inner * sum([rare.get(stem(word), 0.0) for word in inner])
-    if any("".join(term) == asked for term in defined(row["text"])):
-        return weights.passing + weights.glossary * any(
-            word in f"{_path(row['url'])} {_above(row)}".lower() for word in _GLOSSARIES
+            return weights.inner_name * sum([term_weights.get(stem(word), 0.0) for word in inner])
+    if any("".join(term) == asked for term in defined_symbols(row["text"])):
+        return weights.listed_definition + weights.glossary_page * any(
+            word in f"{_path(row['url'])} {_ancestor_text(row)}".lower() for word in _GLOSSARY_NAMES
         )
     return 0.0
 
 
-def _rarity(query: Query, places: Sequence[_Place]) -> dict[str, float]:
+def _term_weights(query: Query, candidates: Sequence[_SectionStems]) -> dict[str, float]:
     """How much each word, by its stem, tells the candidates apart; together 1."""
     weights = {}
     for word in map(stem, query.words):
-        having = sum([word in place.heading or word in place.above for place in places])
-        weights[word] = math.log(1 + len(places) / (1 + having))
+        having = sum([word in place.heading or word in place.ancestors for place in candidates])
+        weights[word] = math.log(1 + len(candidates) / (1 + having))
     total = sum(weights.values()) or 1.0
     return {word: weight / total for word, weight in weights.items()}
 
 
-def _above(row: Row) -> str:
+def _ancestor_text(row: Row) -> str:
     return f"{row['title']}\n{row['headings'].rpartition(chr(10))[0]}"
 
 
@@ -148,31 +156,33 @@ def _path(url: str) -> str:
     return url.partition("://")[2].partition("/")[2]
 
 
-_ASIDE = frozenset({"changelog", "genindex", "modindex", "release", "releases", "relnotes", "whatsnew"})
-_LISTS = frozenset({
+_LOW_VALUE_NAMES = frozenset({"changelog", "genindex", "modindex", "release", "releases", "relnotes", "whatsnew"})
+_LISTING_NAMES = frozenset({
     "_modules", "allclasses-index", "allpackages-index", "changes", "class-use", "constant-values", "contents",
     "deprecated-list", "help-doc", "history", "index-all", "index-files", "new-list", "news", "overview-tree",
     "package-tree", "package-use", "search", "serialized-form", "whats-new",
 })  # fmt: skip
-_ASIDE_WORDS = frozenset({
+_LOW_VALUE_QUERY_WORDS = frozenset({
     "change", "changed", "changelog", "changes", "deprecated", "deprecation", "history", "index", "new", "news",
     "release", "released", "releases", "removed", "source", "upgrade", "upgrading", "version",
 })  # fmt: skip
 
 
-_GLOSSARIES = ("glossary", "terminology")
+_GLOSSARY_NAMES = ("glossary", "terminology")
 
 
 @lru_cache(maxsize=4096)
-def is_aside(url: str) -> bool:
+def is_low_value_page(url: str) -> bool:
     """Release notes, changelogs, indexes and listings: they mention everything and explain nothing."""
     names = [part.partition(".")[0] for part in _path(url).lower().split("/")]
-    return any(name in _LISTS or not _ASIDE.isdisjoint(name.replace("_", "-").split("-")) for name in names)
+    return any(
+        name in _LISTING_NAMES or not _LOW_VALUE_NAMES.isdisjoint(name.replace("_", "-").split("-")) for name in names
+    )
 
 
 @lru_cache(maxsize=4096)
 def stems(text: str) -> frozenset[str]:
-    return frozenset(map(stem, words(text)))
+    return frozenset(map(stem, tokenize(text)))
 
 
 _ENDINGS = ("ings", "ing", "ies", "ied", "es", "ed", "ers", "er", "ly", "s", "e", "y")

@@ -12,40 +12,42 @@ from typing import Any
 from urllib.parse import unquote
 
 from kept.model.nouns import dataclass
+from kept.model.tokens import FullTextQuery, language_token, symbol_token
 from kept.model.url import with_anchor
-from kept.model.words import Wanted, language_word, name_word
-from kept.search.grouping import Group, grouped
+from kept.search.hit_groups import HitGroup, group_hits
 from kept.search.query import Query
-from kept.search.rank import rank
-from kept.search.snippet import code_in, snippet
-from kept.search.versions import order
+from kept.search.rank import rank_sections
+from kept.search.snippet import extract_code, make_snippet
+from kept.search.versions import version_key
 from kept.store import sections
-from kept.store.database import Connection, Row, when
-from kept.store.sections import Candidates, Generations
+from kept.store.database import Connection, Row, parse_time
+from kept.store.sections import FtsCandidates, GenerationFilter
 
-CANDIDATES = 24
-WIDER = 10  # times as many, where there are several versions of a page, or so many say the same that few are left
-ENOUGH = 20  # with all the words: those with any are not looked for
+MIN_CANDIDATES = 24
+WIDENING_FACTOR = (
+    10  # times as many, where there are several versions of a page, or so many say the same that few are left
+)
+ENOUGH_FULL_MATCHES = 20  # with all the words: those with any are not looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SearchScope:
     """Where to look: in these generations, below this path, in all of a section or in its code."""
 
-    generations: Generations
+    generations: GenerationFilter
     path: str = ""
-    code: bool = False
+    code_only: bool = False
     language: str = ""
 
     @property
-    def like(self) -> str:
+    def url_like_pattern(self) -> str:
         """A pattern of SQL for the URLs; it may let through more than ``admits``."""
         if not self.path:
             return "%"
         escaped = re.sub(r"([!%_])", r"!\1", self.path.strip("/"))
         return f"%/{escaped.replace('*', '%').replace('?', '_')}%"
 
-    def admits(self, url: str) -> bool:
+    def matches_url(self, url: str) -> bool:
         return not self.path or _path_pattern(self.path).match(url.partition("://")[2]) is not None
 
 
@@ -93,46 +95,50 @@ class Hit:
         }
 
 
-async def search(db: Connection, query: Query, place: Place, *, limit: int) -> list[Hit]:
+async def lexical_search(db: Connection, query: Query, scope: SearchScope, *, limit: int) -> list[Hit]:
     """The best sections in a place: those with all the words, then those with any."""
-    width = max(CANDIDATES, 2 * limit)
-    groups, more = await _search(db, query, place, limit=limit, width=width)
+    width = max(MIN_CANDIDATES, 2 * limit)
+    groups, more = await _search_candidates(db, query, scope, limit=limit, width=width)
     if more and (len(groups) < limit or any(group.row["versions"] > 1 for group in groups)):
-        groups, _ = await _search(db, query, place, limit=limit, width=WIDER * width)
-    return [hit_of(group, query, place) for group in groups[:limit]]
+        groups, _ = await _search_candidates(db, query, scope, limit=limit, width=WIDENING_FACTOR * width)
+    return [build_hit(group, query, scope) for group in groups[:limit]]
 
 
-async def _search(db: Connection, query: Query, place: Place, *, limit: int, width: int) -> tuple[list[Group], bool]:
+async def _search_candidates(
+    db: Connection, query: Query, scope: SearchScope, *, limit: int, width: int
+) -> tuple[list[HitGroup], bool]:
     """The best among so many candidates, and whether there are more of those."""
-    whole = await _look(db, query, place, every=True, limit=limit, width=width)
-    enough = len(whole.rows) >= max(ENOUGH, limit) or len(query.terms) == 1
-    some = whole if enough else await _look(db, query, place, every=False, limit=limit, width=width)
+    whole = await _fetch_candidates(db, query, scope, match_all=True, limit=limit, width=width)
+    enough = len(whole.rows) >= max(ENOUGH_FULL_MATCHES, limit) or len(query.terms) == 1
+    some = whole if enough else await _fetch_candidates(db, query, scope, match_all=False, limit=limit, width=width)
     rows = {(row["id"], row["document_id"]): row for row in (*whole.rows, *some.rows)}
-    ranked = rank(query, list(rows.values()), some.scores | whole.scores, whole.scores.keys())
-    return grouped(ranked), some.more
+    ranked = rank_sections(query, list(rows.values()), some.scores | whole.scores, whole.scores.keys())
+    return group_hits(ranked), some.has_more
 
 
-async def _look(db: Connection, query: Query, place: Place, *, every: bool, limit: int, width: int) -> Candidates:
-    wanted = Wanted(
+async def _fetch_candidates(
+    db: Connection, query: Query, scope: SearchScope, *, match_all: bool, limit: int, width: int
+) -> FtsCandidates:
+    wanted = FullTextQuery(
         terms=query.terms,
-        every=every,
-        without=query.without,
-        names=query.names if every else (*query.names, *map(name_word, query.inner)),
-        code=place.code or bool(place.language),
-        language=language_word(place.language) if place.language else None,
+        match_all=match_all,
+        excluded_terms=query.excluded,
+        symbol_tokens=query.names if match_all else (*query.names, *map(symbol_token, query.inner_names)),
+        code_only=scope.code_only or bool(scope.language),
+        language_token=language_token(scope.language) if scope.language else None,
     )
-    look = partial(sections.search_sections_fts, db, wanted, place.generations, limit=width)
-    found = _admitted(await look(), place)
-    if len(found.rows) < limit and found.more:
-        found = _admitted(await look(url=place.like), place)
+    look = partial(sections.search_sections_fts, db, wanted, scope.generations, limit=width)
+    found = _filter_by_path(await look(), scope)
+    if len(found.rows) < limit and found.has_more:
+        found = _filter_by_path(await look(url=scope.url_like_pattern), scope)
     return found
 
 
-def _admitted(found: Candidates, place: Place) -> Candidates:
-    return found._replace(rows=[row for row in found.rows if place.admits(row["url"])])
+def _filter_by_path(found: FtsCandidates, scope: SearchScope) -> FtsCandidates:
+    return found._replace(rows=[row for row in found.rows if scope.matches_url(row["url"])])
 
 
-def hit_of(group: Group, query: Query, place: Place) -> Hit:
+def build_hit(group: HitGroup, query: Query, scope: SearchScope) -> Hit:
     row = group.row
     text = row["text"]
     return Hit(
@@ -141,24 +147,24 @@ def hit_of(group: Group, query: Query, place: Place) -> Hit:
         generation=row["generation"],
         document=row["document_id"],
         section=row["id"],
-        url=_address(row),
-        title=row["title"] or name_of(row["url"]),
+        url=_hit_url(row),
+        title=row["title"] or title_from_url(row["url"]),
         headings=tuple(row["headings"].split("\n")) if row["headings"] else (),
         anchor=row["anchor"],
-        snippet=snippet(code_in(text) if place.code or place.language else text, query.terms),
+        snippet=make_snippet(extract_code(text) if scope.code_only or scope.language else text, query.terms),
         text=text,
         score=group.score,
-        fetched_at=when(row["fetched_at"]),
-        verified_at=when(row["verified_at"]),
+        fetched_at=parse_time(row["fetched_at"]),
+        verified_at=parse_time(row["verified_at"]),
         partial=row["partial"] is not None,
         also=tuple(
-            {"source": other["source_name"], "version": other["source_version"], "url": _address(other)}
-            for other in sorted(group.also, key=lambda other: order(other["source_version"]), reverse=True)
+            {"source": other["source_name"], "version": other["source_version"], "url": _hit_url(other)}
+            for other in sorted(group.also, key=lambda other: version_key(other["source_version"]), reverse=True)
         ),
     )
 
 
-def _address(row: Row) -> str:
+def _hit_url(row: Row) -> str:
     return with_anchor(row["url"], row["anchor"]) if row["anchor"] else str(row["url"])
 
 
@@ -170,15 +176,15 @@ def _path_pattern(path: str) -> re.Pattern[str]:
     them all would take a server for ever where somebody types many stars.
     """
     pieces = re.split(r"\*{2,}", f"/{path.strip('/')}\0")
-    return re.compile("".join(f"(?>.*?{_piece(piece)})" for piece in pieces))
+    return re.compile("".join(f"(?>.*?{_glob_regex(piece)})" for piece in pieces))
 
 
-def _piece(glob: str) -> str:
+def _glob_regex(glob: str) -> str:
     """A glob without ``**`` as a regular expression; NUL is where a part of a path ends."""
     parts = [re.escape(part).replace(r"\?", "[^/]").replace("\0", "(?:/|$)") for part in glob.split("*")]
     return "".join([parts[0], *(f"(?>[^/]*?{part})" for part in parts[1:])])
 
 
-def name_of(url: str) -> str:
+def title_from_url(url: str) -> str:
     """What a page without a title is called: the last part of its path."""
     return unquote(url.rstrip("/").rpartition("/")[2]) or url

@@ -13,34 +13,36 @@ from functools import lru_cache
 LATEST = "latest"
 _LABEL = re.compile(r"[vV]?(\d+(?:\.\d+)*)[.-]?(.*)")
 
-_Order = tuple[tuple[int, ...], bool, tuple[tuple[bool, int, str], ...]]
+_VersionKey = tuple[tuple[int, ...], bool, tuple[tuple[bool, int, str], ...]]
 
 
-def best(target: str, labels: Iterable[str]) -> str | None:
+def best_match(requested: str, labels: Iterable[str]) -> str | None:
     """The label that answers best; None: none does."""
-    found = sorted(labels, key=order)
-    target = target.strip()
-    if target in found:
-        return target
-    if target in ("", LATEST):
-        stable = [label for label in found if not is_early(label)]
-        return max(stable or found, key=order, default=None)
-    sign, numbers = (target[0], _numbers(target[1:])) if target[0] in "^~" else ("", _numbers(target))
+    found = sorted(labels, key=version_key)
+    requested = requested.strip()
+    if requested in found:
+        return requested
+    if requested in ("", LATEST):
+        stable = [label for label in found if not is_prerelease(label)]
+        return max(stable or found, key=version_key, default=None)
+    sign, numbers = (
+        (requested[0], _release_numbers(requested[1:])) if requested[0] in "^~" else ("", _release_numbers(requested))
+    )
     if not numbers:
         return None
-    fitting = [label for label in found if _fits(_numbers(label), sign, numbers)]
-    stable = [label for label in fitting if not is_early(label)] or fitting
+    fitting = [label for label in found if _satisfies(_release_numbers(label), sign, numbers)]
+    stable = [label for label in fitting if not is_prerelease(label)] or fitting
     if stable:
         return stable[-1]
-    wider = [label for label in found if (short := _numbers(label)) and numbers[: len(short)] == short]
+    wider = [label for label in found if (short := _release_numbers(label)) and numbers[: len(short)] == short]
     return wider[-1] if wider else None
 
 
 @lru_cache(maxsize=1024)
-def order(label: str) -> _Order:
+def version_key(label: str) -> _VersionKey:
     """Sorts labels as versions: numbers as numbers, a pre-release before its release, what is no version first."""
     match = _LABEL.fullmatch(label)
-    numbers = _numbers(label)
+    numbers = _release_numbers(label)
     while numbers and not numbers[-1]:
         numbers = numbers[:-1]
     rest = match[2] if match else label
@@ -48,23 +50,23 @@ def order(label: str) -> _Order:
     return numbers, bool(match) and not rest, parts
 
 
-def is_early(label: str) -> bool:
+def is_prerelease(label: str) -> bool:
     """Alpha, beta, release candidate: not what somebody means who says 'latest'."""
     return bool(
         re.search(r"\d[.-]?(?:a|b|c|rc|alpha|beta|dev|pre|preview|next|canary|nightly|snapshot)", label.lower())
     )
 
 
-def _numbers(label: str) -> tuple[int, ...]:
+def _release_numbers(label: str) -> tuple[int, ...]:
     match = _LABEL.fullmatch(label)
     return tuple(int(part) for part in match[1].split(".")) if match else ()
 
 
-def _fits(numbers: tuple[int, ...], sign: str, asked: tuple[int, ...]) -> bool:
-    if sign == "^":
+def _satisfies(numbers: tuple[int, ...], operator: str, requested: tuple[int, ...]) -> bool:
+    if operator == "^":
         # The first number that is not 0 may not change.
-        fixed = next((at for at, number in enumerate(asked, 1) if number), len(asked))
+        fixed = next((at for at, number in enumerate(requested, 1) if number), len(requested))
     else:
-        fixed = min(2, len(asked)) if sign == "~" else len(asked)
-    same = numbers[:fixed] == asked[:fixed] and len(numbers) >= fixed
-    return same and (not sign or numbers[: len(asked)] >= asked or len(numbers) < len(asked))
+        fixed = min(2, len(requested)) if operator == "~" else len(requested)
+    same = numbers[:fixed] == requested[:fixed] and len(numbers) >= fixed
+    return same and (not operator or numbers[: len(requested)] >= requested or len(numbers) < len(requested))

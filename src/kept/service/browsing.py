@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from kept.errors import NoSuchThing
+from kept.errors import NotFound
 from kept.model.document import Lifecycle
 from kept.model.nouns import dataclass
-from kept.search.search import name_of
-from kept.service.naming import readable, source_of
+from kept.search.search import title_from_url
+from kept.service.lookup import find_readable_generation, find_source
 from kept.store import browsing, documents, sections
-from kept.store.database import Database, when
+from kept.store.database import Database, parse_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class DocumentSummary:
     """A document as a list shows it."""
 
     document: str
@@ -24,7 +24,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
+class DocumentHeading:
     """A heading of a document, and the anchor it is found by."""
 
     level: int
@@ -32,46 +32,46 @@ class Heading:
     anchor: str
 
 
-async def list_documents(
+async def list_document_summaries(
     db: Database, label: str, *, generation: int | None = None, after: str = "", limit: int = 1000
-) -> list[Listed]:
+) -> list[DocumentSummary]:
     """What a generation of a source shows (the active one, unless another is named), by URL, from a URL on."""
     async with db.snapshot() as snapshot:
-        source = await source_of(snapshot, label)
+        source = await find_source(snapshot, label)
         number = generation if generation is not None else source.active_generation
         if number is None:
             return []
-        await readable(snapshot, source, number)
+        await find_readable_generation(snapshot, source, number)
         rows = await documents.of_generation(snapshot, source.id, number, after=after, limit=limit)
     return [
-        Listed(
+        DocumentSummary(
             document=str(row["id"]),
             url=row["url"],
-            title=row["title"] or name_of(row["url"]),
+            title=row["title"] or title_from_url(row["url"]),
             lifecycle=Lifecycle(row["lifecycle"]),
-            fetched_at=when(row["fetched_at"]),
+            fetched_at=parse_time(row["fetched_at"]),
         )
         for row in rows
     ]
 
 
-async def outline(db: Database, document: str, generation: int) -> list[Heading]:
+async def get_outline(db: Database, document: str, generation: int) -> list[DocumentHeading]:
     """The headings of a document that can be pointed at, in its order."""
     async with db.snapshot() as snapshot:
-        row = await documents.in_generation(snapshot, document, generation)
+        row = await documents.version_in_generation(snapshot, document, generation)
         if row is None:
-            raise NoSuchThing(f"Generation {generation} does not show {document}.")
+            raise NotFound(f"Generation {generation} does not show {document}.")
         found = await sections.of_content(snapshot, row["content_id"])
-    headings: dict[str, Heading] = {}  # the parts of a long section share its anchor
+    headings: dict[str, DocumentHeading] = {}  # the parts of a long section share its anchor
     for one in found:
         if one["anchor"] and one["heading"]:
-            made = Heading(level=one["level"], text=one["heading"], anchor=one["anchor"])
+            made = DocumentHeading(level=one["level"], text=one["heading"], anchor=one["anchor"])
             headings.setdefault(made.anchor, made)
     return list(headings.values())
 
 
-async def documents_at(db: Database, label: str, generation: int, urls: Sequence[str]) -> dict[str, str]:
+async def find_documents_at(db: Database, label: str, generation: int, urls: Sequence[str]) -> dict[str, str]:
     """The ids of the documents that a generation shows at these URLs; none for what it does not show."""
     async with db.snapshot() as snapshot:
-        source = await source_of(snapshot, label)
-        return await browsing.documents_at(snapshot, source.id, generation, urls)
+        source = await find_source(snapshot, label)
+        return await browsing.document_ids_by_url(snapshot, source.id, generation, urls)

@@ -6,22 +6,22 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 from kept.model.nouns import dataclass
-from kept.model.source import label_of
-from kept.search.search import name_of
-from kept.service.naming import is_id, source_of
+from kept.model.source import format_label
+from kept.search.search import title_from_url
+from kept.service.lookup import find_source, is_id
 from kept.store import changes as store
-from kept.store.database import Connection, Database, Row, when
+from kept.store.database import Connection, Database, Row, parse_time
 from kept.store.generations import LARGEST_NUMBER
 
-GENERATIONS_AT_ONCE = 50
-EVER = datetime(1970, 1, 1, tzinfo=UTC)
-NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+GENERATIONS_PER_QUERY = 50
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = datetime(9999, 1, 1, tzinfo=UTC)
+MAX_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     ADDED = "added"
     CHANGED = "changed"
     MOVED = "moved"
@@ -36,7 +36,7 @@ class Change:
     source: str
     generation: int
     at: datetime  # when that generation became active
-    change: Kind
+    change: ChangeKind
     document: str
     url: str
     title: str
@@ -46,48 +46,48 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
+class ChangeFeedPage:
     since: datetime | None
     changes: list[Change]
     next: str | None  # a cursor for what comes after these; None: nothing does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _FeedPosition:
     """Where in the feed something is."""
 
-    at: datetime = NEVER
-    source: str = LAST_ID
+    at: datetime = LATEST
+    source: str = MAX_ID
     number: int = LARGEST_NUMBER
     url: str = ""
     document: str = store.FIRST_ID
 
 
-async def changes(
+async def list_changes(
     db: Database,
     label: str | None = None,
     *,
     since: datetime | None = None,
     limit: int = 100,
     cursor: str | None = None,
-) -> Changes:
+) -> ChangeFeedPage:
     """Documents that were added, changed, moved, removed and restored, of one source or of all.
 
     ``cursor`` is the ``next`` of the answer before; crawls that end meanwhile do not disturb it. What another reader
     made of the same bytes is no change.
     """
     if limit < 1:
-        raise WrongCall("--limit should be at least 1.")
-    place = _parse_cursor(cursor) if cursor else _Place()
-    found: list[tuple[Change, _Place]] = []
+        raise InvalidInput("--limit should be at least 1.")
+    place = _decode_cursor(cursor) if cursor else _FeedPosition()
+    found: list[tuple[Change, _FeedPosition]] = []
     async with db.snapshot() as snapshot:
-        source = (await source_of(snapshot, label)).id if label else None
-        while len(found) <= limit and (made := await _generations(snapshot, source, since or EVER, place)):
+        source = (await find_source(snapshot, label)).id if label else None
+        while len(found) <= limit and (made := await _generations(snapshot, source, since or EARLIEST, place)):
             for row in made:
-                here = replace(place, at=when(row["activated_at"]), source=row["source_id"], number=row["number"])
+                here = replace(place, at=parse_time(row["activated_at"]), source=row["source_id"], number=row["number"])
                 if (here.source, here.number) != (place.source, place.number):
                     here = replace(here, url="", document=store.FIRST_ID)
-                rows = await store.in_generation(
+                rows = await store.changes_in_generation(
                     snapshot,
                     here.source,
                     here.number,
@@ -102,59 +102,61 @@ async def changes(
                     break
             place = replace(here, number=here.number - 1, url="", document=store.FIRST_ID)
     shown = found[:limit]
-    return Changes(
+    return ChangeFeedPage(
         since=since,
         changes=[change for change, _ in shown],
-        next=_spell_cursor(shown[-1][1]) if len(found) > limit else None,
+        next=_encode_cursor(shown[-1][1]) if len(found) > limit else None,
     )
 
 
-async def _generations(db: Connection, source: str | None, since: datetime, place: _Place) -> list[Row]:
+async def _generations(db: Connection, source: str | None, since: datetime, position: _FeedPosition) -> list[Row]:
     if source:
-        return await store.generations_of(db, source, since=since, number=place.number, limit=GENERATIONS_AT_ONCE)
-    return await store.generations(
-        db, since=since, at=place.at, source=place.source, number=place.number, limit=GENERATIONS_AT_ONCE
+        return await store.changed_generations_of_source(
+            db, source, since=since, number=position.number, limit=GENERATIONS_PER_QUERY
+        )
+    return await store.changed_generations(
+        db, since=since, at=position.at, source=position.source, number=position.number, limit=GENERATIONS_PER_QUERY
     )
 
 
 def _change(generation: Row, row: Row) -> Change:
     kind = _kind(generation["number"], row)
     return Change(
-        source=label_of(generation["source_name"], generation["source_version"]),
+        source=format_label(generation["source_name"], generation["source_version"]),
         generation=generation["number"],
-        at=when(generation["activated_at"]),
+        at=parse_time(generation["activated_at"]),
         change=kind,
         document=row["document_id"],
         url=row["url"],
-        title=row["title"] or name_of(row["url"]),
+        title=row["title"] or title_from_url(row["url"]),
         from_url=row["before_url"] if row["before_url"] not in (None, row["url"]) else None,
         edited=row["before_hash"] not in (None, row["content_hash"]) and not row["read_again"],
         rolled_back=generation["rolled_back"],
     )
 
 
-def _kind(generation: int, row: Row) -> Kind:
+def _kind(generation: int, row: Row) -> ChangeKind:
     if row["removed"]:
-        return Kind.REMOVED
+        return ChangeKind.REMOVED
     if row["before_url"] is None:
-        return Kind.ADDED
+        return ChangeKind.ADDED
     if row["before_died"] != generation:
-        return Kind.RESTORED
-    return Kind.CHANGED if row["before_url"] == row["url"] else Kind.MOVED
+        return ChangeKind.RESTORED
+    return ChangeKind.CHANGED if row["before_url"] == row["url"] else ChangeKind.MOVED
 
 
-def _spell_cursor(place: _Place) -> str:
-    said = [place.at.isoformat(), place.source, place.number, place.url, place.document]
+def _encode_cursor(position: _FeedPosition) -> str:
+    said = [position.at.isoformat(), position.source, position.number, position.url, position.document]
     return urlsafe_b64encode(json.dumps(said).encode()).decode()
 
 
-def _parse_cursor(text: str) -> _Place:
+def _decode_cursor(text: str) -> _FeedPosition:
     try:
         at, source, number, url, document = json.loads(urlsafe_b64decode(text))
-        place = _Place(at=datetime.fromisoformat(at), source=source, number=number, url=url, document=document)
+        place = _FeedPosition(at=datetime.fromisoformat(at), source=source, number=number, url=url, document=document)
         sound = is_id(source) and is_id(document) and 0 <= number <= LARGEST_NUMBER and url.isprintable()
     except (ValueError, TypeError, AttributeError):
         sound = False
     if not sound or place.at.tzinfo is None:
-        raise WrongCall("This is no cursor of the change feed: take the 'next' of the answer before.")
+        raise InvalidInput("This is no cursor of the change feed: take the 'next' of the answer before.")
     return place

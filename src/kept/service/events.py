@@ -12,27 +12,28 @@ from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 from kept.model.job import JobStatus
 from kept.model.nouns import dataclass
-from kept.model.source import label_of
-from kept.service import crawls, shapes
-from kept.service.crawls import JobView
-from kept.service.naming import is_id
+from kept.model.source import format_label
+from kept.service import jobs as jobs_service
+from kept.service import serializers
+from kept.service.jobs import JobView
+from kept.service.lookup import is_id
 from kept.store import events, jobs
-from kept.store.database import Connection, Database, Row, moment, when
-from kept.store.jobs import JobRow
+from kept.store.database import Connection, Database, Row, current_time, parse_time
+from kept.store.jobs import JobSummary
 
-AT_ONCE = 500
-MARGIN = timedelta(seconds=10)  # a transaction's time is when it began
-ENDED = (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED)
-_LAST = 2**62
+EVENTS_PER_READ = 500
+TRANSACTION_MARGIN = timedelta(seconds=10)  # a transaction's time is when it began
+ENDED_STATUSES = (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED)
+_MAX_ENTRY = 2**62
 
-Kind: TypeAlias = Literal["page", "progress", "job"]
+EventKind: TypeAlias = Literal["page", "progress", "job"]
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class JobPosition:
     """How much of a job was told."""
 
     batch: int = 0
@@ -41,120 +42,132 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cursor:
+class EventCursor:
     """How much was told: of which jobs, and since when others are new."""
 
     since: datetime
-    jobs: Mapping[str, Position] = field(default_factory=dict)
-    only: bool = False  # of these jobs, and no others
+    jobs: Mapping[str, JobPosition] = field(default_factory=dict)
+    only_listed_jobs: bool = False  # of these jobs, and no others
 
-    def spell(self) -> str:
+    def encode(self) -> str:
         told = {id: [at.batch, at.entry, at.state] for id, at in self.jobs.items()}
-        text = json.dumps([self.since.timestamp(), self.only, told], separators=(",", ":"))
+        text = json.dumps([self.since.timestamp(), self.only_listed_jobs, told], separators=(",", ":"))
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     @classmethod
-    def parse(cls, text: str) -> "Cursor":
+    def decode(cls, text: str) -> "EventCursor":
         """What spell() gave; WrongCall for anything else."""
         try:
             since, only, told = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-            at = {str(id): Position(int(batch), int(entry), str(state)) for id, (batch, entry, state) in told.items()}
-            if any(not (0 <= one.batch < _LAST and 0 <= one.entry <= _LAST) for one in at.values()):
+            at = {
+                str(id): JobPosition(int(batch), int(entry), str(state)) for id, (batch, entry, state) in told.items()
+            }
+            if any(not (0 <= one.batch < _MAX_ENTRY and 0 <= one.entry <= _MAX_ENTRY) for one in at.values()):
                 raise ValueError
             if not all(map(is_id, at)):
                 raise ValueError
-            return cls(since=datetime.fromtimestamp(since, UTC), only=bool(only), jobs=at)
+            return cls(since=datetime.fromtimestamp(since, UTC), only_listed_jobs=bool(only), jobs=at)
         except (ValueError, TypeError, AttributeError, OverflowError, OSError, RecursionError):
-            raise WrongCall("This is no id of an event. Say the last one that was received, or none.") from None
+            raise InvalidInput("This is no id of an event. Say the last one that was received, or none.") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class JobEvent:
     """Something that happened, and the cursor behind it."""
 
-    kind: Kind
+    kind: EventKind
     data: Mapping[str, Any]
-    cursor: Cursor
+    cursor: EventCursor
 
 
-async def from_now(db: Database) -> Cursor:
+async def cursor_from_now(db: Database) -> EventCursor:
     """What is visited from now on; of jobs that are live, what state they are in."""
     async with db.snapshot() as snapshot:
-        now = await moment(snapshot)
-        live = [row.job for row in await events.watched(snapshot, since=now) if row.job.status not in ENDED]
-    return Cursor(since=now, jobs={job.id: Position(job.batch, _LAST) for job in live})
+        now = await current_time(snapshot)
+        live = [
+            row.job
+            for row in await events.list_live_or_recent(snapshot, since=now)
+            if row.job.status not in ENDED_STATUSES
+        ]
+    return EventCursor(since=now, jobs={job.id: JobPosition(job.batch, _MAX_ENTRY) for job in live})
 
 
-async def of_job(db: Database, what: str) -> Cursor:
+async def cursor_for_job(db: Database, what: str) -> EventCursor:
     """One job, from its beginning."""
-    job = (await crawls.show_job(db, what)).job
-    return Cursor(since=job.created_at, only=True, jobs={job.id: Position()})
+    job = (await jobs_service.show_job(db, what)).job
+    return EventCursor(since=job.created_at, only_listed_jobs=True, jobs={job.id: JobPosition()})
 
 
-async def read(db: Database, told: Cursor) -> list[Event]:
+async def read_events(db: Database, cursor: EventCursor) -> list[JobEvent]:
     """What has happened behind a cursor, as far as it goes at once; nothing: nothing has, yet."""
-    found: list[Event] = []
+    found: list[JobEvent] = []
     async with db.snapshot() as snapshot:
-        now = await moment(snapshot)
-        for row in await _watched(snapshot, told):
-            for kind, data, at in await _of_job(snapshot, row, told.jobs.get(row.job.id, Position()), now):
-                told = replace(told, jobs={**told.jobs, row.job.id: at})
-                found.append(Event(kind=kind, data=data, cursor=told))
-            if len(found) >= AT_ONCE:
+        now = await current_time(snapshot)
+        for row in await _followed_jobs(snapshot, cursor):
+            for kind, data, at in await _events_of_job(snapshot, row, cursor.jobs.get(row.job.id, JobPosition()), now):
+                cursor = replace(cursor, jobs={**cursor.jobs, row.job.id: at})
+                found.append(JobEvent(kind=kind, data=data, cursor=cursor))
+            if len(found) >= EVENTS_PER_READ:
                 return found
-        if found and not told.only:  # the next cursor need not name what ended long ago
-            ended = await _ended_before(snapshot, told, now - MARGIN)
-            left = {id: at for id, at in told.jobs.items() if id not in ended}
-            found[-1] = replace(found[-1], cursor=Cursor(since=max(told.since, now - MARGIN), jobs=left))
+        if found and not cursor.only_listed_jobs:  # the next cursor need not name what ended long ago
+            ended = await _ended_before(snapshot, cursor, now - TRANSACTION_MARGIN)
+            left = {id: at for id, at in cursor.jobs.items() if id not in ended}
+            found[-1] = replace(
+                found[-1], cursor=EventCursor(since=max(cursor.since, now - TRANSACTION_MARGIN), jobs=left)
+            )
     return found
 
 
-async def signature(db: Database) -> str:
+async def change_token(db: Database) -> str:
     """A text that is another one whenever something has happened."""
     async with db.snapshot() as snapshot:
-        rows = await events.watched(snapshot, since=await moment(snapshot) - MARGIN)
+        rows = await events.list_live_or_recent(snapshot, since=await current_time(snapshot) - TRANSACTION_MARGIN)
     return " ".join(f"{row.job.id}:{row.job.status}:{row.job.batch}" for row in rows)
 
 
-def is_over(told: Cursor) -> bool:
+def is_finished(cursor: EventCursor) -> bool:
     """Whether nothing more can come."""
-    return told.only and all(at.state in list(ENDED) for at in told.jobs.values())
+    return cursor.only_listed_jobs and all(at.state in list(ENDED_STATUSES) for at in cursor.jobs.values())
 
 
-async def _watched(db: Connection, told: Cursor) -> list[JobRow]:
-    rows = {} if told.only else {row.job.id: row for row in await events.watched(db, since=told.since)}
-    for id in told.jobs:
-        if id not in rows and told.jobs[id].state not in list(ENDED):
-            rows |= {row.job.id: row for row in await jobs.beginning(db, id) if row.job.id == id}
+async def _followed_jobs(db: Connection, cursor: EventCursor) -> list[JobSummary]:
+    rows = (
+        {}
+        if cursor.only_listed_jobs
+        else {row.job.id: row for row in await events.list_live_or_recent(db, since=cursor.since)}
+    )
+    for id in cursor.jobs:
+        if id not in rows and cursor.jobs[id].state not in list(ENDED_STATUSES):
+            rows |= {row.job.id: row for row in await jobs.find_by_id_prefix(db, id) if row.job.id == id}
     return [rows[id] for id in sorted(rows)]
 
 
-async def _ended_before(db: Connection, told: Cursor, then: datetime) -> set[str]:
-    over = [id for id, at in told.jobs.items() if at.state in list(ENDED)]
+async def _ended_before(db: Connection, cursor: EventCursor, then: datetime) -> set[str]:
+    over = [id for id, at in cursor.jobs.items() if at.state in list(ENDED_STATUSES)]
     found = [await jobs.get(db, id) for id in over]
     return {id for id, job in zip(over, found, strict=True) if job is None or (job.completed_at or then) < then}
 
 
-async def _of_job(
-    db: Connection, row: JobRow, at: Position, now: datetime
-) -> list[tuple[Kind, Mapping[str, Any], Position]]:
-    job, source = row.job, label_of(row.source_name, row.source_version)
-    if at.state in list(ENDED):
+async def _events_of_job(
+    db: Connection, row: JobSummary, position: JobPosition, now: datetime
+) -> list[tuple[EventKind, Mapping[str, Any], JobPosition]]:
+    job, source = row.job, format_label(row.source_name, row.source_version)
+    if position.state in list(ENDED_STATUSES):
         return []
-    found: list[tuple[Kind, Mapping[str, Any], Position]] = []
-    entries = await events.entries(db, job.id, batch=at.batch, entry=at.entry, limit=AT_ONCE)
+    found: list[tuple[EventKind, Mapping[str, Any], JobPosition]] = []
+    entries = await events.entries_since(db, job.id, batch=position.batch, entry=position.entry, limit=EVENTS_PER_READ)
     for entry in entries:
-        at = replace(at, batch=entry["batch"], entry=entry["id"])
-        found.append(("page", _visited(entry, job.id, source), at))
+        position = replace(position, batch=entry["batch"], entry=entry["id"])
+        found.append(("page", _page_event(entry, job.id, source), position))
     view = JobView(job=job, source=source, workers=row.workers, pace=job.pace(now))
     if entries:
-        found.append(("progress", shapes.job(view), at))
-    if len(entries) < AT_ONCE and job.status != at.state:
-        found.append(("job", shapes.job(view), replace(at, state=str(job.status))))
+        found.append(("progress", serializers.job(view), position))
+    if len(entries) < EVENTS_PER_READ and job.status != position.state:
+        found.append(("job", serializers.job(view), replace(position, state=str(job.status))))
     return found
 
 
-def _visited(entry: Row, job: str, source: str) -> dict[str, Any]:
+def _page_event(entry: Row, job: str, source: str) -> dict[str, Any]:
     return {
         "job": job,
         "source": source,
@@ -166,5 +179,5 @@ def _visited(entry: Row, job: str, source: str) -> dict[str, Any]:
         "depth": entry["depth"],
         "document": entry["document_id"],
         "moved_to": entry["redirect_to"],
-        "visited_at": when(entry["visited_at"]).isoformat(),
+        "visited_at": parse_time(entry["visited_at"]).isoformat(),
     }

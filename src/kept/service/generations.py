@@ -3,18 +3,18 @@
 from dataclasses import field
 
 from kept.crawl import activate, rollback
-from kept.crawl.sweep import Rules
+from kept.crawl.lifecycle import LifecycleRules
 from kept.model.generation import Generation, GenerationState
 from kept.model.nouns import dataclass
 from kept.model.source import Source
-from kept.service.naming import named, readable, source_of
-from kept.service.reviewing import planned
+from kept.service.lookup import find_readable_generation, find_source, load_source
+from kept.service.reviewing import plan_held_activation
 from kept.store import browsing, documents, generations
 from kept.store.database import Connection, Database, Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class GenerationDiff:
     """What one generation shows and another does not."""
 
     source: str
@@ -27,7 +27,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class TimelineEntry:
     """A generation, and what it did to the one before it, in documents."""
 
     generation: Generation
@@ -37,57 +37,59 @@ class Step:
     lost: int = 0
 
     @property
-    def differs(self) -> bool:
+    def has_changes(self) -> bool:
         return bool(self.added or self.changed or self.moved or self.lost)
 
 
-async def timeline(db: Database, label: str, *, latest: int = 30) -> tuple[Source, list[Step]]:
+async def timeline(db: Database, label: str, *, limit: int = 30) -> tuple[Source, list[TimelineEntry]]:
     """A source's latest generations, the newest first, and what each of them did."""
     async with db.snapshot() as snapshot:
-        source = await source_of(snapshot, label)
-        found = (await generations.all(snapshot, source.id))[-latest:]
+        source = await find_source(snapshot, label)
+        found = (await generations.all(snapshot, source.id))[-limit:]
         first = found[0].number if found else 0
         # What came before the oldest is not looked at, nor counted one by one what the first of all brought.
-        changes = await browsing.changes(snapshot, source.id, since=first)
-    return source, [_step(one, changes.get(one.number)) for one in reversed(found)]
+        changes = await browsing.changes_by_generation(snapshot, source.id, since=first)
+    return source, [_timeline_entry(one, changes.get(one.number)) for one in reversed(found)]
 
 
-def _step(generation: Generation, did: Row | None) -> Step:
+def _timeline_entry(generation: Generation, did: Row | None) -> TimelineEntry:
     if generation.activated_at is None:
-        return Step(generation=generation)
+        return TimelineEntry(generation=generation)
     if generation.base is None:
-        return Step(generation=generation, added=generation.documents)
-    return Step(generation=generation, **{name: int(did[name]) for name in _DOES} if did else {})
+        return TimelineEntry(generation=generation, added=generation.documents)
+    return TimelineEntry(generation=generation, **{name: int(did[name]) for name in _CHANGE_COUNTS} if did else {})
 
 
-_DOES = ("added", "changed", "moved", "lost")
+_CHANGE_COUNTS = ("added", "changed", "moved", "lost")
 
 
 async def list_generations(db: Database, label: str) -> tuple[Source, list[Generation]]:
     async with db.snapshot() as snapshot:
-        source = await source_of(snapshot, label)
+        source = await find_source(snapshot, label)
         return source, await generations.all(snapshot, source.id)
 
 
-async def diff(db: Database, label: str, a: int, b: int, rules: Rules | None = None) -> Difference:
+async def diff_generations(
+    db: Database, label: str, a: int, b: int, rules: LifecycleRules | None = None
+) -> GenerationDiff:
     """What was added, removed, changed and moved from generation ``a`` to ``b``. What another reader made of the same
     bytes is no change.
 
     From its base to a held generation: what activating it would do.
     """
     async with db.snapshot() as snapshot:
-        source = await source_of(snapshot, label)
+        source = await find_source(snapshot, label)
         upcoming = await generations.upcoming(snapshot, source.id)
         if upcoming and upcoming.state is GenerationState.HELD and (a, b) == (upcoming.base, upcoming.number):
-            return await _review(snapshot, source, upcoming, rules)
+            return await _diff_held(snapshot, source, upcoming, rules)
         for number in (a, b):
-            await readable(snapshot, source, number)
-        rows = await documents.differing(snapshot, source.id, a, b)
+            await find_readable_generation(snapshot, source, number)
+        rows = await documents.differing_versions(snapshot, source.id, a, b)
     before = {row["document_id"]: row for row in rows if row["side"] == "a"}
     after = {row["document_id"]: row for row in rows if row["side"] == "b"}
     both = before.keys() & after.keys()
     moved = [id for id in both if before[id]["url"] != after[id]["url"]]
-    return Difference(
+    return GenerationDiff(
         source=source.label,
         a=a,
         b=b,
@@ -105,18 +107,18 @@ def _is_changed(before: Row, after: Row) -> bool:
     return bool(after["news"]) and before["content_hash"] != after["content_hash"]
 
 
-async def _review(db: Connection, source: Source, held: Generation, rules: Rules | None) -> Difference:
+async def _diff_held(db: Connection, source: Source, held: Generation, rules: LifecycleRules | None) -> GenerationDiff:
     """A held generation as its base, plus its own versions, minus its losses."""
-    base, made = await planned(db, held, rules or Rules())
-    ended = {id: await documents.in_generation(db, id, base.number) for id in made.ended}
+    base, made = await plan_held_activation(db, held, rules or LifecycleRules())
+    ended = {id: await documents.version_in_generation(db, id, base.number) for id in made.ended_documents}
     moved = [
-        {"from": adoption.from_url, "to": adoption.arrival.url, "document": adoption.document}
-        for adoption in made.adoptions
-        if await documents.in_generation(db, adoption.document, base.number)
+        {"from": adoption.from_url, "to": adoption.new_page.url, "document": adoption.document}
+        for adoption in made.matches
+        if await documents.version_in_generation(db, adoption.document, base.number)
     ]
-    born = await documents.born_in(db, source.id, held.number)
+    born = await documents.versions_born_in(db, source.id, held.number)
     at_home = {move["to"] for move in moved} | {one.url for one in made.dropped}
-    return Difference(
+    return GenerationDiff(
         source=source.label,
         a=base.number,
         b=held.number,
@@ -131,12 +133,12 @@ async def _review(db: Connection, source: Source, held: Generation, rules: Rules
 
 async def roll_back(db: Database, label: str, number: int) -> int:
     """A new generation that shows what an earlier one showed. Its number."""
-    return await rollback.roll_back(db, (await named(db, label)).id, number)
+    return await rollback.roll_back(db, (await load_source(db, label)).id, number)
 
 
-async def activate_held(db: Database, label: str, rules: Rules) -> int:
-    return await activate.activate_held(db, (await named(db, label)).id, rules)
+async def activate_held(db: Database, label: str, rules: LifecycleRules) -> int:
+    return await activate.activate_held(db, (await load_source(db, label)).id, rules)
 
 
 async def discard_held(db: Database, label: str) -> int:
-    return await activate.discard_held(db, (await named(db, label)).id)
+    return await activate.discard_held(db, (await load_source(db, label)).id)

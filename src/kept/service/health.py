@@ -1,7 +1,7 @@
 """How the database is: what it is, and whether it can be used."""
 
 from kept.model.nouns import dataclass
-from kept.store.database import Database, about
+from kept.store.database import Database, describe_database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,10 +12,10 @@ class Health:
     vectors: str | None  # the version of the extension that searches them
 
 
-async def examine(db: Database) -> Health:
+async def check_health(db: Database) -> Health:
     """Reads it, and takes and gives back the right to write."""
     async with db.snapshot() as snapshot:
-        row = await about(snapshot)
+        row = await describe_database(snapshot)
     async with db.transaction():
         pass
     return Health(

@@ -4,34 +4,34 @@ import hashlib
 import hmac
 from collections.abc import Callable
 
-from kept.errors import KeptError, NotAllowed
+from kept.errors import AccessDenied, KeptError
 from kept.model.job import CrawlJob
-from kept.service import crawls
-from kept.service.naming import source_of
+from kept.service import jobs
+from kept.service.lookup import find_source
 from kept.store.database import Database
 
 
-async def hear(
-    db: Database, label: str, body: bytes, signature: str, look_up: Callable[[str], str], *, ask: bool = True
+async def receive_hook(
+    db: Database, label: str, body: bytes, signature: str, look_up: Callable[[str], str], *, enqueue: bool = True
 ) -> CrawlJob | None:
     """The job that a signed hook asks for, if it does. NotAllowed for a wrong signature, or a source that is not there.
 
     ``signature``: ``sha256=`` and the HMAC-SHA256 of the body by the secret of the source, in hexadecimal digits.
     """
-    secret = await _secret(db, label, look_up)
+    secret = await _hook_secret(db, label, look_up)
     expected = f"sha256={hmac.digest(secret.encode(), body, hashlib.sha256).hex()}"
     right = hmac.compare_digest(expected.encode(), signature.strip().lower().encode("utf-8", "replace"))
     if not secret or not right:
-        raise NotAllowed(
+        raise AccessDenied(
             "The signature is not that of a source with a hook. 'kept set NAME --hook-secret' gives a source one."
         )
-    return await crawls.request_crawl(db, label) if ask else None
+    return await jobs.request_crawl(db, label) if enqueue else None
 
 
-async def _secret(db: Database, label: str, look_up: Callable[[str], str]) -> str:
+async def _hook_secret(db: Database, label: str, look_up: Callable[[str], str]) -> str:
     """Empty where there is none: nobody learns here which sources there are."""
     try:
         async with db.snapshot() as snapshot:
-            return look_up((await source_of(snapshot, label)).settings.hook_secret)
+            return look_up((await find_source(snapshot, label)).settings.hook_secret)
     except KeptError:
         return ""

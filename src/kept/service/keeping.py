@@ -9,47 +9,55 @@ from dataclasses import replace
 from kept.model.root import derive_name
 from kept.model.source import Source, SourceSettings
 from kept.service import sources
-from kept.service.given import Given
-from kept.service.house import House
-from kept.service.wishing import PERSON, Caller, Wish, check_settings
+from kept.service.context import Services
+from kept.service.source_options import SourceOptions
+from kept.service.source_request import LOCAL_PERMISSIONS, Permissions, SourceRequest, check_settings
 
 
-async def keep(house: House, wish: Wish, *, name: str | None = None, version: str | None = None) -> tuple[Source, bool]:
+async def upsert_source(
+    services: Services, request: SourceRequest, *, name: str | None = None, version: str | None = None
+) -> tuple[Source, bool]:
     """The source of a wish, and whether it is new. The same root again is the same source, with what was given."""
-    source, is_new = await sources.add_source(
-        house.db,
-        root=wish.root,
-        kind=wish.kind,
-        name=name or derive_name(wish.root, wish.kind),
-        version=wish.version if version is None else version,
-        settings=wish.settings,
-        secrets=house.secrets,
-        numbered=name is None,
-        rhythm=house.rhythm,
+    source, is_new = await sources.get_or_create_source(
+        services.db,
+        root=request.root,
+        kind=request.kind,
+        name=name or derive_name(request.root, request.kind),
+        version=request.version if version is None else version,
+        settings=request.settings,
+        secrets=services.secrets,
+        number_if_taken=name is None,
+        schedule_policy=services.schedule_policy,
     )
-    if not is_new and (wish.given or wish.begin.access.headers or wish.begin.scope.pages):
+    if not is_new and (request.options or request.root_settings.access.headers or request.root_settings.scope.pages):
 
         def changed(old: SourceSettings) -> SourceSettings:
-            return wish.given.over(_again(old, wish.begin))
+            return request.options.apply_to(_merge_root_settings(old, request.root_settings))
 
-        source = await sources.set_source(house.db, source.label, changed, house.secrets, house.rhythm)
+        source = await sources.update_settings(
+            services.db, source.label, changed, services.secrets, services.schedule_policy
+        )
     return source, is_new
 
 
-async def change(house: House, label: str, given: Given, caller: Caller = PERSON) -> Source:
+async def check_and_update_settings(
+    services: Services, label: str, options: SourceOptions, permissions: Permissions = LOCAL_PERMISSIONS
+) -> Source:
     """The source with what was given; it holds from its next crawl on."""
-    before = (await sources.show_source(house.db, label)).source
-    check_settings(given.over(before.settings), given, caller)
-    house.check(before.kind, before.root, given.over(before.settings))
-    return await sources.set_source(house.db, label, given.over, house.secrets, house.rhythm)
+    before = (await sources.show_source(services.db, label)).source
+    check_settings(options.apply_to(before.settings), options, permissions)
+    services.check_source(before.kind, before.root, options.apply_to(before.settings))
+    return await sources.update_settings(
+        services.db, label, options.apply_to, services.secrets, services.schedule_policy
+    )
 
 
-def _again(settings: SourceSettings, begin: SourceSettings) -> SourceSettings:
+def _merge_root_settings(settings: SourceSettings, root_settings: SourceSettings) -> SourceSettings:
     """The settings of a source whose root is named once more."""
-    kept = {header.name.lower(): header for header in (*settings.access.headers, *begin.access.headers)}
-    allowed = begin.access.allowed or settings.access.allowed
+    kept = {header.name.lower(): header for header in (*settings.access.headers, *root_settings.access.headers)}
+    allowed = root_settings.access.allowed or settings.access.allowed
     return replace(
         settings,
-        scope=replace(settings.scope, pages=begin.scope.pages),
+        scope=replace(settings.scope, pages=root_settings.scope.pages),
         access=replace(settings.access, allowed=allowed, headers=tuple(kept.values())),
     )

@@ -3,8 +3,8 @@
 import hashlib
 import secrets as chance
 
-from kept.errors import LimitReached, NoSuchThing, WrongCall
-from kept.model.key import Key, KeyScope
+from kept.errors import InvalidInput, NotFound, QuotaExceeded
+from kept.model.key import ApiKey, KeyScope
 from kept.model.nouns import dataclass
 from kept.model.root import check_label
 from kept.model.source import Source
@@ -21,20 +21,20 @@ class Quota:
     pages: int = 0
 
 
-async def add_key(db: Database, name: str, scope: str) -> tuple[Key, str]:
+async def add_key(db: Database, name: str, scope: str) -> tuple[ApiKey, str]:
     """The key, and what its holder has to say: this is the only time that it can be seen."""
     check_label(name)
     if scope not in list(KeyScope):
-        raise WrongCall(f"There is no scope '{scope}'. A key is for {', '.join(KeyScope)}.")
+        raise InvalidInput(f"There is no scope '{scope}'. A key is for {', '.join(KeyScope)}.")
     said = f"kept_{chance.token_urlsafe(32)}"
     async with db.transaction(durable=True) as tx:
-        key = await keys.insert(tx, name=name, hash=_hash(said), scope=KeyScope(scope))
+        key = await keys.insert(tx, name=name, hash=_hash_token(said), scope=KeyScope(scope))
     if key is None:
-        raise WrongCall(f"There is already a key named '{name}'. Remove it first, or choose another name.")
+        raise InvalidInput(f"There is already a key named '{name}'. Remove it first, or choose another name.")
     return key, said
 
 
-async def list_keys(db: Database) -> list[Key]:
+async def list_keys(db: Database) -> list[ApiKey]:
     async with db.snapshot() as snapshot:
         return await keys.all(snapshot)
 
@@ -43,33 +43,35 @@ async def remove_key(db: Database, name: str) -> None:
     """From now on it opens nothing."""
     async with db.transaction(durable=True) as tx:
         if not await keys.delete(tx, name):
-            raise NoSuchThing(f"There is no key named '{name}'. 'kept keys list' shows those there are.")
+            raise NotFound(f"There is no key named '{name}'. 'kept keys list' shows those there are.")
 
 
-async def find_key(db: Database, said: str) -> Key | None:
+async def find_key(db: Database, token: str) -> ApiKey | None:
     """The key that somebody says; None if it is none."""
     async with db.snapshot() as snapshot:
-        return await keys.by_hash(snapshot, _hash(said))
+        return await keys.by_hash(snapshot, _hash_token(token))
 
 
-async def check_quota(db: Database, owner: str, quota: Quota, *, another_source: bool = False) -> None:
+async def check_quota(db: Database, owner: str, quota: Quota, *, adds_source: bool = False) -> None:
     """LimitReached where a key may not have another crawl, or another source."""
     async with db.snapshot() as snapshot:
         usage = await keys.usage(snapshot, owner)
     if quota.live_jobs and usage.live_jobs >= quota.live_jobs:
-        raise LimitReached(f"{usage.live_jobs} crawls of this key wait or run, and no more may. Wait, or cancel one.")
+        raise QuotaExceeded(f"{usage.live_jobs} crawls of this key wait or run, and no more may. Wait, or cancel one.")
     if quota.pages and usage.pages >= quota.pages:
-        raise LimitReached(f"The sources of this key have {usage.pages} pages, and may have {quota.pages}. Remove one.")
-    if another_source and quota.sources and usage.sources >= quota.sources:
-        raise LimitReached(f"This key has added {usage.sources} sources, and may add no more. Remove one first.")
+        raise QuotaExceeded(
+            f"The sources of this key have {usage.pages} pages, and may have {quota.pages}. Remove one."
+        )
+    if adds_source and quota.sources and usage.sources >= quota.sources:
+        raise QuotaExceeded(f"This key has added {usage.sources} sources, and may add no more. Remove one first.")
 
 
-async def own(db: Database, source: Source, owner: str) -> None:
+async def assign_owner(db: Database, source: Source, owner: str) -> None:
     """The source counts as this key's, unless it is somebody's already."""
     async with db.transaction() as tx:
-        await keys.own(tx, source.id, owner)
+        await keys.assign_source_owner(tx, source.id, owner)
 
 
-def _hash(said: str) -> str:
+def _hash_token(token: str) -> str:
     """A key is as hard to guess as its hash: nothing slower is needed."""
-    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

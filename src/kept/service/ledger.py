@@ -6,19 +6,19 @@ from datetime import datetime
 from itertools import groupby
 from urllib.parse import urlsplit
 
-from kept.errors import NoSuchThing, WrongCall
+from kept.errors import InvalidInput, NotFound
 from kept.model.frontier import Outcome
 from kept.model.nouns import dataclass
 from kept.model.source import Source
-from kept.service.naming import source_of, spelled
+from kept.service.lookup import find_source, to_canonical_url
 from kept.store import browsing, frontier, jobs, sources
-from kept.store.database import Connection, Database, Row, when_if
+from kept.store.database import Connection, Database, Row, parse_optional_time
 
-WhyNot = Callable[[Source, str], str | None]
+ExclusionCheck = Callable[[Source, str], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class LedgerEntry:
     """What a crawl made of one URL."""
 
     source: str
@@ -33,7 +33,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class NotKeptReason:
     """Why some URLs were not kept."""
 
     outcome: str
@@ -43,69 +43,69 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ledger:
+class LedgerSummary:
     """The URLs that the last crawl of a source did not keep."""
 
     source: str
     job: str
     crawled_at: datetime
-    reasons: list[Reason]
+    reasons: list[NotKeptReason]
 
 
-async def why(db: Database, what: str, why_not: WhyNot) -> list[Account]:
+async def explain_url(db: Database, what: str, why_excluded: ExclusionCheck) -> list[LedgerEntry]:
     """What the last crawls made of a URL: one account for each source that knows it, the latest first.
 
     ``why_not`` says why a URL is none of a source. NoSuchThing, with the reason, where no crawl has met it.
     """
-    url = spelled(what.partition("#")[0])
+    url = to_canonical_url(what.partition("#")[0])
     if url is None:
-        raise NoSuchThing(f"{what} is neither a source nor the URL of a page.")
+        raise NotFound(f"{what} is neither a source nor the URL of a page.")
     async with db.snapshot() as snapshot:
-        rows = [*await frontier.ledger(snapshot, url), *await frontier.shown_unmentioned(snapshot, url)]
-        accounts: dict[str, Account] = {}
+        rows = [*await frontier.ledger_entries(snapshot, url), *await frontier.unchanged_without_entry(snapshot, url)]
+        accounts: dict[str, LedgerEntry] = {}
         for row in sorted(rows, key=lambda row: row["outcome"] is None):  # what is under way comes last
-            accounts.setdefault(row["source_id"], _account(row))
+            accounts.setdefault(row["source_id"], _ledger_entry(row))
         if not accounts:
-            raise NoSuchThing(await _absence(snapshot, url, why_not))
+            raise NotFound(await _explain_absence(snapshot, url, why_excluded))
     return list(accounts.values())
 
 
-async def not_kept(db: Database, label: str, *, examples: int) -> Ledger:
+async def summarize_not_kept(db: Database, label: str, *, examples: int) -> LedgerSummary:
     """Every URL that the last crawl of a source did not keep, by reason, with some examples of each."""
     async with db.snapshot() as snapshot:
-        source = await source_of(snapshot, label)
-        job = await jobs.ledger(snapshot, source.id) or await jobs.last(snapshot, source.id)
+        source = await find_source(snapshot, label)
+        job = await jobs.last_full_crawl(snapshot, source.id) or await jobs.last(snapshot, source.id)
         if job is None:
-            raise NoSuchThing(f"{source.label} has not been crawled yet. 'kept refresh {source.label}' does it.")
+            raise NotFound(f"{source.label} has not been crawled yet. 'kept refresh {source.label}' does it.")
         rows = await frontier.not_kept(snapshot, job.id, limit=examples)
     groups = groupby(rows, key=lambda row: (row["outcome"], row["reason"], row["urls"]))
     reasons = [
-        Reason(outcome=outcome, reason=reason, count=urls, examples=[row["url"] for row in group])
+        NotKeptReason(outcome=outcome, reason=reason, count=urls, examples=[row["url"] for row in group])
         for (outcome, reason, urls), group in groups
     ]
-    return Ledger(source=source.label, job=job.id, crawled_at=job.created_at, reasons=reasons)
+    return LedgerSummary(source=source.label, job=job.id, crawled_at=job.created_at, reasons=reasons)
 
 
-async def entries(
+async def list_entries(
     db: Database, job: str, *, outcome: str | None = None, after: str = "", limit: int = 100
-) -> list[Account]:
+) -> list[LedgerEntry]:
     """A page of what a crawl made of every URL it met, by URL; only of one outcome, or what is ``open``, if named."""
     if outcome is not None and outcome not in (*Outcome, "open"):
-        raise WrongCall(f"There is no outcome '{outcome}'. A URL is {', '.join(Outcome)}, or open.")
+        raise InvalidInput(f"There is no outcome '{outcome}'. A URL is {', '.join(Outcome)}, or open.")
     async with db.snapshot() as snapshot:
-        rows = await browsing.entries(snapshot, job, outcome=outcome, after=after, limit=limit)
-    return [_account(row) for row in rows]
+        rows = await browsing.list_entries(snapshot, job, outcome=outcome, after=after, limit=limit)
+    return [_ledger_entry(row) for row in rows]
 
 
-async def is_source(db: Database, what: str) -> bool:
+async def is_source_label(db: Database, what: str) -> bool:
     """Whether this is the label of a source."""
     async with db.snapshot() as snapshot:
         return any(source.label == what for source in await sources.all(snapshot))
 
 
-def _account(row: Row) -> Account:
+def _ledger_entry(row: Row) -> LedgerEntry:
     version = row["source_version"]
-    return Account(
+    return LedgerEntry(
         source=f"{row['source_name']}@{version}" if version else row["source_name"],
         url=row["url"],
         outcome=row["outcome"],
@@ -114,23 +114,23 @@ def _account(row: Row) -> Account:
         attempts=row["attempts"] + (row["visited_at"] is not None),
         depth=row["depth"],
         discovered_from=row["parent_url"],
-        visited_at=when_if(row["visited_at"]),
+        visited_at=parse_optional_time(row["visited_at"]),
     )
 
 
-async def _absence(db: Connection, url: str, why_not: WhyNot) -> str:
+async def _explain_absence(db: Connection, url: str, why_excluded: ExclusionCheck) -> str:
     """Why no crawl has met a URL."""
     told = []
     for source in await sources.all(db):
-        reason = why_not(source, url)
+        reason = why_excluded(source, url)
         if reason is None:
-            told.append(await _not_met(db, source, url))
-        elif _is_near(source, url):
+            told.append(await _explain_unvisited(db, source, url))
+        elif _is_related(source, url):
             told.append(f"{source.label} does not have {url}: {reason}.")
     return " ".join(told) or f"{url} belongs to no source. 'kept add' keeps one, 'kept list' shows those there are."
 
 
-async def _not_met(db: Connection, source: Source, url: str) -> str:
+async def _explain_unvisited(db: Connection, source: Source, url: str) -> str:
     job = await jobs.last(db, source.id)
     if source.active_generation is None:
         return f"{source.label} would have {url}, but its first crawl is not finished."
@@ -138,7 +138,7 @@ async def _not_met(db: Connection, source: Source, url: str) -> str:
     return f"{source.label} would have {url}, but nothing that its last crawl read leads there.{limit}"
 
 
-def _is_near(source: Source, url: str) -> bool:
+def _is_related(source: Source, url: str) -> bool:
     """Whether somebody could expect the URL there: it is on the same host, or below the same folder."""
     if url.startswith("file:"):
         return url.startswith(source.root)

@@ -6,20 +6,20 @@ from datetime import datetime, timedelta
 from itertools import chain, count
 
 from kept.crawl import activate
-from kept.crawl.history import change_interval, looks, refresh_interval
-from kept.errors import WrongCall
+from kept.crawl.change_rate import change_samples, estimate_change_interval, suggest_refresh_interval
+from kept.errors import InvalidInput
+from kept.maintenance.next_run import SchedulePolicy, next_run
 from kept.model.generation import Generation, GenerationState
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.nouns import dataclass
 from kept.model.root import check_label
 from kept.model.schedule import parse_schedule
-from kept.model.source import Source, SourceKind, SourceSettings, parse_reference
-from kept.secrets import Secrets
-from kept.service.naming import source_of
-from kept.store import documents, generations, jobs, notices, sections, sources
-from kept.store.database import Connection, Database, moment
-from kept.upkeep.rhythm import Rhythm, next_run
+from kept.model.source import Source, SourceKind, SourceSettings, parse_secret_reference
+from kept.secrets import SecretStore
+from kept.service.lookup import find_source
+from kept.store import documents, generations, jobs, notifications, sections, sources
+from kept.store.database import Connection, Database, current_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +34,9 @@ class SourceView:
     last_job: CrawlJob | None
     verified_at: datetime | None
     changes_every: timedelta | None = None  # as far as its history tells
-    suggested: timedelta | None = None  # how often to refresh it, therefore
+    suggested_interval: timedelta | None = None  # how often to refresh it, therefore
     validators: str | None = None  # what is wrong with them: "wrong" or "none"
-    untold: str | None = None  # why its webhook was given up, the last time
+    webhook_error: str | None = None  # why its webhook was given up, the last time
 
     @property
     def state(self) -> str:
@@ -51,7 +51,7 @@ class SourceView:
         return "ready" if self.generation else "empty"
 
 
-async def add_source(
+async def get_or_create_source(
     db: Database,
     *,
     root: str,
@@ -59,9 +59,9 @@ async def add_source(
     name: str,
     version: str = "",
     settings: SourceSettings,
-    secrets: Secrets | None = None,
-    numbered: bool = False,
-    rhythm: Rhythm | None = None,
+    secrets: SecretStore | None = None,
+    number_if_taken: bool = False,
+    schedule_policy: SchedulePolicy | None = None,
 ) -> tuple[Source, bool]:
     """The source for this root and version, and whether it is new. The same root again is the same source.
 
@@ -69,13 +69,13 @@ async def add_source(
     ``numbered``: where the name is taken it becomes name-2, name-3 …
     """
     check_label(name, version)
-    sealed = _sealed(settings, secrets)
+    sealed = _seal_secrets(settings, secrets)
     source, is_new = None, False
     try:
-        source, is_new = await _insert(db, root, kind, name, version, sealed, numbered, rhythm)
+        source, is_new = await _insert(db, root, kind, name, version, sealed, number_if_taken, schedule_policy)
     finally:
         if secrets and not is_new:
-            secrets.forget(sealed)
+            secrets.delete(sealed)
     return source, is_new
 
 
@@ -86,11 +86,11 @@ async def _insert(
     name: str,
     version: str,
     settings: SourceSettings,
-    numbered: bool,
-    rhythm: Rhythm | None,
+    number_if_taken: bool,
+    schedule_policy: SchedulePolicy | None,
 ) -> tuple[Source, bool]:
     async with db.transaction(durable=True) as tx:
-        for free in chain([name], (f"{name}-{number}" for number in count(2)) if numbered else []):
+        for free in chain([name], (f"{name}-{number}" for number in count(2)) if number_if_taken else []):
             if there := await sources.by_root(tx, root, version):
                 return there, False
             if await sources.insert(
@@ -98,29 +98,29 @@ async def _insert(
             ):
                 made = await sources.by_label(tx, free, version)
                 assert made is not None, "it was made a moment ago"
-                return await plan_run(tx, made, rhythm), True
+                return await schedule_next_run(tx, made, schedule_policy), True
         other = await sources.by_label(tx, name, version)
         kept = f" It keeps {other.root}." if other else ""
-        raise WrongCall(f"There is already a source named '{name}'.{kept} Choose another name with --name.")
+        raise InvalidInput(f"There is already a source named '{name}'.{kept} Choose another name with --name.")
 
 
-async def set_source(
+async def update_settings(
     db: Database,
     label: str,
     change: Callable[[SourceSettings], SourceSettings],
-    secrets: Secrets | None = None,
-    rhythm: Rhythm | None = None,
+    secrets: SecretStore | None = None,
+    schedule_policy: SchedulePolicy | None = None,
 ) -> Source:
     """The source with its settings changed; they hold from its next crawl on."""
     async with db.transaction(durable=True) as tx:
-        source = await source_of(tx, label)
+        source = await find_source(tx, label)
         source = await sources.lock(tx, source.id) or source
-        changed = replace(source, settings=_sealed(change(source.settings), secrets, source.settings))
+        changed = replace(source, settings=_seal_secrets(change(source.settings), secrets, source.settings))
         await sources.set_settings(tx, source.id, changed.settings)
         if changed.settings.schedule != source.settings.schedule:
-            changed = await plan_run(tx, changed, rhythm)
+            changed = await schedule_next_run(tx, changed, schedule_policy)
     if secrets:
-        secrets.forget(source.settings, but=changed.settings)
+        secrets.delete(source.settings, keep=changed.settings)
     return changed
 
 
@@ -129,50 +129,56 @@ async def list_sources(db: Database) -> list[SourceView]:
         return [await _view(snapshot, source) for source in await sources.all(snapshot)]
 
 
-async def show_source(db: Database, label: str, rhythm: Rhythm | None = None) -> SourceView:
+async def show_source(db: Database, label: str, schedule_policy: SchedulePolicy | None = None) -> SourceView:
     """One source, and what its history tells of it."""
     async with db.snapshot() as snapshot:
-        source = await source_of(snapshot, label)
+        source = await find_source(snapshot, label)
         view = await _view(snapshot, source)
-        seen = looks(await generations.all(snapshot, source.id))
-        lost = await notices.given_up(snapshot, source.id)
+        seen = change_samples(await generations.all(snapshot, source.id))
+        lost = await notifications.latest_undelivered(snapshot, source.id)
         given = await documents.has_validators(snapshot, source.id) if source.kind is SourceKind.WEB else None
     if seen:
-        interval = refresh_interval(seen, (rhythm or Rhythm()).bounds)
-        view = replace(view, changes_every=change_interval(seen), suggested=interval)
+        interval = suggest_refresh_interval(seen, (schedule_policy or SchedulePolicy()).bounds)
+        view = replace(view, changes_every=estimate_change_interval(seen), suggested_interval=interval)
     validators = "wrong" if source.validators_wrong_at else "none" if given is False else None
-    return replace(view, validators=validators, untold=lost.error if lost else None)
+    return replace(view, validators=validators, webhook_error=lost.error if lost else None)
 
 
-async def plan_run(tx: Connection, source: Source, rhythm: Rhythm | None) -> Source:
+async def schedule_next_run(tx: Connection, source: Source, schedule_policy: SchedulePolicy | None) -> Source:
     """The source with its next run according to its schedule; one that is overdue is due at once."""
-    planned, now = parse_schedule(source.settings.schedule), await moment(tx)
+    planned, now = parse_schedule(source.settings.schedule), await current_time(tx)
     last = await generations.last_verified(tx, source.id)
-    at = await next_run(tx, source, planned, rhythm or Rhythm(), now=now, last=last) if planned else None
-    await sources.plan_run(tx, source.id, at)
+    at = (
+        await next_run(tx, source, planned, schedule_policy or SchedulePolicy(), now=now, last=last)
+        if planned
+        else None
+    )
+    await sources.set_next_run(tx, source.id, at)
     return replace(source, next_run_at=at)
 
 
-async def remove_source(db: Database, label: str, secrets: Secrets | None = None) -> Source:
+async def remove_source(db: Database, label: str, secrets: SecretStore | None = None) -> Source:
     """Hides the source at once, frees its name and forgets its secrets; garbage collection takes its rows."""
     async with db.transaction(durable=True) as tx:
-        source = await source_of(tx, label)
+        source = await find_source(tx, label)
         await sources.lock(tx, source.id)
-        if live := await jobs.live(tx, source.id):
+        if live := await jobs.lock_live(tx, source.id):
             await jobs.cancel(tx, live.id)
-        await activate.abandon(tx, source, "the source was removed")
-        await sources.hide(tx, source.id)
+        await activate.abandon_generation(tx, source, "the source was removed")
+        await sources.mark_removed(tx, source.id)
     if secrets:
-        secrets.forget(source.settings)
+        secrets.delete(source.settings)
     return source
 
 
-def _sealed(settings: SourceSettings, secrets: Secrets | None, before: SourceSettings | None = None) -> SourceSettings:
+def _seal_secrets(
+    settings: SourceSettings, secrets: SecretStore | None, before: SourceSettings | None = None
+) -> SourceSettings:
     """No value that only the site may see gets into the database."""
     if secrets:
         return secrets.seal(settings, before)
     values = [*(header.value for header in settings.access.headers), settings.access.proxy, settings.hook_secret]
-    assert all(parse_reference(value) for value in values if value), "secrets need a place"
+    assert all(parse_secret_reference(value) for value in values if value), "secrets need a place"
     return settings
 
 

@@ -3,28 +3,28 @@
 import asyncio
 from pathlib import Path
 
+from kept.maintenance import check as soundness
+from kept.maintenance import gc
+from kept.maintenance.check import ContentHasher, IntegrityProblem
+from kept.maintenance.check import damaged_store_problem as damaged_store_problem
+from kept.maintenance.gc import GarbageItem, GcReport, Retention
 from kept.store import backup
 from kept.store.database import Database
-from kept.upkeep import check as soundness
-from kept.upkeep import gc
-from kept.upkeep.check import HashOf, Problem
-from kept.upkeep.check import unsound as unsound
-from kept.upkeep.gc import Collected, Garbage, Retention
 
 
-async def collect(db: Database, retention: Retention, *, cache: Path) -> Collected:
+async def collect(db: Database, retention: Retention, *, cache: Path) -> GcReport:
     """Takes away what no generation that is kept needs any more."""
     return await gc.collect(db, retention, cache=cache)
 
 
-async def look(db: Database, retention: Retention, *, cache: Path) -> list[Garbage]:
+async def list_garbage(db: Database, retention: Retention, *, cache: Path) -> list[GarbageItem]:
     """What collect() would take away, and why."""
-    return await gc.look(db, retention, cache=cache)
+    return await gc.find_garbage(db, retention, cache=cache)
 
 
-async def check(db: Database, hash_of: HashOf) -> list[Problem]:
+async def check(db: Database, hash_of: ContentHasher) -> list[IntegrityProblem]:
     """What is wrong with the database; nothing: all is well."""
-    return await soundness.check(db, hash_of)
+    return await soundness.check_integrity(db, hash_of)
 
 
 async def back_up(url: str, file: str) -> int:

@@ -8,22 +8,24 @@ from pathlib import Path
 
 import apsw
 
-from kept.errors import NoSuchThing, StoreDamaged, WrongCall
-from kept.store.sqlite import translated_error
+from kept.errors import InvalidInput, NotFound, StoreCorrupt
+from kept.store.sqlite import translate_error
 
-STEP = 4096  # pages at once: writers come in between
+PAGES_PER_STEP = 4096  # pages at once: writers come in between
 
 
 def back_up(url: str, file: Path) -> int:
     """Writes a copy of the database as it is at one moment; the size of it. The file appears when it is whole."""
-    database = _path(url, "pg_dump makes a backup of it, and 'kept export' one that either kind of database takes back")
+    database = _sqlite_path(
+        url, "pg_dump makes a backup of it, and 'kept export' one that either kind of database takes back"
+    )
     if not database.exists():
-        raise NoSuchThing(f"There is no database at {database} yet.")
+        raise NotFound(f"There is no database at {database} yet.")
     draft = file.with_name(f".{file.name}.draft")
     try:
-        with _translating():
+        with _translate_errors():
             _copy(database, draft)
-        _check(draft)
+        _verify_database(draft)
         os.replace(draft, file)
     finally:
         draft.unlink(missing_ok=True)
@@ -32,10 +34,10 @@ def back_up(url: str, file: Path) -> int:
 
 def restore(url: str, file: Path) -> Path | None:
     """Puts a copy back in one step, beside whoever reads. Where what was there is now; None: nothing was."""
-    database = _path(url, "pg_restore puts back what pg_dump wrote, and 'kept import' an export")
+    database = _sqlite_path(url, "pg_restore puts back what pg_dump wrote, and 'kept import' an export")
     if not file.is_file():
-        raise NoSuchThing(f"There is no file {file}.")
-    _check(file)
+        raise NotFound(f"There is no file {file}.")
+    _verify_database(file)
     before = database.with_name(f"{database.name}.before-restore") if database.exists() else None
     if before:
         try:
@@ -43,7 +45,7 @@ def restore(url: str, file: Path) -> Path | None:
         except apsw.Error:  # it is damaged: perhaps that is why
             shutil.copyfile(database, before)
     database.parent.mkdir(parents=True, exist_ok=True)
-    with _translating():
+    with _translate_errors():
         try:
             _copy(file, database)
         except apsw.NotADBError:
@@ -54,16 +56,16 @@ def restore(url: str, file: Path) -> Path | None:
 
 
 @contextmanager
-def _translating() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        raise translated_error(error) or error from error
+        raise translate_error(error) or error from error
 
 
-def _path(url: str, instead: str) -> Path:
+def _sqlite_path(url: str, instead: str) -> Path:
     if not url.startswith("sqlite:///"):
-        raise WrongCall(f"This is for SQLite. Of PostgreSQL, {instead}.")
+        raise InvalidInput(f"This is for SQLite. Of PostgreSQL, {instead}.")
     return Path(url.removeprefix("sqlite:///"))
 
 
@@ -75,13 +77,13 @@ def _copy(one: Path, other: Path) -> None:
         target.set_busy_timeout(60_000)
         with target.backup("main", source, "main") as copying:
             while not copying.done:
-                copying.step(STEP)
+                copying.step(PAGES_PER_STEP)
     finally:
         source.close()
         target.close()
 
 
-def _check(file: Path) -> None:
+def _verify_database(file: Path) -> None:
     """StoreDamaged unless it is a sound database of Kept."""
     try:
         connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -91,7 +93,7 @@ def _check(file: Path) -> None:
         finally:
             connection.close()
     except apsw.Error as error:
-        raise StoreDamaged(f"{file} is not a sound SQLite database: {error}.") from None
+        raise StoreCorrupt(f"{file} is not a sound SQLite database: {error}.") from None
     if problems or ours != 2:
         what = f"it is damaged: {problems[0]}" if problems else "it is not one of Kept's"
-        raise StoreDamaged(f"{file} cannot be used: {what}. Name another backup.")
+        raise StoreCorrupt(f"{file} cannot be used: {what}. Name another backup.")

@@ -5,39 +5,41 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kept.model.document import Content
 from kept.store import sections
+from kept.store.compression import compress_all, decompress
 from kept.store.database import Connection
-from kept.store.packing import pack_all, unpack
 
 
-async def keep(db: Connection, contents: Mapping[str, Content]) -> dict[str, int]:
+async def get_or_insert(db: Connection, contents: Mapping[str, Content]) -> dict[str, int]:
     """The ids of these contents, by hash. What was not there is stored, with its sections and full text.
 
     Whatever is reused is locked against garbage collection until the transaction ends.
     """
-    held = await _hold(db, contents)
+    held = await _lock_by_hash(db, contents)
     missing = sorted(contents.keys() - held.keys())
     if missing:
         stored = [contents[hash] for hash in missing]
-        packed = await asyncio.to_thread(pack_all, [content.markdown for content in stored])  # others go on meanwhile
+        packed = await asyncio.to_thread(
+            compress_all, [content.markdown for content in stored]
+        )  # others go on meanwhile
         rows = [
             {"hash": content.hash, "title": content.title, "markdown": markdown, "size": len(content.markdown)}
             for content, markdown in zip(stored, packed, strict=True)
         ]
         await db.run_many("insert_content", rows)
-        added = await _hold(db, missing)
+        added = await _lock_by_hash(db, missing)
         # Another worker may have stored one of them meanwhile; then its sections are there, and stay as they are.
         await sections.insert_sections(db, ((added[hash], contents[hash]) for hash in missing))
         held |= added
     return held
 
 
-async def text(db: Connection, id: int) -> str:
+async def get_markdown(db: Connection, id: int) -> str:
     """The markdown of a content; empty if it is not there."""
     row = await db.one("content", id=id)
-    return unpack(row["markdown"]) if row else ""
+    return decompress(row["markdown"]) if row else ""
 
 
-async def unneeded(db: Connection, *, after: int, limit: int) -> list[int]:
+async def list_unreferenced(db: Connection, *, after: int, limit: int) -> list[int]:
     """Contents that no version has, as it seems: all of them may have to be looked at, so nobody should wait for it."""
     return [row["id"] for row in await db.all("unneeded_contents", after=after, limit=limit)]
 
@@ -51,9 +53,9 @@ async def delete(db: Connection, id: int) -> bool:
     """True if it is gone, with everything that was made of it; False if somebody needs it after all. It is locked."""
     if await db.one("unneeded_content", id=id) is None:
         return False
-    await sections.delete_of_content(db, id)
+    await sections.delete_by_content(db, id)
     return await db.run("delete_contents", id=id) > 0
 
 
-async def _hold(db: Connection, hashes: Iterable[str]) -> dict[str, int]:
+async def _lock_by_hash(db: Connection, hashes: Iterable[str]) -> dict[str, int]:
     return {row["hash"]: row["id"] for row in await db.all("hold_contents", hashes=sorted(hashes))}

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kept.errors import WrongCall
-from kept.model.words import Wanted
+from kept.errors import InvalidInput
+from kept.model.tokens import FullTextQuery
 
 if TYPE_CHECKING:  # heavy, and not part of a plain install
     import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # heavy, and not part of a plain install
 
 Row = Mapping[str, Any]
 
-SQL = Path(__file__).with_name("sql")  # importlib.resources would load zipfile and more for the same files
+SQL_FOLDER = Path(__file__).with_name("sql")  # importlib.resources would load zipfile and more for the same files
 
 
 class Connection(Protocol):
@@ -49,10 +49,10 @@ class Connection(Protocol):
     async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
         """Runs it once for each of the rows; how many rows that touched."""
 
-    async def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
+    async def fts_parameters(self, wanted: FullTextQuery) -> Mapping[str, Any]:
         """The values of search_sections_fts, in the backend's own language."""
 
-    def vector(self, numbers: "Vector") -> Any:
+    def encode_vector(self, numbers: "Vector") -> Any:
         """A vector as the backend stores it."""
 
     async def nearest(
@@ -64,7 +64,7 @@ class Connection(Protocol):
 class Database(Protocol):
     """A store that is open."""
 
-    one_clock: bool
+    has_shared_clock: bool
     """Everybody who uses it goes by its clock; otherwise each process goes by its own."""
 
     def transaction(self, *, durable: bool = False) -> AbstractAsyncContextManager[Connection]:
@@ -73,13 +73,13 @@ class Database(Protocol):
     def snapshot(self) -> AbstractAsyncContextManager[Connection]:
         """Reads that all see one moment, whatever is written meanwhile."""
 
-    async def wait(self, channel: str, seconds: float) -> bool:
+    async def wait_for_notification(self, channel: str, seconds: float) -> bool:
         """Waits until somebody calls on the channel: True. False after so long, or where nobody can call."""
 
     async def close(self) -> None: ...
 
 
-async def open_database(url: str, *, create: bool = True, lease: float = 120.0) -> Database:
+async def open_database(url: str, *, create: bool = True, lease_seconds: float = 120.0) -> Database:
     """The database behind a URL, at today's schema. Without ``create`` it has to be there already.
 
     Who is silent for the seconds of a lease is given up: by then, no transaction of theirs may be in anybody's way.
@@ -93,9 +93,11 @@ async def open_database(url: str, *, create: bool = True, lease: float = 120.0) 
     if separator and scheme in {"postgresql", "postgres"}:
         from kept.store.postgres import PostgresDatabase
 
-        return await PostgresDatabase.open(url, lease=lease)
+        return await PostgresDatabase.open(url, lease_seconds=lease_seconds)
     shown = re.sub("://.*@", "://***@", url)  # there may be a password in it
-    raise WrongCall(f"'{shown}' names no database: say sqlite:///path/to/file.db or postgresql://user@host/database.")
+    raise InvalidInput(
+        f"'{shown}' names no database: say sqlite:///path/to/file.db or postgresql://user@host/database."
+    )
 
 
 @cache
@@ -111,29 +113,29 @@ _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 def _named_statements(folder: str) -> Iterator[tuple[str, str]]:
-    for file in sorted((SQL / folder).glob("*.sql")):
+    for file in sorted((SQL_FOLDER / folder).glob("*.sql")):
         _, *parts = _NAME.split(file.read_text("utf-8"))
         yield from zip(parts[::2], (part.strip().rstrip(";") for part in parts[1::2]), strict=True)
 
 
-def when(stored: Any) -> datetime:
+def parse_time(stored: Any) -> datetime:
     """A moment as the backend stores it: PostgreSQL gives a datetime, SQLite our own fixed-width text."""
     return stored if isinstance(stored, datetime) else datetime.fromisoformat(stored)
 
 
-def when_if(stored: Any) -> datetime | None:
-    return None if stored is None else when(stored)
+def parse_optional_time(stored: Any) -> datetime | None:
+    return None if stored is None else parse_time(stored)
 
 
-async def about(db: Connection) -> Row:
+async def describe_database(db: Connection) -> Row:
     """Which program it is, at which schema; whether it can be written to, and search by meaning."""
     row = await db.one("about_database")
     assert row is not None, "it can always say that"
     return row
 
 
-async def moment(db: Connection) -> datetime:
+async def current_time(db: Connection) -> datetime:
     """What time it is. Between machines the database's clock is the clock."""
     row = await db.one("moment")
     assert row is not None, "it is always some time"
-    return when(row["moment"])
+    return parse_time(row["moment"])

@@ -6,17 +6,17 @@ from typing import Any
 
 from kept.model.document import Document, Lifecycle, Validators
 from kept.model.nouns import dataclass
-from kept.store.database import Connection, Row, when, when_if
-from kept.store.packing import pack_links
+from kept.store.compression import compress_links
+from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
-ASKED_AT_ONCE = 1000
+URLS_PER_QUERY = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewVersion:
     """A version that a crawl brings; seen by nobody before its generation is active."""
 
-    document: str
+    document_id: str
     born: int
     pending: bool  # the document has a living version, which this one will replace
     read_again: bool
@@ -60,7 +60,7 @@ async def insert_versions(db: Connection, source: str, versions: Iterable[NewVer
         [
             {
                 "source": source,
-                "document": version.document,
+                "document": version.document_id,
                 "born": version.born,
                 "pending": version.pending,
                 "read_again": version.read_again,
@@ -72,7 +72,7 @@ async def insert_versions(db: Connection, source: str, versions: Iterable[NewVer
                 "raw_hash": version.raw_hash,
                 "signature": version.signature,
                 "depth": version.depth,
-                "links": pack_links(version.links),
+                "links": compress_links(version.links),
                 "canonical": version.canonical,
             }
             for version in versions
@@ -88,13 +88,13 @@ async def get(db: Connection, id: str) -> Document | None:
         else Document(
             id=row["id"],
             source_id=row["source_id"],
-            first_seen=when(row["first_seen"]),
+            first_seen=parse_time(row["first_seen"]),
             lifecycle=Lifecycle(row["lifecycle"]),
             retry_count=row["retry_count"],
-            since=when_if(row["since"]),
+            since=parse_optional_time(row["since"]),
             missed_crawls=row["missed_crawls"],
             reason=row["reason"],
-            verified_at=when_if(row["verified_at"]),
+            verified_at=parse_optional_time(row["verified_at"]),
         )
     )
 
@@ -110,22 +110,22 @@ async def versions_of(db: Connection, document: str) -> list[Row]:
     return await db.all("versions_of_document", document=document)
 
 
-async def shown_at(db: Connection, url: str) -> list[Row]:
+async def visible_by_url(db: Connection, url: str) -> list[Row]:
     """The documents that active generations show at this URL."""
     return await db.all("visible_versions_by_url", url=url)
 
 
-async def once_at(db: Connection, url: str) -> list[Row]:
+async def past_by_url(db: Connection, url: str) -> list[Row]:
     """The documents that were ever shown at this URL, the latest first."""
     return await db.all("past_versions_by_url", url=url)
 
 
-async def held_at(db: Connection, url: str) -> list[Row]:
+async def held_by_url(db: Connection, url: str) -> list[Row]:
     """The documents that held generations bring to this URL."""
     return await db.all("held_versions_by_url", url=url)
 
 
-async def in_generation(db: Connection, document: str, generation: int) -> Row | None:
+async def version_in_generation(db: Connection, document: str, generation: int) -> Row | None:
     """What a generation shows of a document."""
     return await db.one("version_in_generation", document=document, generation=generation)
 
@@ -135,26 +135,26 @@ async def version_born_in(db: Connection, document: str, generation: int) -> Row
     return await db.one("version_born_in", document=document, generation=generation)
 
 
-async def differing(db: Connection, source: str, a: int, b: int) -> list[Row]:
+async def differing_versions(db: Connection, source: str, a: int, b: int) -> list[Row]:
     """The versions that exactly one of two generations shows."""
     return await db.all("differing_versions", source=source, a=a, b=b, first=min(a, b), last=max(a, b))
 
 
-async def born_in(db: Connection, source: str, generation: int) -> list[Row]:
+async def versions_born_in(db: Connection, source: str, generation: int) -> list[Row]:
     """The versions that a generation brings."""
     return await db.all("versions_born_in", source=source, generation=generation)
 
 
-async def exceptional(db: Connection, source: str, job: str | None) -> list[ExceptionalDocument]:
+async def list_exceptional(db: Connection, source: str, job: str | None) -> list[ExceptionalDocument]:
     return [
         ExceptionalDocument(
             id=row["id"],
             lifecycle=Lifecycle(row["lifecycle"]),
-            since=when_if(row["since"]),
+            since=parse_optional_time(row["since"]),
             missed_crawls=row["missed_crawls"],
             retry_count=row["retry_count"],
             reason=row["reason"],
-            verified_at=when_if(row["verified_at"]),
+            verified_at=parse_optional_time(row["verified_at"]),
             url=row["url"],
             outcome=row["outcome"],
             reached=bool(row["reached"]),
@@ -167,48 +167,50 @@ async def has_former(db: Connection, source: str) -> bool:
     return await db.one("has_former_documents", source=source) is not None
 
 
-async def arrivals_like_former(db: Connection, source: str, generation: int) -> list[Row]:
+async def new_matching_former(db: Connection, source: str, generation: int) -> list[Row]:
     return await db.all("arrivals_like_former_documents", source=source, generation=generation)
 
 
-async def arrivals(db: Connection, source: str, generation: int) -> list[Row]:
+async def list_new(db: Connection, source: str, generation: int) -> list[Row]:
     """Everything that is new in a generation."""
     return await db.all("arrivals", source=source, generation=generation)
 
 
-async def arrival_at(db: Connection, source: str, generation: int, url: str) -> Row | None:
+async def new_by_url(db: Connection, source: str, generation: int, url: str) -> Row | None:
     return await db.one("arrival_at", source=source, generation=generation, url=url)
 
 
-async def arrivals_with_content(db: Connection, source: str, generation: int, content_id: int) -> list[Row]:
+async def new_with_content(db: Connection, source: str, generation: int, content_id: int) -> list[Row]:
     return await db.all("arrivals_with_content", source=source, generation=generation, content=content_id)
 
 
-async def living_at(db: Connection, source: str, urls: Sequence[str], *, generation: int) -> list[Row]:
+async def upcoming_by_url(db: Connection, source: str, urls: Sequence[str], *, generation: int) -> list[Row]:
     """What a generation that is being built has, or takes over from its base, at these URLs."""
     found: list[Row] = []
-    for start in range(0, len(urls), ASKED_AT_ONCE):
-        asked = list(urls[start : start + ASKED_AT_ONCE])
+    for start in range(0, len(urls), URLS_PER_QUERY):
+        asked = list(urls[start : start + URLS_PER_QUERY])
         found += await db.all("living_versions_at", source=source, urls=asked, generation=generation)
     return found
 
 
-async def drop(db: Connection, arrivals: Iterable[tuple[int, str]]) -> None:
+async def discard_new(db: Connection, new_versions: Iterable[tuple[int, str]]) -> None:
     """Versions, and their documents, that were never seen and will not be."""
-    dropped = list(arrivals)
+    dropped = list(new_versions)
     await db.run_many("delete_version", [{"id": version_id} for version_id, _ in dropped])
     await db.run_many("delete_document", [{"id": document} for _, document in dropped])
 
 
-async def adopt(db: Connection, *, version_id: int, provisional: str, document: str, generation: int) -> None:
+async def reassign_version(
+    db: Connection, *, version_id: int, provisional_id: str, document_id: str, generation: int
+) -> None:
     """The version at a new URL belongs to a document that was there before; the provisional one was never seen."""
-    await db.run("drop_pending_version", document=document, generation=generation)  # of a page that is given up
-    await db.run("end_version", document=document, generation=generation)
-    await db.run("adopt_version", version=version_id, document=document)
-    await db.run("delete_document", id=provisional)
+    await db.run("drop_pending_version", document=document_id, generation=generation)  # of a page that is given up
+    await db.run("end_version", document=document_id, generation=generation)
+    await db.run("adopt_version", version=version_id, document=document_id)
+    await db.run("delete_document", id=provisional_id)
 
 
-async def end(db: Connection, documents: Iterable[str], *, generation: int) -> None:
+async def end_versions(db: Connection, documents: Iterable[str], *, generation: int) -> None:
     """From this generation on they are not shown."""
     rows = [{"document": document, "generation": generation} for document in documents]
     await db.run_many("drop_pending_version", rows)
@@ -221,7 +223,7 @@ async def replace_changed(db: Connection, source: str, *, generation: int) -> No
     await db.run("settle_pending_versions", source=source, generation=generation)
 
 
-async def carry_over_renewals(db: Connection, job: str) -> None:
+async def apply_metadata_updates(db: Connection, job: str) -> None:
     await db.run("carry_over_renewals", job=job)
 
 
@@ -256,21 +258,21 @@ async def roll_back(db: Connection, source: str, *, target: int, number: int, re
     await db.run("hide_rolled_back_documents", source=source, reason=reason)
 
 
-async def delete_of_generation(db: Connection, source: str, generation: int, *, limit: int) -> int:
+async def delete_by_generation(db: Connection, source: str, generation: int, *, limit: int) -> int:
     """How many rows of an abandoned generation were deleted; 0: none are left."""
     deleted = await db.run("delete_versions_of_generation", source=source, generation=generation, limit=limit)
     return deleted or await db.run("delete_documents_of_generation", source=source, generation=generation, limit=limit)
 
 
-async def delete_of_source(db: Connection, source: str, *, limit: int) -> int:
+async def delete_by_source(db: Connection, source: str, *, limit: int) -> int:
     deleted = await db.run("delete_versions_of_source", source=source, limit=limit)
     return deleted or await db.run("delete_documents_of_source", source=source, limit=limit)
 
 
-async def delete_dead(db: Connection, source: str, *, oldest: int, limit: int) -> int:
+async def delete_dead_versions(db: Connection, source: str, *, oldest: int, limit: int) -> int:
     """How many versions that no retained generation shows were deleted."""
     return await db.run("delete_dead_versions", source=source, oldest=oldest, limit=limit)
 
 
-async def delete_forgotten(db: Connection, source: str, *, limit: int) -> int:
+async def delete_orphaned(db: Connection, source: str, *, limit: int) -> int:
     return await db.run("delete_forgotten_documents", source=source, limit=limit)

@@ -3,15 +3,15 @@
 from datetime import datetime
 
 from kept.store.database import Connection, Row
-from kept.store.jobs import JobRow, job_row
+from kept.store.jobs import JobSummary, read_summary
 
 
-async def watched(db: Connection, *, since: datetime) -> list[JobRow]:
+async def list_live_or_recent(db: Connection, *, since: datetime) -> list[JobSummary]:
     """Jobs that are live or ended since then, the oldest first."""
-    return [job_row(row) for row in await db.all("watched_jobs", since=since)]
+    return [read_summary(row) for row in await db.all("watched_jobs", since=since)]
 
 
-async def entries(db: Connection, job: str, *, batch: int, entry: int, limit: int) -> list[Row]:
+async def entries_since(db: Connection, job: str, *, batch: int, entry: int, limit: int) -> list[Row]:
     """What the batches of a job brought, from behind an entry of one of them on."""
     return await db.all("entries_since", job=job, batch=batch, entry=entry, limit=limit)
 
@@ -20,12 +20,12 @@ async def jobs_by_status(db: Connection) -> dict[str, int]:
     return {row["status"]: row["jobs"] for row in await db.all("jobs_by_status")}
 
 
-async def how_much(db: Connection) -> dict[str, int]:
+async def count_totals(db: Connection) -> dict[str, int]:
     row = await db.one("how_much")
     assert row is not None, "a count is always there"
     return {name: int(count) for name, count in row.items()}
 
 
-async def standing(db: Connection) -> list[Row]:
+async def source_generations(db: Connection) -> list[Row]:
     """Which generation each source shows."""
     return await db.all("standing")

@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from kept.model.document import Lifecycle, Validators, Version
-from kept.model.frontier import Entry, Outcome
+from kept.model.frontier import FrontierEntry, Outcome
 from kept.model.nouns import dataclass
-from kept.store.database import Connection, Row, when, when_if
-from kept.store.packing import pack_links, unpack_links
+from kept.store.compression import compress_links, decompress_links
+from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renewal:
+class MetadataUpdate:
     """What an unchanged page brought that its living version does not have yet. Activation carries it over."""
 
     validators: Validators
@@ -23,39 +23,39 @@ class Renewal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class SettledEntry:
     """What becomes of an entry."""
 
     url: str
     outcome: Outcome
     reason: str | None = None
-    status: int | None = None
-    document: str | None = None
+    http_status: int | None = None
+    document_id: str | None = None
     by_settings: bool = False
     redirect_to: str | None = None
-    renewal: Renewal | None = None
+    metadata_update: MetadataUpdate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Released:
+class EntryRetry:
     """An entry that is to be tried again."""
 
     url: str
     due_at: datetime
     reason: str
-    status: int | None = None
+    http_status: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class DiscoveredUrl:
     """A URL that a reached entry names."""
 
     url: str
     depth: int
     parent: str | None = None
-    document: str | None = None  # moves here by a redirect
+    moved_document_id: str | None = None  # moves here by a redirect
     reached: bool = True
-    wanted: bool = False  # also by a quick crawl that knows it
+    visit_if_known: bool = False  # also by a quick crawl that knows it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class ListedEntry:
 
     url: str
     version_id: int | None = None
-    document: str | None = None
+    document_id: str | None = None
     depth: int = 0
     outcome: Outcome | None = None
     reason: str | None = None
@@ -72,17 +72,17 @@ class ListedEntry:
     redirect_to: str | None = None
 
 
-HeldTag: TypeAlias = tuple[str, int, str | None]
+StoredEtag: TypeAlias = tuple[str, int, str | None]
 """URL, version id, the ETag if it is enough. A bare row: a refresh has one of every file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldUrl:
+class StoredPage:
     """What the base shows at a URL, as far as a list needs it."""
 
     url: str
     version_id: int
-    document: str
+    document_id: str
     depth: int = 0
     validators: Validators = Validators()
     signature: str = ""
@@ -90,16 +90,16 @@ class HeldUrl:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Open:
+class OpenEntries:
     """Whether something is left to do."""
 
-    entries: bool
-    reached: bool  # some of them are reached
-    due_at: datetime | None  # the first that nobody has leased; None: all are with somebody
+    has_any: bool
+    has_reached: bool  # some of them are reached
+    next_due_at: datetime | None  # the first that nobody has leased; None: all are with somebody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exceptional:
+class ExceptionalEntry:
     """A document, or a redirect, that did not simply stay as it was."""
 
     url: str
@@ -109,7 +109,7 @@ class Exceptional:
     by_settings: bool
     redirect_to: str | None
     reached: bool
-    document: str | None
+    document_id: str | None
     content_id: int | None
     lifecycle: Lifecycle | None
     since: datetime | None
@@ -122,28 +122,30 @@ async def seed_known(db: Connection, job: str, *, source: str, base: int) -> int
     return await db.run("seed_known", job=job, source=source, base=base)
 
 
-async def seed_failed(db: Connection, job: str, *, source: str, ledger: str) -> int:
-    return await db.run("seed_failed", job=job, source=source, ledger=ledger)
+async def seed_failed_entries(db: Connection, job: str, *, source: str, ledger_job: str) -> int:
+    return await db.run("seed_failed", job=job, source=source, ledger=ledger_job)
 
 
-async def seed_errors(db: Connection, job: str, *, source: str) -> int:
+async def seed_error_documents(db: Connection, job: str, *, source: str) -> int:
     return await db.run("seed_errors", job=job, source=source)
 
 
-async def changed_before(db: Connection, source: str) -> list[tuple[ListedEntry, Row]]:
+async def list_change_counts(db: Connection, source: str) -> list[tuple[ListedEntry, Row]]:
     """What is shown and was otherwise before; with how often it changed, and since when that is known."""
     return [
         (
-            ListedEntry(url=row["url"], version_id=row["version_id"], document=row["document_id"], depth=row["depth"]),
+            ListedEntry(
+                url=row["url"], version_id=row["version_id"], document_id=row["document_id"], depth=row["depth"]
+            ),
             row,
         )
         for row in await db.all("pages_that_changed", source=source)
     ]
 
 
-async def insert(db: Connection, job: str, found: Iterable[Found]) -> int:
+async def insert(db: Connection, job: str, discovered: Iterable[DiscoveredUrl]) -> int:
     """How many of them the frontier did not have. Inserted in the order of their URLs: no deadlocks."""
-    ordered = sorted(found, key=lambda entry: entry.url)
+    ordered = sorted(discovered, key=lambda entry: entry.url)
     return await db.run_many(
         "insert_entry",
         [
@@ -152,29 +154,33 @@ async def insert(db: Connection, job: str, found: Iterable[Found]) -> int:
                 "url": entry.url,
                 "depth": entry.depth,
                 "parent": entry.parent,
-                "document": entry.document,
+                "document": entry.moved_document_id,
                 "reached": entry.reached,
-                "wanted": entry.wanted,
+                "wanted": entry.visit_if_known,
             }
             for entry in ordered
         ],
     )
 
 
-async def reach(db: Connection, job: str, found: Iterable[Found]) -> int:
+async def mark_reached(db: Connection, job: str, discovered: Iterable[DiscoveredUrl]) -> int:
     """Marks what it has already: something leads there, or a document moves there. How many nothing had led to."""
-    ordered = sorted(found, key=lambda entry: entry.url)
+    ordered = sorted(discovered, key=lambda entry: entry.url)
     reached = await db.run_many(
         "reach_entry", [{"job": job, "url": entry.url, "parent": entry.parent} for entry in ordered if entry.reached]
     )
     await db.run_many(
         "expect_entry",
-        [{"job": job, "url": entry.url, "document": entry.document} for entry in ordered if entry.document],
+        [
+            {"job": job, "url": entry.url, "document": entry.moved_document_id}
+            for entry in ordered
+            if entry.moved_document_id
+        ],
     )
     return reached
 
 
-async def lacks_some(db: Connection, job: str, urls: Sequence[str]) -> bool:
+async def is_missing_any(db: Connection, job: str, urls: Sequence[str]) -> bool:
     """Whether one of these URLs is not in it."""
     return await db.one("lacks_entries", job=job, urls=list(urls)) is not None
 
@@ -188,7 +194,7 @@ async def insert_listed(db: Connection, job: str, entries: Sequence[ListedEntry]
                 "url": entry.url,
                 "depth": entry.depth,
                 "version": entry.version_id,
-                "document": entry.document,
+                "document": entry.document_id,
                 "outcome": entry.outcome,
                 "reason": entry.reason,
                 "by_settings": entry.by_settings,
@@ -204,18 +210,18 @@ async def urls(db: Connection, job: str) -> set[str]:
     return {row["url"] for row in await db.all("frontier_urls", job=job)}
 
 
-async def held_tags(db: Connection, *, source: str, base: int, signature: str) -> dict[str, HeldTag]:
+async def stored_etags(db: Connection, *, source: str, base: int, signature: str) -> dict[str, StoredEtag]:
     """What the base shows, by URL."""
     rows: list[Any] = await db.tuples("held_tags", source=source, base=base, signature=signature)
     return {row[0]: row for row in rows}
 
 
-async def held_urls(db: Connection, versions: Sequence[int]) -> list[HeldUrl]:
+async def stored_pages(db: Connection, versions: Sequence[int]) -> list[StoredPage]:
     return [
-        HeldUrl(
+        StoredPage(
             url=row["url"],
             version_id=row["version_id"],
-            document=row["document_id"],
+            document_id=row["document_id"],
             depth=row["depth"],
             validators=Validators(etag=row["etag"], last_modified=row["last_modified"]),
             signature=row["signature"],
@@ -227,7 +233,7 @@ async def held_urls(db: Connection, versions: Sequence[int]) -> list[HeldUrl]:
 
 async def lease(
     db: Connection, job: str, *, worker: str, limit: int, reached: bool = True, known: bool = False
-) -> list[Entry]:
+) -> list[FrontierEntry]:
     """Entries that are due, now this worker's."""
     ids = [
         row["id"]
@@ -236,66 +242,70 @@ async def lease(
     return [_entry(row) for row in await db.all("entries_by_id", ids=ids)] if ids else []
 
 
-async def settle(db: Connection, job: str, settled: Iterable[Settled], *, batch: int) -> None:
-    nothing = Renewal(validators=Validators(), raw_hash="", signature="", links=())
+async def settle(db: Connection, job: str, settled: Iterable[SettledEntry], *, batch: int) -> None:
+    nothing = MetadataUpdate(validators=Validators(), raw_hash="", signature="", links=())
     rows = []
     for entry in settled:
-        renewal = entry.renewal or nothing
+        renewal = entry.metadata_update or nothing
         rows.append(
             {
                 "job": job,
                 "url": entry.url,
                 "outcome": entry.outcome,
                 "reason": entry.reason,
-                "status": entry.status,
+                "status": entry.http_status,
                 "batch": batch,
-                "document": entry.document,
+                "document": entry.document_id,
                 "by_settings": entry.by_settings,
                 "redirect_to": entry.redirect_to,
-                "renews": entry.renewal is not None,
+                "renews": entry.metadata_update is not None,
                 "etag": renewal.validators.etag,
                 "last_modified": renewal.validators.last_modified,
                 "raw_hash": renewal.raw_hash or None,
                 "signature": renewal.signature or None,
-                "links": pack_links(renewal.links) if entry.renewal else None,
+                "links": compress_links(renewal.links) if entry.metadata_update else None,
                 "canonical": renewal.canonical,
             }
         )
     await db.run_many("settle_entry", rows)
 
 
-async def release(db: Connection, job: str, released: Iterable[Released]) -> None:
+async def retry_later(db: Connection, job: str, retries: Iterable[EntryRetry]) -> None:
     await db.run_many(
         "release_entry",
         [
-            {"job": job, "url": entry.url, "due_at": entry.due_at, "reason": entry.reason, "status": entry.status}
-            for entry in released
+            {"job": job, "url": entry.url, "due_at": entry.due_at, "reason": entry.reason, "status": entry.http_status}
+            for entry in retries
         ],
     )
 
 
-async def unfinished(db: Connection, job: str) -> Open:
+async def open_entries(db: Connection, job: str) -> OpenEntries:
     row = await db.one("unfinished", job=job)
     assert row is not None, "a count is always there"
-    due = [moment for moment in (when_if(row["due_reached"]), when_if(row["due_known"])) if moment]
-    return Open(
-        entries=bool(row["reached"] or row["known"]), reached=bool(row["reached"]), due_at=min(due, default=None)
+    due = [
+        moment for moment in (parse_optional_time(row["due_reached"]), parse_optional_time(row["due_known"])) if moment
+    ]
+    return OpenEntries(
+        has_any=bool(row["reached"] or row["known"]),
+        has_reached=bool(row["reached"]),
+        next_due_at=min(due, default=None),
     )
 
 
-async def new_under_way(db: Connection, job: str) -> int:
+async def count_leased_new(db: Connection, job: str) -> int:
     """How many entries that may become new documents are leased, by anyone."""
     row = await db.one("new_under_way", job=job)
     assert row is not None, "a count is always there"
     return int(row["entries"])
 
 
-async def give_back(db: Connection, worker: str) -> None:
+async def release_entries(db: Connection, worker: str) -> None:
     """What this worker has leased is anybody's again."""
     await db.run("give_back_entries", worker=worker)
 
 
-async def renumber(db: Connection, job: str, urls: Sequence[str], *, batch: int) -> None:
+async def set_batch(db: Connection, job: str, urls: Sequence[str], *, batch: int) -> None:
     """These entries belong to another batch than was thought."""
     await db.run("renumber_entries", job=job, urls=list(urls), batch=batch)
 
@@ -304,33 +314,37 @@ async def skip_new(db: Connection, job: str, *, reason: str, batch: int) -> int:
     return await db.run("skip_new_entries", job=job, reason=reason, batch=batch)
 
 
-async def exceptions(db: Connection, job: str) -> list[Exceptional]:
-    return [_exceptional(row) for row in await db.all("frontier_exceptions", job=job)]
+async def list_exceptional(db: Connection, job: str) -> list[ExceptionalEntry]:
+    return [_exceptional_entry(row) for row in await db.all("frontier_exceptions", job=job)]
 
 
-async def unreached(db: Connection, job: str) -> list[Exceptional]:
-    return [_exceptional(row) for row in await db.all("unreached_documents", job=job)]
+async def list_unreached(db: Connection, job: str) -> list[ExceptionalEntry]:
+    return [_exceptional_entry(row) for row in await db.all("unreached_documents", job=job)]
 
 
-async def with_canonical(db: Connection, job: str, *, source: str, generation: int) -> list[tuple[Exceptional, Row]]:
+async def list_with_canonical(
+    db: Connection, job: str, *, source: str, generation: int
+) -> list[tuple[ExceptionalEntry, Row]]:
     """Pages that this crawl saw and that should be known by another URL; with what they are now."""
     rows = await db.all("entries_with_canonical", job=job, source=source, generation=generation)
-    return [(_exceptional(row), row) for row in rows]
+    return [(_exceptional_entry(row), row) for row in rows]
 
 
 async def entry(db: Connection, job: str, url: str) -> Row | None:
     return await db.one("entry", job=job, url=url)
 
 
-async def relabel(db: Connection, job: str, url: str, outcome: Outcome, reason: str, document: str | None) -> None:
-    await db.run("relabel_entry", job=job, url=url, outcome=outcome, reason=reason, document=document)
+async def set_outcome(
+    db: Connection, job: str, url: str, outcome: Outcome, reason: str, document_id: str | None
+) -> None:
+    await db.run("relabel_entry", job=job, url=url, outcome=outcome, reason=reason, document=document_id)
 
 
-async def ledger(db: Connection, url: str) -> list[Row]:
+async def ledger_entries(db: Connection, url: str) -> list[Row]:
     return await db.all("ledger", url=url)
 
 
-async def shown_unmentioned(db: Connection, url: str) -> list[Row]:
+async def unchanged_without_entry(db: Connection, url: str) -> list[Row]:
     """What crawls that list everything found unchanged: they leave no entry. Rows as of ledger()."""
     return await db.all("shown_unmentioned", url=url)
 
@@ -339,7 +353,7 @@ async def not_kept(db: Connection, job: str, *, limit: int) -> list[Row]:
     return await db.all("not_kept", job=job, limit=limit)
 
 
-async def finished(db: Connection, source: str) -> list[str]:
+async def list_superseded(db: Connection, source: str) -> list[str]:
     """Jobs whose frontier is no longer the ledger of their source."""
     return [row["id"] for row in await db.all("finished_frontiers", source=source)]
 
@@ -348,7 +362,7 @@ async def delete(db: Connection, job: str, limit: int) -> int:
     return await db.run("delete_entries", job=job, limit=limit)
 
 
-def _entry(row: Row) -> Entry:
+def _entry(row: Row) -> FrontierEntry:
     held = None
     if row["version_id"] is not None:
         held = Version(
@@ -363,15 +377,17 @@ def _entry(row: Row) -> Entry:
             raw_hash=row["raw_hash"],
             signature=row["signature"],
             depth=row["held_depth"],
-            links=unpack_links(row["links"]),
-            fetched_at=when(row["fetched_at"]),
+            links=decompress_links(row["links"]),
+            fetched_at=parse_time(row["fetched_at"]),
             canonical=row["canonical"],
         )
-    return Entry(url=row["url"], depth=row["depth"], attempts=row["attempts"], reached=bool(row["reached"]), held=held)
+    return FrontierEntry(
+        url=row["url"], depth=row["depth"], attempts=row["attempts"], reached=bool(row["reached"]), base_version=held
+    )
 
 
-def _exceptional(row: Row) -> Exceptional:
-    return Exceptional(
+def _exceptional_entry(row: Row) -> ExceptionalEntry:
+    return ExceptionalEntry(
         url=row["url"],
         depth=row["depth"],
         outcome=Outcome(row["outcome"]),
@@ -379,11 +395,11 @@ def _exceptional(row: Row) -> Exceptional:
         by_settings=bool(row["by_settings"]),
         redirect_to=row["redirect_to"],
         reached=bool(row["reached"]),
-        document=row["document_id"],
+        document_id=row["document_id"],
         content_id=row["content_id"],
         lifecycle=Lifecycle(row["lifecycle"]) if row["lifecycle"] else None,
-        since=when_if(row["since"]),
+        since=parse_optional_time(row["since"]),
         missed_crawls=row["missed_crawls"] or 0,
         retry_count=row["retry_count"] or 0,
-        verified_at=when_if(row["verified_at"]),
+        verified_at=parse_optional_time(row["verified_at"]),
     )

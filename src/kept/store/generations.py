@@ -4,10 +4,10 @@ import json
 from dataclasses import fields
 from datetime import datetime, timedelta
 
-from kept.model.generation import GENERATION_MOVES, Generation, GenerationState, Tally
+from kept.model.generation import GENERATION_TRANSITIONS, Generation, GenerationState, Tally
 from kept.model.nouns import dataclass
 from kept.model.source import SourceSettings
-from kept.store.database import Connection, Row, when, when_if
+from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 LARGEST_NUMBER = 2**63 - 1  # that a column can hold; what people type may be larger
 
@@ -19,9 +19,9 @@ async def insert(
     await db.run("insert_generation", source=source, number=number, job=job, mode=mode, reason=reason)
 
 
-async def inherit_settings(db: Connection, source: str, number: int, *, heir_of: int) -> None:
+async def inherit_settings(db: Connection, source: str, number: int, *, inherit_from: int) -> None:
     """Most of what it shows was not visited under today's settings: a change of them is still to come."""
-    await db.run("inherit_settings", source=source, number=number, heir_of=heir_of)
+    await db.run("inherit_settings", source=source, number=number, heir_of=inherit_from)
 
 
 async def get(db: Connection, source: str, number: int) -> Generation | None:
@@ -41,9 +41,9 @@ async def upcoming(db: Connection, source: str) -> Generation | None:
     return None if row is None else _read(row)
 
 
-async def move(db: Connection, generation: Generation, to: GenerationState, reason: str | None = None) -> bool:
+async def transition(db: Connection, generation: Generation, to: GenerationState, reason: str | None = None) -> bool:
     """True if it moved; False if that is no move of the table, or somebody moved it first."""
-    if to not in GENERATION_MOVES[generation.state]:
+    if to not in GENERATION_TRANSITIONS[generation.state]:
         return False
     values = {"source": generation.source_id, "number": generation.number, "from": generation.state, "to": to}
     return await db.run("move_generation", **values, reason=reason) > 0
@@ -75,7 +75,7 @@ async def activate_generation(
     )
 
 
-async def describe_held(
+async def set_held_counts(
     db: Connection, generation: Generation, *, documents: int, tally: Tally, partial: str | None
 ) -> None:
     await db.run(
@@ -89,7 +89,7 @@ async def describe_held(
 
 
 @dataclass(frozen=True, slots=True)
-class Differences:
+class GenerationChangeCounts:
     brought: int  # versions born in the generation
     news: int  # those of them that are changes of the page, not of the reader
     replacing: int  # those that replace a living version once the generation is active
@@ -97,24 +97,24 @@ class Differences:
     removed: int  # those of them that nothing replaces
 
 
-async def differences(db: Connection, source: str, number: int) -> Differences:
+async def count_changes(db: Connection, source: str, number: int) -> GenerationChangeCounts:
     row = await db.one("count_differences", source=source, number=number)
     assert row is not None, "a count is always there"
-    return Differences(**{one.name: row[one.name] for one in fields(Differences)})
+    return GenerationChangeCounts(**{one.name: row[one.name] for one in fields(GenerationChangeCounts)})
 
 
 async def last_verified(db: Connection, source: str) -> datetime | None:
     """When a crawl last visited every known document."""
     row = await db.one("last_verified", source=source)
-    return when_if(row["verified_at"]) if row else None
+    return parse_optional_time(row["verified_at"]) if row else None
 
 
-async def uncleared(db: Connection, source: str) -> list[int]:
+async def list_uncleared(db: Connection, source: str) -> list[int]:
     """Abandoned generations whose rows are not all gone yet."""
     return [row["number"] for row in await db.all("uncleared_generations", source=source)]
 
 
-async def sources_with_uncleared(db: Connection) -> list[str]:
+async def list_sources_with_uncleared(db: Connection) -> list[str]:
     return [row["source_id"] for row in await db.all("sources_with_uncleared_generations")]
 
 
@@ -142,8 +142,8 @@ def _read(row: Row) -> Generation:
         job_id=row["job_id"],
         settings=SourceSettings.from_json(json.loads(row["settings"])),
         mode=row["mode"],
-        created_at=when(row["created_at"]),
-        activated_at=when_if(row["activated_at"]),
+        created_at=parse_time(row["created_at"]),
+        activated_at=parse_optional_time(row["activated_at"]),
         documents=row["documents"],
         tally=Tally(**json.loads(row["tally"])),
         partial=row["partial"],

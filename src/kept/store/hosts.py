@@ -8,8 +8,8 @@ from kept.store.database import Connection
 class HostShare:
     """What one place has of a host."""
 
-    place_id: str
-    at_once: int
+    lease_id: str
+    concurrency: int
     slots: int
 
 
@@ -18,12 +18,12 @@ async def lock(db: Connection, host: str) -> None:
     await db.one("lock_host", host=host)
 
 
-async def shares(db: Connection, host: str, *, lapse: float) -> list[HostShare]:
+async def shares(db: Connection, host: str, *, expires_after: float) -> list[HostShare]:
     """The shares that were renewed within so many seconds, the oldest first."""
-    rows = await db.all("host_shares", host=host, seconds=lapse)
-    return [HostShare(place_id=row["place_id"], at_once=row["at_once"], slots=row["slots"]) for row in rows]
+    rows = await db.all("host_shares", host=host, seconds=expires_after)
+    return [HostShare(lease_id=row["place_id"], concurrency=row["at_once"], slots=row["slots"]) for row in rows]
 
 
-async def keep(db: Connection, host: str, share: HostShare) -> bool:
+async def upsert_share(db: Connection, host: str, share: HostShare) -> bool:
     """True if it is kept; False if its worker was replaced."""
-    return await db.run("keep_share", host=host, place=share.place_id, at_once=share.at_once, slots=share.slots) > 0
+    return await db.run("keep_share", host=host, place=share.lease_id, at_once=share.concurrency, slots=share.slots) > 0

@@ -9,28 +9,28 @@ from kept.errors import LeaseLost
 from kept.model.generation import Tally
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Progress
 from kept.model.nouns import dataclass
-from kept.store.database import Connection, Row, when, when_if
+from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 _FIRST_ID, _LAST_ID = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Lease:
     """A worker's place in a job. Its leases name it; without it a worker writes nothing."""
 
     id: str
     job_id: str
-    name: str
+    worker_name: str
     host: str
     pid: int
     process_started: str
     attempt: int
-    beats: int = 0  # how often it was heard of
-    joined: bool = False  # others were there before it
+    heartbeat_count: int = 0  # how often it was heard of
+    joined_running_job: bool = False  # others were there before it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobRow:
+class JobSummary:
     """A job, the source it is of, and how many walk it."""
 
     job: CrawlJob
@@ -47,11 +47,11 @@ async def insert(
     mode: CrawlMode,
     priority: int = 0,
     payload: Mapping[str, Any] | None = None,
-    user: str | None = None,
+    owner: str | None = None,
 ) -> CrawlJob | None:
     """The new job; None if the source has a live one already."""
     row = await db.one(
-        "insert_job", id=id, source=source, mode=mode, priority=priority, payload=json.dumps(payload or {}), user=user
+        "insert_job", id=id, source=source, mode=mode, priority=priority, payload=json.dumps(payload or {}), user=owner
     )
     return _job(row)
 
@@ -60,29 +60,29 @@ async def get(db: Connection, id: str) -> CrawlJob | None:
     return _job(await db.one("job", id=id))
 
 
-async def recent(
+async def list_recent(
     db: Connection, *, status: JobStatus | None = None, limit: int = 50, before: str | None = None
-) -> list[JobRow]:
+) -> list[JobSummary]:
     """The latest first; from behind a job on, if it is named."""
     rows = await db.all("jobs_before", before=before or _LAST_ID, status=status, limit=limit)
-    return [job_row(row) for row in rows]
+    return [read_summary(row) for row in rows]
 
 
-async def beginning(db: Connection, beginning: str) -> list[JobRow]:
+async def find_by_id_prefix(db: Connection, prefix: str) -> list[JobSummary]:
     """The jobs whose id begins so; two at most."""
-    return [job_row(row) for row in await db.all("jobs_beginning", beginning=f"{beginning}%")]
+    return [read_summary(row) for row in await db.all("jobs_beginning", beginning=f"{prefix}%")]
 
 
 async def last(db: Connection, source: str) -> CrawlJob | None:
     return _job(await db.one("last_job", source=source))
 
 
-async def ledger(db: Connection, source: str) -> CrawlJob | None:
+async def last_full_crawl(db: Connection, source: str) -> CrawlJob | None:
     """The last crawl that visited everything; its frontier is the ledger."""
     return _job(await db.one("ledger_job", source=source))
 
 
-async def live(db: Connection, source: str) -> CrawlJob | None:
+async def lock_live(db: Connection, source: str) -> CrawlJob | None:
     """The source's live job, locked until this transaction ends."""
     return _job(await db.one("live_job", source=source))
 
@@ -91,12 +91,12 @@ async def lock(db: Connection, id: str) -> CrawlJob | None:
     return _job(await db.one("lock_job", id=id))
 
 
-async def join(db: Connection, id: str, *, mode: CrawlMode, priority: int) -> CrawlJob | None:
+async def merge_into_pending(db: Connection, id: str, *, mode: CrawlMode, priority: int) -> CrawlJob | None:
     """The waiting job, widened; None if it is not waiting any more."""
     return _job(await db.one("join_job", id=id, mode=mode, priority=priority))
 
 
-async def ask_again(db: Connection, id: str, mode: CrawlMode) -> CrawlJob | None:
+async def request_rerun(db: Connection, id: str, mode: CrawlMode) -> CrawlJob | None:
     """The running job, after which another follows; None if it is not running any more."""
     return _job(await db.one("ask_again", id=id, mode=mode))
 
@@ -106,78 +106,80 @@ async def claim(db: Connection, *, worker: str, job: str | None = None) -> Crawl
     return _job(await db.one("claim_job", worker=worker, job=job))
 
 
-async def joinable(db: Connection, *, host: str, pid: int, enough: int, but: list[str]) -> str | None:
+async def find_joinable(
+    db: Connection, *, host: str, pid: int, entries_per_worker: int, excluded: list[str]
+) -> str | None:
     """The first job that others walk, with open entries enough for another, in which this process has no place."""
-    row = await db.one("joinable_job", host=host, pid=pid, enough=enough, but=but)
+    row = await db.one("joinable_job", host=host, pid=pid, enough=entries_per_worker, but=excluded)
     return row["id"] if row else None
 
 
-async def enter(db: Connection, place: Place) -> None:
+async def acquire_lease(db: Connection, lease: Lease) -> None:
     await db.run(
         "enter_job",
-        id=place.id,
-        job=place.job_id,
-        name=place.name,
-        host=place.host,
-        pid=place.pid,
-        process_started=place.process_started,
-        attempt=place.attempt,
+        id=lease.id,
+        job=lease.job_id,
+        name=lease.worker_name,
+        host=lease.host,
+        pid=lease.pid,
+        process_started=lease.process_started,
+        attempt=lease.attempt,
     )
 
 
-async def leave(db: Connection, place_id: str) -> None:
+async def release_lease(db: Connection, lease_id: str) -> None:
     """The worker's leases lapse."""
-    await db.run("leave_job", id=place_id)
+    await db.run("leave_job", id=lease_id)
 
 
-async def hold(db: Connection, place: Place) -> None:
+async def lock_lease(db: Connection, lease: Lease) -> None:
     """Locks this worker's place until the transaction ends. Raises LeaseLost for a worker that was replaced."""
-    row = await db.one("hold_place", worker=place.id)
-    if row is None or row["attempt"] != place.attempt:
+    row = await db.one("hold_place", worker=lease.id)
+    if row is None or row["attempt"] != lease.attempt:
         raise LeaseLost(
             "This worker was taken for dead and replaced; what it was about to write is left to its successor."
         )
 
 
-async def hand_back(db: Connection, job: str) -> bool:
+async def requeue_if_unleased(db: Connection, job: str) -> bool:
     """True if nobody walks the job any more, and it waits for the next worker."""
     return await db.run("hand_back", job=job) > 0
 
 
-async def workers_of(db: Connection, job: str) -> list[Place]:
-    return [_place(row) for row in await db.all("workers_of_job", job=job)]
+async def leases_of_job(db: Connection, job: str) -> list[Lease]:
+    return [_lease(row) for row in await db.all("workers_of_job", job=job)]
 
 
-async def workers_on(db: Connection, host: str) -> list[Place]:
-    return [_place(row) for row in await db.all("workers_on_host", host=host)]
+async def leases_on_host(db: Connection, host: str) -> list[Lease]:
+    return [_lease(row) for row in await db.all("workers_on_host", host=host)]
 
 
-async def workers(db: Connection, *, after: str | None, limit: int) -> list[Place]:
+async def list_leases(db: Connection, *, after: str | None, limit: int) -> list[Lease]:
     """A page of all places, after the one named."""
-    return [_place(row) for row in await db.all("workers", after=after or _FIRST_ID, limit=limit)]
+    return [_lease(row) for row in await db.all("workers", after=after or _FIRST_ID, limit=limit)]
 
 
-async def silent_workers(db: Connection, silent: timedelta, *, after: str | None, limit: int) -> list[Place]:
+async def list_stale_leases(db: Connection, stale_after: timedelta, *, after: str | None, limit: int) -> list[Lease]:
     """A page of the places that were silent for so long by the database's clock, after the one named."""
-    seconds = silent.total_seconds()
+    seconds = stale_after.total_seconds()
     rows = await db.all("silent_workers", seconds=seconds, after=after or _FIRST_ID, limit=limit)
-    return [_place(row) for row in rows]
+    return [_lease(row) for row in rows]
 
 
-async def bury(db: Connection, place: Place) -> bool:
+async def revoke_lease(db: Connection, lease: Lease) -> bool:
     """True if the place is gone; False if its worker was heard of since."""
-    return await db.run("bury_worker", id=place.id, attempt=place.attempt, beats=place.beats) > 0
+    return await db.run("bury_worker", id=lease.id, attempt=lease.attempt, beats=lease.heartbeat_count) > 0
 
 
-async def deserted(db: Connection, limit: int) -> list[str]:
+async def list_stalled(db: Connection, limit: int) -> list[str]:
     """Jobs that say somebody walks them, and nobody does."""
     return [row["id"] for row in await db.all("deserted_jobs", limit=limit)]
 
 
-async def status_at(db: Connection, place: Place) -> JobStatus | None:
+async def status_if_leased(db: Connection, lease: Lease) -> JobStatus | None:
     """What the place's job has come to; None if the worker was replaced."""
-    row = await db.one("place_now", worker=place.id, job=place.job_id)
-    return JobStatus(row["status"]) if row and row["attempt"] == place.attempt else None
+    row = await db.one("place_now", worker=lease.id, job=lease.job_id)
+    return JobStatus(row["status"]) if row and row["attempt"] == lease.attempt else None
 
 
 async def reap(db: Connection, job: str, error: str) -> CrawlJob | None:
@@ -185,14 +187,14 @@ async def reap(db: Connection, job: str, error: str) -> CrawlJob | None:
     return _job(await db.one("reap_job", job=job, error=error))
 
 
-async def beat(db: Connection, place: Place) -> bool:
+async def heartbeat(db: Connection, lease: Lease) -> bool:
     """True while this worker has its place. Its own row first: locks are taken in one order everywhere."""
-    here = await db.run("heartbeat", worker=place.id) > 0
-    await db.run("job_heartbeat", job=place.job_id)
+    here = await db.run("heartbeat", worker=lease.id) > 0
+    await db.run("job_heartbeat", job=lease.job_id)
     return here
 
 
-async def begin_generation(db: Connection, id: str, generation: int, *, discovered: int, mode: CrawlMode) -> None:
+async def set_generation(db: Connection, id: str, generation: int, *, discovered: int, mode: CrawlMode) -> None:
     await db.run("begin_generation", id=id, generation=generation, discovered=discovered, mode=mode)
 
 
@@ -201,27 +203,33 @@ async def mark_listed(db: Connection, id: str, *, lists_everything: bool, unlist
     return await db.run("mark_listed", id=id, lists_everything=lists_everything, unlisted=unlisted) > 0
 
 
-async def number_batch(
-    db: Connection, id: str, *, discovered: int = 0, unmentioned: int = 0, bytes: int = 0, limited: bool = False
+async def advance_batch(
+    db: Connection,
+    id: str,
+    *,
+    discovered: int = 0,
+    unchanged_without_entry: int = 0,
+    bytes: int = 0,
+    limited: bool = False,
 ) -> CrawlJob:
     """The job after one more batch; the counts are not. Raises LeaseLost if it was ended meanwhile."""
     row = await db.one(
-        "number_batch", job=id, discovered=discovered, unmentioned=unmentioned, bytes=bytes, limited=limited
+        "number_batch", job=id, discovered=discovered, unmentioned=unchanged_without_entry, bytes=bytes, limited=limited
     )
     if row is None:
         raise LeaseLost("The job was ended meanwhile.")
     return _read(row)
 
 
-async def count(db: Connection, id: str, *, every: float = 0.0) -> CrawlJob | None:
+async def update_progress(db: Connection, id: str, *, min_interval: float = 0.0) -> CrawlJob | None:
     """The job, its progress up to date; None if there is nothing to count, or it was counted within so many seconds.
 
     It has to be locked.
     """
-    return _job(await db.one("count_progress", job=id, seconds=every))
+    return _job(await db.one("count_progress", job=id, seconds=min_interval))
 
 
-async def uncounted_new(db: Connection, id: str) -> int:
+async def count_new_since_progress(db: Connection, id: str) -> int:
     """New documents that the progress of a locked job does not have yet."""
     row = await db.one("uncounted_new", job=id)
     return int(row["entries"]) if row else 0
@@ -273,31 +281,31 @@ def _read(row: Row) -> CrawlJob:
         progress=Progress(
             discovered=row["discovered"], tally=tally, bytes=row["bytes"], current_depth=row["current_depth"]
         ),
-        created_at=when(row["created_at"]),
-        started_at=when_if(row["started_at"]),
-        completed_at=when_if(row["completed_at"]),
-        last_heartbeat=when_if(row["last_heartbeat"]),
+        created_at=parse_time(row["created_at"]),
+        started_at=parse_optional_time(row["started_at"]),
+        completed_at=parse_optional_time(row["completed_at"]),
+        last_heartbeat=parse_optional_time(row["last_heartbeat"]),
         error=row["error_message"],
-        claimed_at=when_if(row["claimed_at"]),
+        claimed_at=parse_optional_time(row["claimed_at"]),
         done_before=row["done_before"],
         owner=row["user_id"],
     )
 
 
-def job_row(row: Row) -> JobRow:
-    return JobRow(
+def read_summary(row: Row) -> JobSummary:
+    return JobSummary(
         job=_read(row), source_name=row["source_name"], source_version=row["source_version"], workers=row["workers"]
     )
 
 
-def _place(row: Row) -> Place:
-    return Place(
+def _lease(row: Row) -> Lease:
+    return Lease(
         id=row["id"],
         job_id=row["job_id"],
-        name=row["name"],
+        worker_name=row["name"],
         host=row["host"],
         pid=row["pid"],
         process_started=row["process_started"],
         attempt=row["attempt"],
-        beats=row["beats"],
+        heartbeat_count=row["beats"],
     )

@@ -1,12 +1,12 @@
 """Keys, and what those who have them use: rows in, nouns out."""
 
-from kept.model.key import Key, KeyScope
+from kept.model.key import ApiKey, KeyScope
 from kept.model.nouns import dataclass
-from kept.store.database import Connection, Row, when
+from kept.store.database import Connection, Row, parse_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class KeyUsage:
     """What a key has in use."""
 
     live_jobs: int
@@ -14,16 +14,16 @@ class Usage:
     pages: int
 
 
-async def insert(db: Connection, *, name: str, hash: str, scope: KeyScope) -> Key | None:
+async def insert(db: Connection, *, name: str, hash: str, scope: KeyScope) -> ApiKey | None:
     """The new key; None if the name is taken."""
     return _key(await db.one("insert_key", name=name, hash=hash, scope=scope))
 
 
-async def all(db: Connection) -> list[Key]:
+async def all(db: Connection) -> list[ApiKey]:
     return [_read(row) for row in await db.all("keys")]
 
 
-async def by_hash(db: Connection, hash: str) -> Key | None:
+async def by_hash(db: Connection, hash: str) -> ApiKey | None:
     return _key(await db.one("key_by_hash", hash=hash))
 
 
@@ -31,20 +31,20 @@ async def delete(db: Connection, name: str) -> bool:
     return await db.run("delete_key", name=name) > 0
 
 
-async def usage(db: Connection, owner: str) -> Usage:
+async def usage(db: Connection, owner: str) -> KeyUsage:
     row = await db.one("usage_of_owner", owner=owner)
     assert row is not None, "a count is always there"
-    return Usage(live_jobs=row["live_jobs"], sources=row["sources"], pages=int(row["pages"]))
+    return KeyUsage(live_jobs=row["live_jobs"], sources=row["sources"], pages=int(row["pages"]))
 
 
-async def own(db: Connection, source: str, owner: str) -> None:
+async def assign_source_owner(db: Connection, source: str, owner: str) -> None:
     """The source counts as this key's, unless it is somebody's already."""
     await db.run("own_source", id=source, owner=owner)
 
 
-def _key(row: Row | None) -> Key | None:
+def _key(row: Row | None) -> ApiKey | None:
     return None if row is None else _read(row)
 
 
-def _read(row: Row) -> Key:
-    return Key(name=row["name"], scope=KeyScope(row["scope"]), created_at=when(row["created_at"]))
+def _read(row: Row) -> ApiKey:
+    return ApiKey(name=row["name"], scope=KeyScope(row["scope"]), created_at=parse_time(row["created_at"]))

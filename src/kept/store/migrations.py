@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from kept.errors import StoreTooNew
 from kept.model.nouns import dataclass
-from kept.store.database import SQL
+from kept.store.database import SQL_FOLDER
 
-FIRST = """
+MIGRATIONS_TABLE = """
 CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at {time} NOT NULL)
 """
 
@@ -20,13 +20,13 @@ class Migration:
 
     @property
     def statements(self) -> tuple[str, ...]:
-        file = SQL / "migrations" / self.backend / f"{self.number:04}_{self.name}.sql"
+        file = SQL_FOLDER / "migrations" / self.backend / f"{self.number:04}_{self.name}.sql"
         return _statements(file.read_text("utf-8"), self.backend, first=self.number == 1)
 
 
-def migrations(backend: str) -> list[Migration]:
+def list_migrations(backend: str) -> list[Migration]:
     """Every migration of a backend, in order. Most of the time none is due, so they are read when they are."""
-    found = sorted(file.stem for file in (SQL / "migrations" / backend).glob("*.sql"))
+    found = sorted(file.stem for file in (SQL_FOLDER / "migrations" / backend).glob("*.sql"))
     return [Migration(backend, int(name[:4]), name[5:]) for name in found]
 
 
@@ -48,5 +48,5 @@ _END_OF_STATEMENT = re.compile(r";\n(?=\n|$)")  # a blank line follows; inside a
 def _statements(text: str, backend: str, *, first: bool) -> tuple[str, ...]:
     statements = [part.strip() for part in _END_OF_STATEMENT.split(text.rstrip() + "\n") if part.strip()]
     if first:
-        statements.insert(0, FIRST.format(time="TEXT" if backend == "sqlite" else "TIMESTAMPTZ").strip())
+        statements.insert(0, MIGRATIONS_TABLE.format(time="TEXT" if backend == "sqlite" else "TIMESTAMPTZ").strip())
     return tuple(statements)

@@ -11,45 +11,47 @@ import psycopg.sql
 from psycopg.adapt import Loader
 from psycopg.rows import dict_row, tuple_row
 
-from kept.errors import KeptError, StoreDamaged, StoreError, StoreFull, StoreUnreachable
-from kept.model.words import Term, Wanted
+from kept.errors import KeptError, StoreCorrupt, StoreError, StoreFull, StoreUnreachable
+from kept.model.tokens import FullTextQuery, Term
+from kept.store.connection_pool import ConnectionPool, PooledConnection
 from kept.store.database import Row, statements
-from kept.store.migrations import Migration, check_not_newer, migrations, pending
-from kept.store.sessions import Session, Sessions
+from kept.store.migrations import Migration, check_not_newer, list_migrations, pending
 
 if TYPE_CHECKING:
     from kept.store.database import Vector
 
-CONNECT_SECONDS = 10
-OLDEST_SERVER = 150000
+CONNECT_TIMEOUT_SECONDS = 10
+MIN_SERVER_VERSION = 150000
 
 # Every commit is durable: a server that falls and comes back while a walk goes on must know all that it remembers.
-SESSION = "SET synchronous_commit = on; SET jit = off; SET timezone = 'UTC'; SET client_min_messages = warning"
+SESSION_SETTINGS = "SET synchronous_commit = on; SET jit = off; SET timezone = 'UTC'; SET client_min_messages = warning"
 
 
 class PostgresDatabase:
     """One PostgreSQL database, open through a few sessions."""
 
     backend = "postgres"
-    one_clock = True
+    has_shared_clock = True
 
-    def __init__(self, sessions: Sessions, name: str, url: str) -> None:
-        self._sessions = sessions
+    def __init__(self, pool: ConnectionPool, name: str, url: str) -> None:
+        self._pool = pool
         self._name = name
         self._url = url
-        self._listening: dict[str, psycopg.AsyncConnection[Any]] = {}
+        self._listeners: dict[str, psycopg.AsyncConnection[Any]] = {}
 
     @classmethod
-    async def open(cls, url: str, *, lease: float, connections: int = 10) -> "PostgresDatabase":
+    async def open(cls, url: str, *, lease_seconds: float, connections: int = 10) -> "PostgresDatabase":
         """A session that hangs inside a transaction loses its locks before the lease of who hangs is up."""
-        idle = max(1.0, lease / 2)
+        idle = max(1.0, lease_seconds / 2)
         try:
             name = f"PostgreSQL at {psycopg.conninfo.conninfo_to_dict(url).get('host') or 'its default address'}"
-            sessions = Sessions(partial(_connect, url, idle), at_most=connections, patience=CONNECT_SECONDS)
-            async with sessions.one() as session:
+            sessions = ConnectionPool(
+                partial(_connect, url, idle), max_size=connections, timeout=CONNECT_TIMEOUT_SECONDS
+            )
+            async with sessions.connection() as session:
                 _check_version(session, name)
         except psycopg.Error as error:
-            raise _translated(error, "PostgreSQL") or error from None
+            raise _translate_error(error, "PostgreSQL") or error from None
         database = cls(sessions, name, url)
         try:
             await database._migrate()
@@ -60,57 +62,57 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def transaction(self, *, durable: bool = False) -> AsyncIterator["PostgresConnection"]:
-        async with self._translating(), self._sessions.one() as connection, connection.transaction():
+        async with self._translate_errors(), self._pool.connection() as connection, connection.transaction():
             yield PostgresConnection(connection)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator["PostgresConnection"]:
-        async with self._translating(), self._sessions.one() as connection, connection.transaction():
+        async with self._translate_errors(), self._pool.connection() as connection, connection.transaction():
             await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield PostgresConnection(connection)
 
-    async def wait(self, channel: str, seconds: float) -> bool:
+    async def wait_for_notification(self, channel: str, seconds: float) -> bool:
         """A connection of its own listens from the first call on: what is called between two calls is not missed."""
-        async with self._translating():
-            connection = self._listening.pop(channel, None) or await self._listen(channel)
+        async with self._translate_errors():
+            connection = self._listeners.pop(channel, None) or await self._listen(channel)
             try:
                 async for _ in connection.notifies(timeout=seconds, stop_after=1):
-                    self._listening[channel] = connection
+                    self._listeners[channel] = connection
                     return True
             except BaseException:
                 await connection.close()
                 raise
-            self._listening[channel] = connection
+            self._listeners[channel] = connection
             return False
 
     async def close(self) -> None:
-        for connection in self._listening.values():
+        for connection in self._listeners.values():
             await connection.close()
-        await self._sessions.close()
+        await self._pool.close()
 
     async def _listen(self, channel: str) -> psycopg.AsyncConnection[Any]:
         connection = await psycopg.AsyncConnection.connect(
-            self._url, autocommit=True, connect_timeout=CONNECT_SECONDS, keepalives_idle=10
+            self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_SECONDS, keepalives_idle=10
         )
         await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
         return connection
 
     @asynccontextmanager
-    async def _translating(self) -> AsyncIterator[None]:
+    async def _translate_errors(self) -> AsyncIterator[None]:
         try:
             yield
         except psycopg.Error as error:
-            raise _translated(error, self._name) or error from error
+            raise _translate_error(error, self._name) or error from error
 
     async def _migrate(self) -> None:
-        known = migrations(self.backend)
+        known = list_migrations(self.backend)
         async with self.transaction(durable=True) as connection:
             # Two processes that start at once migrate once.
             await connection.execute("SELECT pg_advisory_xact_lock(hashtext('kept migrations'))")
-            applied = await connection.applied()
+            applied = await connection.applied_migrations()
             check_not_newer(applied, known, self._name)
             for migration in pending(applied, known):
-                await connection.migrate(migration)
+                await connection.apply_migration(migration)
 
 
 class PostgresConnection:
@@ -156,37 +158,37 @@ class PostgresConnection:
             await cursor.executemany(sql, rows)
             return max(cursor.rowcount, 0)
 
-    async def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
+    async def fts_parameters(self, wanted: FullTextQuery) -> Mapping[str, Any]:
         return {
-            "terms": [_phrase(term, "C" if wanted.code else "") for term in wanted.terms],
-            "loose": [_phrase(term, joint="&") for term in wanted.terms],
+            "terms": [_phrase(term, "C" if wanted.code_only else "") for term in wanted.terms],
+            "loose": [_phrase(term, operator="&") for term in wanted.terms],
             "plain": [" ".join(term.words) for term in wanted.terms],
-            "every": wanted.every,
-            "names": "" if wanted.code else " | ".join(f"'{name}':A" for name in wanted.names),
+            "every": wanted.match_all,
+            "names": "" if wanted.code_only else " | ".join(f"'{name}':A" for name in wanted.symbol_tokens),
             "also": " & ".join(
                 [
-                    *(f"!({_phrase(term)})" for term in wanted.without),
-                    *([f"'{wanted.language}':C"] if wanted.language else []),
+                    *(f"!({_phrase(term)})" for term in wanted.excluded_terms),
+                    *([f"'{wanted.language_token}':C"] if wanted.language_token else []),
                 ]
             ),
         }
 
-    def vector(self, numbers: "Vector") -> str:
-        return "{" + _spelled(numbers) + "}"
+    def encode_vector(self, numbers: "Vector") -> str:
+        return "{" + _format_numbers(numbers) + "}"
 
     async def nearest(
         self, model: int, query: "Vector", *, limit: int, among: Sequence[int] | None = None
     ) -> list[tuple[int, float]]:
         cursor = await self._connection.execute(
             "SELECT id, score FROM nearest_vectors(%s, %s, %s, %s)",
-            (model, "[" + _spelled(query) + "]", limit, None if among is None else list(among)),
+            (model, "[" + _format_numbers(query) + "]", limit, None if among is None else list(among)),
         )
         return [(row["id"], row["score"]) for row in await cursor.fetchall()]
 
     async def execute(self, sql: str) -> None:
         await self._connection.execute(sql)
 
-    async def applied(self) -> list[int]:
+    async def applied_migrations(self) -> list[int]:
         cursor = await self._connection.execute(
             "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('migrations') AND attname = 'number'"
         )
@@ -195,7 +197,7 @@ class PostgresConnection:
         rows = await (await self._connection.execute("SELECT number FROM migrations ORDER BY number")).fetchall()
         return [row["number"] for row in rows]
 
-    async def migrate(self, migration: Migration) -> None:
+    async def apply_migration(self, migration: Migration) -> None:
         for statement in migration.statements:
             await self.execute(statement)
         await self._connection.execute(
@@ -203,65 +205,65 @@ class PostgresConnection:
         )
 
 
-_VALUE = re.compile(r"(?<!:):([a-z_]+)")
+_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 
 @cache
 def _statement(name: str, kind: str = "s") -> str:
     """The statement in psycopg's own spelling: ``:name`` becomes ``%(name)s``; with "b", values are sent as bytes."""
     sql = statements(PostgresDatabase.backend)[name].replace("%", "%%")
-    return _VALUE.sub(rf"%(\1){kind}", sql)
+    return _PARAMETER.sub(rf"%(\1){kind}", sql)
 
 
-def _spelled(numbers: "Vector") -> str:
+def _format_numbers(numbers: "Vector") -> str:
     """With as many digits as half precision has."""
     return (",%.5g" * len(numbers))[1:] % tuple(numbers.tolist())
 
 
-def _phrase(term: Term, field: str = "", *, joint: str = "<->") -> str:
+def _phrase(term: Term, field: str = "", *, operator: str = "<->") -> str:
     """Words in a row, or joined otherwise; of a prefix, the last may go on. The field is a weight: where it stands."""
     *first, last = term.words
-    marks = f":{'*' if term.prefix else ''}{field}" if term.prefix or field else ""
-    return f" {joint} ".join([*(f"'{word}'{f':{field}' if field else ''}" for word in first), f"'{last}'{marks}"])
+    marks = f":{'*' if term.is_prefix else ''}{field}" if term.is_prefix or field else ""
+    return f" {operator} ".join([*(f"'{word}'{f':{field}' if field else ''}" for word in first), f"'{last}'{marks}"])
 
 
-class _AsText(Loader):
+class _TextLoader(Loader):
     """UUIDs and JSON as text, which is what the other backend gives."""
 
     def load(self, data: Any) -> str:
         return bytes(data).decode()
 
 
-async def _connect(url: str, idle: float) -> Session:
+async def _connect(url: str, idle: float) -> PooledConnection:
     connection = await psycopg.AsyncConnection[dict[str, Any]].connect(
-        url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_SECONDS
+        url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_TIMEOUT_SECONDS
     )
     for type_name in ("uuid", "json", "jsonb"):
-        connection.adapters.register_loader(type_name, _AsText)
-    await connection.execute(f"{SESSION}; SET idle_in_transaction_session_timeout = '{idle * 1000:.0f}ms'")
+        connection.adapters.register_loader(type_name, _TextLoader)
+    await connection.execute(f"{SESSION_SETTINGS}; SET idle_in_transaction_session_timeout = '{idle * 1000:.0f}ms'")
     return connection
 
 
-def _check_version(session: Session, name: str) -> None:
-    if session.info.server_version < OLDEST_SERVER:
+def _check_version(session: PooledConnection, name: str) -> None:
+    if session.info.server_version < MIN_SERVER_VERSION:
         raise StoreError(f"{name} is version {session.info.server_version // 10000}; Kept needs 15 or newer.")
 
 
-def _translated(error: Exception, name: str) -> KeptError | None:
+def _translate_error(error: Exception, name: str) -> KeptError | None:
     match error:
         case psycopg.errors.DiskFull() | psycopg.errors.IoError():
-            return StoreFull(f"{name} has no room left or a failing disk: {_sentence(error)}")
+            return StoreFull(f"{name} has no room left or a failing disk: {_one_line(error)}")
         case psycopg.errors.DuplicateTable():
-            return StoreDamaged(f"{name} has tables of another program in this database. Name another database.")
+            return StoreCorrupt(f"{name} has tables of another program in this database. Name another database.")
         case psycopg.errors.IdleInTransactionSessionTimeout():  # this process, or the server, stood still meanwhile
-            return StoreUnreachable(f"{name} has ended the session: {_sentence(error)}")
+            return StoreUnreachable(f"{name} has ended the session: {_one_line(error)}")
         case psycopg.OperationalError() | psycopg.InterfaceError():
-            return StoreUnreachable(f"{name} does not answer: {_sentence(error)}")
+            return StoreUnreachable(f"{name} does not answer: {_one_line(error)}")
         case psycopg.ProgrammingError() if "conninfo" in str(error) or "invalid" in str(error):
-            return StoreUnreachable(f"The database URL cannot be used: {_sentence(error)}")
+            return StoreUnreachable(f"The database URL cannot be used: {_one_line(error)}")
         case _:
             return None
 
 
-def _sentence(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__

@@ -4,7 +4,7 @@ import json
 from datetime import datetime
 
 from kept.model.source import Source, SourceKind, SourceSettings
-from kept.store.database import Connection, Row, when, when_if
+from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 
 async def insert(
@@ -49,14 +49,14 @@ async def lock(db: Connection, id: str) -> Source | None:
     return _source(await db.one("lock_source", id=id))
 
 
-async def take_generation_number(db: Connection, id: str) -> int:
+async def allocate_generation_number(db: Connection, id: str) -> int:
     """A number that no generation of this source has had."""
     row = await db.one("take_generation_number", id=id)
     assert row is not None, "the source is locked, so it is there"
     return int(row["number"])
 
 
-async def point(db: Connection, id: str, generation: int) -> None:
+async def set_active_generation(db: Connection, id: str, generation: int) -> None:
     await db.run("point_source", id=id, generation=generation)
 
 
@@ -68,50 +68,50 @@ async def pause_schedule(db: Connection, id: str) -> None:
     await db.run("pause_schedule", id=id)
 
 
-async def unpause_schedule(db: Connection, id: str) -> None:
+async def resume_schedule(db: Connection, id: str) -> None:
     await db.run("unpause_schedule", id=id)
 
 
-async def plan_run(db: Connection, id: str, at: datetime | None) -> None:
+async def set_next_run(db: Connection, id: str, at: datetime | None) -> None:
     """When its schedule asks for the next crawl; None: never."""
     await db.run("plan_run", id=id, at=at)
 
 
-async def due(db: Connection, now: datetime, *, limit: int) -> list[Source]:
+async def list_due(db: Connection, now: datetime, *, limit: int) -> list[Source]:
     """The sources whose schedules ask for a crawl, the longest overdue first."""
     return [_read(row) for row in await db.all("due_sources", now=now, limit=limit)]
 
 
-async def take_run(db: Connection, source: Source, next: datetime | None) -> bool:
+async def claim_run(db: Connection, source: Source, next_run_at: datetime | None) -> bool:
     """True if the run that was due is this caller's; False if somebody took it, or it is not due any more."""
-    return await db.run("take_run", id=source.id, seen=source.next_run_at, next=next) > 0
+    return await db.run("take_run", id=source.id, seen=source.next_run_at, next=next_run_at) > 0
 
 
-async def judge_validators(db: Connection, id: str, *, wrong: bool) -> None:
+async def set_validators_wrong(db: Connection, id: str, *, wrong: bool) -> None:
     """Notes that they outlived a change, or, when a change came with others, that they did not."""
     await db.run("judge_validators", id=id, wrong=wrong)
 
 
-async def judge_sitemap(db: Connection, id: str, *, wrong: bool) -> None:
+async def set_sitemap_wrong(db: Connection, id: str, *, wrong: bool) -> None:
     """Notes whether what its sitemap says of modifications can be believed."""
     await db.run("judge_sitemap", id=id, wrong=wrong)
 
 
-async def remember_root(db: Connection, id: str, identity: str) -> None:
+async def set_root_identity(db: Connection, id: str, identity: str) -> None:
     """What tells its root from another in its place."""
     await db.run("remember_root", id=id, identity=identity)
 
 
-async def hide(db: Connection, id: str) -> bool:
+async def mark_removed(db: Connection, id: str) -> bool:
     """True if it was there to be hidden."""
     return await db.run("hide_source", id=id) > 0
 
 
-async def hidden(db: Connection, limit: int) -> list[str]:
+async def list_removed(db: Connection, limit: int) -> list[str]:
     return [row["id"] for row in await db.all("hidden_sources", limit=limit)]
 
 
-async def lock_hidden(db: Connection, id: str) -> bool:
+async def lock_removed(db: Connection, id: str) -> bool:
     """True if its rows are this caller's to delete until the transaction ends; False: it is gone."""
     return await db.one("lock_hidden_source", id=id) is not None
 
@@ -136,11 +136,11 @@ def _read(row: Row) -> Source:
         root=row["root"],
         settings=SourceSettings.from_json(json.loads(row["settings"])),
         active_generation=row["active_generation"],
-        created_at=when(row["created_at"]),
-        next_run_at=when_if(row["next_run_at"]),
-        schedule_paused_at=when_if(row["schedule_paused_at"]),
+        created_at=parse_time(row["created_at"]),
+        next_run_at=parse_optional_time(row["next_run_at"]),
+        schedule_paused_at=parse_optional_time(row["schedule_paused_at"]),
         runs=row["runs"],
-        validators_wrong_at=when_if(row["validators_wrong_at"]),
-        sitemap_wrong_at=when_if(row["sitemap_wrong_at"]),
+        validators_wrong_at=parse_optional_time(row["validators_wrong_at"]),
+        sitemap_wrong_at=parse_optional_time(row["sitemap_wrong_at"]),
         root_identity=row["root_identity"],
     )

@@ -22,44 +22,44 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
-from kept.errors import KeptError, NoSuchThing, StoreDamaged, StoreError, StoreFull, StoreUnreachable
-from kept.model.words import Term, Wanted
+from kept.errors import KeptError, NotFound, StoreCorrupt, StoreError, StoreFull, StoreUnreachable
+from kept.model.tokens import FullTextQuery, Term
 from kept.store.database import Row, statements
-from kept.store.migrations import Migration, check_not_newer, migrations, pending
+from kept.store.migrations import Migration, check_not_newer, list_migrations, pending
 
 if TYPE_CHECKING:
     from kept.store.database import Vector
-    from kept.store.nearness import Nearness
+    from kept.store.vector_index import VectorIndex
 
 T = TypeVar("T")
 
-BUSY_SECONDS = 120  # outlasts the longest activation
-WAL_BYTES = 64 * 1024 * 1024
-WAL_SECONDS = 10.0  # between two tries to restart the log: each takes a second while somebody reads for long
-READERS = 8
-ROWS_AT_ONCE = 32  # of one statement
+BUSY_TIMEOUT_SECONDS = 120  # outlasts the longest activation
+MAX_WAL_BYTES = 64 * 1024 * 1024
+WAL_RETRY_SECONDS = 10.0  # between two tries to restart the log: each takes a second while somebody reads for long
+MAX_READERS = 8
+ROWS_PER_STATEMENT = 32  # of one statement
 
 
 class SqliteDatabase:
     """One SQLite file, open for one writer and several readers."""
 
     backend = "sqlite"
-    one_clock = False
+    has_shared_clock = False
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._writer: _Thread | None = None
-        self._writing = asyncio.Lock()
-        self._idle: list[_Thread] = []
-        self._reading = asyncio.Semaphore(READERS)
-        self._nearness: Nearness | None = None
+        self._writer: _ConnectionThread | None = None
+        self._write_lock = asyncio.Lock()
+        self._idle: list[_ConnectionThread] = []
+        self._reader_slots = asyncio.Semaphore(MAX_READERS)
+        self._vector_index: VectorIndex | None = None
         self._restart_wal_at = 0.0
 
     @classmethod
     async def open(cls, path: str, *, create: bool = True) -> "SqliteDatabase":
         there = os.path.exists(path)
         if not there and not create:
-            raise NoSuchThing(f"There is no database at {path} yet. 'kept add ROOT' makes it.")
+            raise NotFound(f"There is no database at {path} yet. 'kept add ROOT' makes it.")
         if not there:
             try:
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -77,33 +77,33 @@ class SqliteDatabase:
 
     @asynccontextmanager
     async def transaction(self, *, durable: bool = False) -> AsyncIterator["SqliteConnection"]:
-        async with self._writing:
+        async with self._write_lock:
             thread = self._writer = self._writer or self._connect(writer=True)
             try:
                 # Cancelled while it waits for another process, it still gets the lock, and has to give it back.
                 await thread.run(_begin, durable)
-                yield SqliteConnection(thread, self._near)
+                yield SqliteConnection(thread, self._get_vector_index)
                 await thread.run(_execute, "COMMIT")
             except BaseException:
                 await asyncio.shield(thread.run(_roll_back))
                 raise
             if time.monotonic() >= self._restart_wal_at and not await thread.run(_restart_wal):
-                self._restart_wal_at = time.monotonic() + WAL_SECONDS
+                self._restart_wal_at = time.monotonic() + WAL_RETRY_SECONDS
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator["SqliteConnection"]:
-        async with self._reading:
+        async with self._reader_slots:
             thread = self._idle.pop() if self._idle else self._connect()
             try:
                 await thread.run(_execute, "BEGIN")
-                yield SqliteConnection(thread, self._near)
+                yield SqliteConnection(thread, self._get_vector_index)
             finally:
                 try:
                     await asyncio.shield(thread.run(_roll_back))
                 finally:
                     self._idle.append(thread)
 
-    async def wait(self, channel: str, seconds: float) -> bool:
+    async def wait_for_notification(self, channel: str, seconds: float) -> bool:
         await asyncio.sleep(seconds)
         return False
 
@@ -112,19 +112,19 @@ class SqliteDatabase:
             await thread.close()
         self._idle, self._writer = [], None
 
-    def _near(self) -> "Nearness":
-        from kept.store.nearness import Nearness
+    def _get_vector_index(self) -> "VectorIndex":
+        from kept.store.vector_index import VectorIndex
 
-        self._nearness = self._nearness or Nearness()
-        return self._nearness
+        self._vector_index = self._vector_index or VectorIndex()
+        return self._vector_index
 
-    def _connect(self, *, writer: bool = False) -> "_Thread":
-        return _Thread(lambda: _open(self.path, writer=writer))
+    def _connect(self, *, writer: bool = False) -> "_ConnectionThread":
+        return _ConnectionThread(lambda: _open(self.path, writer=writer))
 
     async def _migrate(self) -> None:
-        known = migrations(self.backend)
+        known = list_migrations(self.backend)
         async with self.snapshot() as connection:
-            applied = await connection.thread.run(_applied)
+            applied = await connection.thread.run(_applied_migrations)
         check_not_newer(applied, known, self.path)
         if not pending(applied, known):
             return
@@ -135,9 +135,9 @@ class SqliteDatabase:
 class SqliteConnection:
     """Runs named statements on one connection, in that connection's thread."""
 
-    def __init__(self, thread: "_Thread", near: "Callable[[], Nearness]") -> None:
+    def __init__(self, thread: "_ConnectionThread", get_vector_index: "Callable[[], VectorIndex]") -> None:
         self.thread = thread
-        self._near = near
+        self._get_vector_index = get_vector_index
         self._statements = statements(SqliteDatabase.backend)
 
     async def all(self, name: str, /, **values: Any) -> list[Row]:
@@ -167,32 +167,32 @@ class SqliteConnection:
             return 0
         return await self.thread.run(_run_many, sql, rows)
 
-    async def full_text(self, wanted: Wanted) -> Mapping[str, Any]:
-        field = "code : " if wanted.code else ""
+    async def fts_parameters(self, wanted: FullTextQuery) -> Mapping[str, Any]:
+        field = "code : " if wanted.code_only else ""
         terms = [_phrase(term) for term in wanted.terms]
-        if not wanted.every:
+        if not wanted.match_all:
             terms = [term for (term,) in await self.tuples("rare_terms", terms=terms, field=field)]
-        sought = f"{field}({(' AND ' if wanted.every else ' OR ').join(terms)})"
-        names = [] if wanted.code else [f'names : "{name}"' for name in wanted.names]
-        language = [f' AND code : "{wanted.language}"'] if wanted.language else []
-        also = "".join([*language, *(f" NOT {_phrase(term)}" for term in wanted.without)])
+        sought = f"{field}({(' AND ' if wanted.match_all else ' OR ').join(terms)})"
+        names = [] if wanted.code_only else [f'names : "{name}"' for name in wanted.symbol_tokens]
+        language = [f' AND code : "{wanted.language_token}"'] if wanted.language_token else []
+        also = "".join([*language, *(f" NOT {_phrase(term)}" for term in wanted.excluded_terms)])
         return {
             "terms": f"({' OR '.join([sought, *names])}){also}",
             "names": f"({' OR '.join(names)}){also}" if names else "",
         }
 
-    def vector(self, numbers: "Vector") -> bytes:
-        from kept.store.nearness import packed
+    def encode_vector(self, numbers: "Vector") -> bytes:
+        from kept.store.vector_index import quantize
 
-        return packed(numbers)
+        return quantize(numbers)
 
     async def nearest(
         self, model: int, query: "Vector", *, limit: int, among: Sequence[int] | None = None
     ) -> list[tuple[int, float]]:
-        return await self.thread.run(self._near().nearest, model, query, limit, among)
+        return await self.thread.run(self._get_vector_index().nearest, model, query, limit, among)
 
 
-class _Thread:
+class _ConnectionThread:
     """A connection and the one thread that uses it."""
 
     def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
@@ -201,19 +201,19 @@ class _Thread:
         self._executor = ThreadPoolExecutor(1, "sqlite")
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, self._do, work, arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._call, work, arguments)
 
     async def close(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._executor, self._close)
         self._executor.shutdown(wait=False)
 
-    def _do(self, work: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+    def _call(self, work: Callable[..., T], arguments: tuple[Any, ...]) -> T:
         try:
             if self._connection is None:
                 self._connection = self._connect()
             return work(self._connection, *arguments)
         except apsw.Error as error:
-            translated = translated_error(error)
+            translated = translate_error(error)
             if translated is None:
                 raise
             raise translated from error
@@ -229,7 +229,7 @@ class _Thread:
 
 def _open(path: str, *, writer: bool) -> apsw.Connection:
     connection = apsw.Connection(path, statementcachesize=200)
-    connection.set_busy_timeout(BUSY_SECONDS * 1000)
+    connection.set_busy_timeout(BUSY_TIMEOUT_SECONDS * 1000)
     connection.convert_binding = _bind
     # Called once a statement, not once a row: a statement has one clock.
     connection.create_scalar_function("now", lambda *_: _time_ago(0.0), 0, deterministic=True)
@@ -286,14 +286,14 @@ def _run(connection: apsw.Connection, sql: str, values: Mapping[str, Any]) -> in
 
 
 def _run_many(connection: apsw.Connection, sql: str, rows: Sequence[Mapping[str, Any]]) -> int:
-    order, one, several = _by_position(sql)
+    order, one, several = _positional(sql)
     values = [order(row) for row in rows]
-    alone = len(values) % ROWS_AT_ONCE if several else len(values)
-    at_once = range(alone, len(values), ROWS_AT_ONCE)
+    alone = len(values) % ROWS_PER_STATEMENT if several else len(values)
+    at_once = range(alone, len(values), ROWS_PER_STATEMENT)
     before = connection.total_changes()
     connection.executemany(one, values[:alone]).fetchall()
     connection.executemany(
-        several, (tuple(chain.from_iterable(values[n : n + ROWS_AT_ONCE])) for n in at_once)
+        several, (tuple(chain.from_iterable(values[n : n + ROWS_PER_STATEMENT])) for n in at_once)
     ).fetchall()
     return connection.total_changes() - before
 
@@ -304,7 +304,7 @@ _ROW = re.compile(r"\bVALUES (\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))")
 
 
 @cache
-def _by_position(sql: str) -> tuple[Callable[[Mapping[str, Any]], tuple[Any, ...]], str, str]:
+def _positional(sql: str) -> tuple[Callable[[Mapping[str, Any]], tuple[Any, ...]], str, str]:
     """How the values of a row are put in order, the statement that takes them so, and the same with room for many rows.
 
     Bound by name, each value of each row would be looked up anew. Only what is made of VALUES has room for many rows,
@@ -315,12 +315,12 @@ def _by_position(sql: str) -> tuple[Callable[[Mapping[str, Any]], tuple[Any, ...
     order: Any = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
     one = _NAMED.sub("?", sql)
     row = None if "INTO section_words" in sql else _ROW.search(one)
-    several = one[: row.end()] + f", {row[1]}" * (ROWS_AT_ONCE - 1) + one[row.end() :] if row else ""
+    several = one[: row.end()] + f", {row[1]}" * (ROWS_PER_STATEMENT - 1) + one[row.end() :] if row else ""
     return order, one, several
 
 
 def _phrase(term: Term) -> str:
-    return f'"{" ".join(term.words)}"{"*" if term.prefix else ""}'
+    return f'"{" ".join(term.words)}"{"*" if term.is_prefix else ""}'
 
 
 def _roll_back(connection: apsw.Connection) -> None:
@@ -331,7 +331,7 @@ def _roll_back(connection: apsw.Connection) -> None:
 def _restart_wal(connection: apsw.Connection) -> bool:
     """Under steady readers the log never restarts by itself: make it, once it has grown large. False: not now."""
     try:
-        if os.stat(f"{connection.filename}-wal").st_size <= WAL_BYTES:
+        if os.stat(f"{connection.filename}-wal").st_size <= MAX_WAL_BYTES:
             return True
         connection.set_busy_timeout(1000)
         [[is_busy, *_]] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -341,19 +341,19 @@ def _restart_wal(connection: apsw.Connection) -> bool:
     except FileNotFoundError:
         return True
     finally:
-        connection.set_busy_timeout(BUSY_SECONDS * 1000)
+        connection.set_busy_timeout(BUSY_TIMEOUT_SECONDS * 1000)
 
 
-def _applied(connection: apsw.Connection) -> list[int]:
+def _applied_migrations(connection: apsw.Connection) -> list[int]:
     if connection.execute("SELECT 1 FROM pragma_table_info('migrations') WHERE name = 'number'").fetchall():
         return [row[0] for row in connection.execute("SELECT number FROM migrations ORDER BY number")]
     if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
-        raise StoreDamaged(f"{connection.filename} is a SQLite database, but not one of Kept's. Name another file.")
+        raise StoreCorrupt(f"{connection.filename} is a SQLite database, but not one of Kept's. Name another file.")
     return []
 
 
 def _migrate(connection: apsw.Connection, known: Sequence[Migration]) -> None:
-    for migration in pending(_applied(connection), known):  # whoever came first has done it
+    for migration in pending(_applied_migrations(connection), known):  # whoever came first has done it
         for statement in migration.statements:
             _execute(connection, statement)
         connection.execute("INSERT INTO migrations VALUES (?, ?, now())", (migration.number, migration.name))
@@ -372,7 +372,7 @@ def _bind(_cursor: apsw.Cursor, _number: int, value: object) -> str:
     raise TypeError(f"SQLite cannot store a {type(value).__name__}")
 
 
-def translated_error(error: apsw.Error) -> KeptError | None:
+def translate_error(error: apsw.Error) -> KeptError | None:
     """What the person is told; None for a mistake of our own, which stays as it is."""
     again = "and run the same command again: it goes on where it was."
     match error:
@@ -381,9 +381,11 @@ def translated_error(error: apsw.Error) -> KeptError | None:
         case apsw.IOError():
             return StoreFull(f"The disk of the database answers with an error ({error}). Mend it {again}")
         case apsw.BusyError() | apsw.LockedError():
-            return StoreUnreachable(f"Another process has locked the database for {BUSY_SECONDS} s. Try again later.")
+            return StoreUnreachable(
+                f"Another process has locked the database for {BUSY_TIMEOUT_SECONDS} s. Try again later."
+            )
         case apsw.NotADBError() | apsw.CorruptError():
-            return StoreDamaged(f"The file is not a sound database ({error}). Restore a backup, or name another file.")
+            return StoreCorrupt(f"The file is not a sound database ({error}). Restore a backup, or name another file.")
         case apsw.CantOpenError() | apsw.PermissionsError() | apsw.ReadOnlyError() | apsw.AuthError():
             return StoreUnreachable(f"The database cannot be opened ({error}). Check its path and its permissions.")
         case apsw.InterruptError() | apsw.NoMemError():

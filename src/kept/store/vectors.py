@@ -15,18 +15,18 @@ if TYPE_CHECKING:  # heavy, and not part of a plain install
     Vector = np.ndarray[tuple[int], np.dtype[np.float32]]
 
 
-class ModelState(StrEnum):
+class EmbeddingModelState(StrEnum):
     WANTED = "wanted"  # its vectors are being made; it takes over when they are complete
     SERVING = "serving"  # the one that queries are compared by
     FORMER = "former"  # garbage collection takes its vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class EmbeddingModel:
     id: int
     name: str
     dimensions: int | None  # None: it has no vector yet
-    state: ModelState
+    state: EmbeddingModelState
 
 
 # Models --------------------------------------------------------------------------------------------------------
@@ -38,107 +38,109 @@ async def prepare(db: Connection) -> bool:
     return bool(row and row["ready"])
 
 
-async def models(db: Connection) -> list[Model]:
+async def lock_models(db: Connection) -> list[EmbeddingModel]:
     """All of them, locked until the transaction ends."""
     return [_model(row) for row in await db.all("hold_models")]
 
 
-async def serving(db: Connection) -> Model | None:
+async def serving_model(db: Connection) -> EmbeddingModel | None:
     row = await db.one("serving_model")
     return _model(row) if row else None
 
 
-async def target(db: Connection) -> Model | None:
+async def target_model(db: Connection) -> EmbeddingModel | None:
     """The model that vectors are made by: the one that is wanted, else the one that serves."""
     row = await db.one("target_model")
     return _model(row) if row else None
 
 
-async def insert_model(db: Connection, name: str, state: ModelState) -> None:
+async def insert_model(db: Connection, name: str, state: EmbeddingModelState) -> None:
     """Does nothing if somebody was first."""
     await db.run("insert_model", name=name, state=state)
 
 
-async def set_state(db: Connection, model: int, state: ModelState) -> None:
+async def set_state(db: Connection, model: int, state: EmbeddingModelState) -> None:
     await db.run("set_model_state", model=model, state=state)
 
 
-async def requeue(db: Connection) -> None:
+async def requeue_contents(db: Connection) -> None:
     """Every content waits for its vectors again."""
     await db.run("requeue_contents")
 
 
-async def index(db: Connection, model: int, *, enough: int) -> None:
+async def build_index(db: Connection, model: int, *, min_vectors: int) -> None:
     """Makes comparing quick where there are so many, if that takes more than holding them in memory."""
-    await db.all("index_vectors", model=model, enough=enough)
+    await db.all("index_vectors", model=model, enough=min_vectors)
 
 
 # Making them ---------------------------------------------------------------------------------------------------
 
 
-async def waiting(db: Connection, *, now: datetime, limit: int) -> list[int]:
+async def list_unembedded(db: Connection, *, now: datetime, limit: int) -> list[int]:
     """Contents that are due."""
     return [row["content_id"] for row in await db.all("unembedded_contents", now=now, limit=limit)]
 
 
-async def anything_waits(db: Connection) -> bool:
+async def has_unembedded(db: Connection) -> bool:
     return await db.one("is_unembedded") is not None
 
 
-async def texts(db: Connection, contents: Sequence[int]) -> list[Row]:
+async def texts_of_contents(db: Connection, contents: Sequence[int]) -> list[Row]:
     return await db.all("texts_of_contents", contents=list(contents))
 
 
-async def note_texts(db: Connection, contents: Sequence[int], hashes: Mapping[int, str]) -> None:
+async def insert_section_texts(db: Connection, contents: Sequence[int], hashes: Mapping[int, str]) -> None:
     """Which text stands for which section. The contents are safe from garbage collection until the transaction ends."""
     await db.all("hold_contents_by_id", contents=list(contents))
     await db.run_many("insert_section_text", [{"section": id, "hash": hash} for id, hash in hashes.items()])
 
 
-async def without_vector(db: Connection, model: int, hashes: Sequence[str]) -> list[str]:
+async def hashes_without_vector(db: Connection, model: int, hashes: Sequence[str]) -> list[str]:
     """Which of these texts have none, in the order given. Those of the others stay until the transaction ends."""
     held = {row["hash"] for row in await db.all("hold_vectors", model=model, hashes=list(hashes))}
     return [hash for hash in hashes if hash not in held]
 
 
-async def take(db: Connection, model: int, hashes: Sequence[str], *, now: datetime, until: datetime) -> list[str]:
+async def claim_texts(
+    db: Connection, model: int, hashes: Sequence[str], *, now: datetime, until: datetime
+) -> list[str]:
     """Which of these texts are the caller's to embed: nobody else gets them before ``until``."""
     rows = await db.all("take_texts", model=model, hashes=list(hashes), now=now, until=until)
     taken = {row["hash"] for row in rows}
-    missing = await without_vector(db, model, [hash for hash in hashes if hash in taken])
-    await release(db, model, sorted(taken - set(missing)))  # somebody was done with them just now
+    missing = await hashes_without_vector(db, model, [hash for hash in hashes if hash in taken])
+    await release_texts(db, model, sorted(taken - set(missing)))  # somebody was done with them just now
     return missing
 
 
-async def release(db: Connection, model: int, hashes: Sequence[str]) -> None:
+async def release_texts(db: Connection, model: int, hashes: Sequence[str]) -> None:
     if hashes:
         await db.run("release_texts", model=model, hashes=list(hashes))
 
 
-async def refuse(db: Connection, model: int, hash: str, error: str) -> None:
+async def mark_refused(db: Connection, model: int, hash: str, error: str) -> None:
     """This text never gets a vector of this model."""
     await db.run("refuse_text", model=model, hash=hash, error=error)
 
 
-async def keep(db: Connection, model: int, made: "Mapping[str, Vector]") -> None:
+async def insert_vectors(db: Connection, model: int, made: "Mapping[str, Vector]") -> None:
     """Stores the vectors of texts that were taken."""
     if not made:
         return
     await db.run("set_model_dimensions", model=model, dimensions=len(next(iter(made.values()))))
-    rows = [{"model": model, "hash": hash, "vector": db.vector(made[hash])} for hash in sorted(made)]
+    rows = [{"model": model, "hash": hash, "vector": db.encode_vector(made[hash])} for hash in sorted(made)]
     await db.run_many("insert_vector", rows)
-    await release(db, model, sorted(made))
+    await release_texts(db, model, sorted(made))
 
 
-async def settle(db: Connection, model: int, contents: Sequence[int], *, put_off: datetime) -> int:
+async def mark_embedded(db: Connection, model: int, contents: Sequence[int], *, retry_at: datetime) -> int:
     """How many of these contents have all their vectors; the others wait until then."""
     settled = await db.run("settle_contents", model=model, contents=list(contents))
     if settled < len(contents):
-        await db.run("put_off_contents", contents=list(contents), until=put_off)
+        await db.run("put_off_contents", contents=list(contents), until=retry_at)
     return settled
 
 
-async def missing(db: Connection, model: int) -> dict[str, int]:
+async def count_unembedded_sections(db: Connection, model: int) -> dict[str, int]:
     """How many sections that each source shows have no vector of a model. A source that lacks none is not named."""
     rows = await db.all("count_unembedded_sections", model=model)
     return {row["source_id"]: row["sections"] for row in rows}
@@ -171,7 +173,7 @@ async def sections_of(
 # Garbage collection --------------------------------------------------------------------------------------------
 
 
-async def unneeded(db: Connection, *, after: int, limit: int) -> list[int]:
+async def list_unreferenced(db: Connection, *, after: int, limit: int) -> list[int]:
     """Vectors that no section has, or of a former model, as it seems. Nobody should wait for the answer."""
     return [row["id"] for row in await db.all("unneeded_vectors", after=after, limit=limit)]
 
@@ -182,12 +184,14 @@ async def delete(db: Connection, vectors: Sequence[int]) -> int:
     return await db.run("delete_vectors", vectors=locked)
 
 
-async def forget_former_models(db: Connection) -> None:
+async def delete_former_vectors(db: Connection) -> None:
     """What is left of models that do not serve any more, but for their names."""
     for row in await db.all("former_models"):
         await db.all("forget_vectors", model=row["id"])
         await db.run("delete_refusals", model=row["id"])
 
 
-def _model(row: Row) -> Model:
-    return Model(id=row["id"], name=row["name"], dimensions=row["dimensions"], state=ModelState(row["state"]))
+def _model(row: Row) -> EmbeddingModel:
+    return EmbeddingModel(
+        id=row["id"], name=row["name"], dimensions=row["dimensions"], state=EmbeddingModelState(row["state"])
+    )

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Mapping
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 from kept.model.package import parse_package
 from kept.model.source import SourceSettings
 from kept.origins.packages.origin import PackageOrigin
 
-__all__ = ["PackageOrigin", "package_origin"]
+__all__ = ["PackageOrigin", "make_package_origin"]
 
 
-def package_origin(
+def make_package_origin(
     root: str, settings: SourceSettings, *, type_of: Callable[[str], str | None], environment: Mapping[str, str]
 ) -> PackageOrigin:
     package = parse_package(root)
     if package is None:
-        raise WrongCall(f"{root} is no package. It should look like npm:left-pad@1.3.0 or pypi:requests.")
+        raise InvalidInput(f"{root} is no package. It should look like npm:left-pad@1.3.0 or pypi:requests.")
     return PackageOrigin(package, settings, type_of=type_of, environment=environment)

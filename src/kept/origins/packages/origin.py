@@ -9,10 +9,10 @@ from urllib.parse import unquote
 
 from kept.model.package import Package
 from kept.model.source import SourceSettings
-from kept.origins.packages.archive import unpack
-from kept.origins.packages.fetching import download, readme_of
-from kept.origins.selection import Selection
-from kept.origins.tree import File, TooLarge, TreeOrigin, url_below
+from kept.origins.file_selection import FileSelection
+from kept.origins.file_tree import FileTooLarge, TreeFile, TreeOrigin, tree_file_url
+from kept.origins.packages.archive import unpack_archive
+from kept.origins.packages.download import download_package, extract_readme
 
 
 class PackageOrigin(TreeOrigin):
@@ -26,7 +26,7 @@ class PackageOrigin(TreeOrigin):
     ) -> None:
         super().__init__(settings.limits.max_bytes)
         self._package = package
-        self._selection = Selection(settings.scope, type_of)
+        self._selection = FileSelection(settings.scope, type_of)
         self._type_of = type_of
         self._environment = environment
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -34,36 +34,36 @@ class PackageOrigin(TreeOrigin):
     async def open(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="kept-", ignore_cleanup_errors=True)
         there = Path(self._folder.name)
-        archive = await download(self._package, there, self._environment)
-        await asyncio.to_thread(self._take, archive, there)
+        archive = await download_package(self._package, there, self._environment)
+        await asyncio.to_thread(self._load_files, archive, there)
 
     async def close(self) -> None:
         if self._folder:
             self._folder.cleanup()
 
-    def why_not(self, url: str) -> str | None:
-        if not url.startswith(self._package.url):
+    def why_excluded(self, url: str) -> str | None:
+        if not url.startswith(self._package.base_url):
             return "no file of this package"
-        return self._selection.why_not(unquote(url.removeprefix(self._package.url)))
+        return self._selection.why_excluded(unquote(url.removeprefix(self._package.base_url)))
 
-    def _take(self, archive: Path, folder: Path) -> None:
-        found = unpack(archive, folder, lambda path: self._type_of(path) is not None or _is_metadata(path))
+    def _load_files(self, archive: Path, folder: Path) -> None:
+        found = unpack_archive(archive, folder, lambda path: self._type_of(path) is not None or _is_metadata(path))
         for path in [path for path in found if _is_metadata(path)]:
             metadata = found.pop(path)
-            if readme := readme_of(metadata.read_bytes()):
+            if readme := extract_readme(metadata.read_bytes()):
                 name, text = readme
                 metadata.write_bytes(text)
                 found.setdefault(name, metadata)
-        for path in self._selection.of(sorted(found)):
-            url, kind = url_below(self._package.url, path), self._type_of(path)
+        for path in self._selection.select(sorted(found)):
+            url, kind = tree_file_url(self._package.base_url, path), self._type_of(path)
             if url and kind:
                 etag = hashlib.sha256(found[path].read_bytes()).hexdigest()
-                self._files[url] = File(key=str(found[path]), etag=etag, content_type=kind)
+                self._files[url] = TreeFile(key=str(found[path]), etag=etag, content_type=kind)
 
-    async def _read(self, file: File) -> bytes:
+    async def _read_file(self, file: TreeFile) -> bytes:
         body = await asyncio.to_thread(Path(file.key).read_bytes)
         if len(body) > self._max_bytes:
-            raise TooLarge
+            raise FileTooLarge
         return body
 
 

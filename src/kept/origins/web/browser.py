@@ -17,30 +17,37 @@ from time import monotonic
 from typing import Any
 
 from kept.log import Log
-from kept.model.document import RENDERED, Validators
+from kept.model.document import RENDERED_CONTENT_TYPE, Validators
 from kept.model.frontier import Fetched, Redirected, Refused, Unreachable, Visit
-from kept.model.url import canonical, canonical_route
-from kept.origins.web.devtools import TO_END, BrowserLost, Declined, DevTools, NoBrowser, find_browser
-from kept.origins.web.egress import Egress
-from kept.origins.web.exchange import Answer, Trouble
+from kept.model.url import canonicalize_route_url, canonicalize_url
+from kept.origins.web.devtools import (
+    STOP_SECONDS,
+    BrowserCommandFailed,
+    BrowserLost,
+    BrowserUnavailable,
+    DevTools,
+    find_browser,
+)
+from kept.origins.web.http.client import HttpClient
+from kept.origins.web.http.messages import FailureKind, HttpResponse
 
 log = Log(__name__)
 
-TABS = 2
-LONGEST = 30.0  # seconds, for one page
-QUIET = 0.5  # seconds without a request
-STILL = 0.25  # seconds without a change
-MOST_REQUESTS = 300  # of one page
-MOST_BYTES = 64 * 1024 * 1024  # of one page's scripts and data
-LARGEST = 8 * 1024 * 1024  # of one of them: several are under way at once
-REMEMBERED = 32 * 1024 * 1024  # bytes of scripts, which the pages of a site share
+MAX_TABS = 2
+MAX_PAGE_SECONDS = 30.0  # seconds, for one page
+NETWORK_IDLE_SECONDS = 0.5  # seconds without a request
+DOM_STABLE_SECONDS = 0.25  # seconds without a change
+MAX_REQUESTS = 300  # of one page
+MAX_PAGE_BYTES = 64 * 1024 * 1024  # of one page's scripts and data
+MAX_RESOURCE_BYTES = 8 * 1024 * 1024  # of one of them: several are under way at once
+SCRIPT_CACHE_BYTES = 32 * 1024 * 1024  # bytes of scripts, which the pages of a site share
 
-_ANSWERED = ("Script", "XHR", "Fetch")
-_PASSED_ON = ("accept", "origin", "referer")  # of the headers that a page's request has
-_OURS = ("connection", "content-encoding", "content-length", "keep-alive", "set-cookie", "transfer-encoding")
+_LOADED_TYPES = ("Script", "XHR", "Fetch")
+_FORWARDED_HEADERS = ("accept", "origin", "referer")  # of the headers that a page's request has
+_DROPPED_HEADERS = ("connection", "content-encoding", "content-length", "keep-alive", "set-cookie", "transfer-encoding")
 
 # Run in a world of its own, where the page's scripts cannot have changed what these words mean.
-_TAKE = """(() => {{
+_SNAPSHOT_SCRIPT = """(() => {{
     const html = String(document.documentElement?.outerHTML ?? "");
     return [String(document.readyState), location.href, html.length, html.length > {most} ? "" : html];
 }})()"""
@@ -51,43 +58,43 @@ class Browser:
 
     def __init__(
         self,
-        egress: Egress,
+        client: HttpClient,
         *,
         program: str = "",
         seconds: float,
-        most: int,
-        at_once: int,
-        follows: Callable[[str], bool],
+        max_bytes: int,
+        max_concurrency: int,
+        is_in_scope: Callable[[str], bool],
     ) -> None:
         self._program = program
-        self._follows = follows
-        self._seconds = min(seconds, LONGEST)
-        self._most = most
-        self._supply = _Supply(egress, at_once)
-        self._tabs = asyncio.Semaphore(TABS)
-        self._starting = asyncio.Lock()
+        self._is_in_scope = is_in_scope
+        self._seconds = min(seconds, MAX_PAGE_SECONDS)
+        self._max_bytes = max_bytes
+        self._resources = _ResourceLoader(client, max_concurrency)
+        self._tabs = asyncio.Semaphore(MAX_TABS)
+        self._start_lock = asyncio.Lock()
         self._devtools: DevTools | None = None
-        self._missing: NoBrowser | None = None
+        self._start_error: BrowserUnavailable | None = None
 
     async def render(self, url: str, fetched: Fetched) -> Visit:
         """What the page becomes. Nothing of the server's validators: they speak of the page before its scripts."""
         status = fetched.status
         async with self._tabs:
             try:
-                devtools = await self._started()
+                devtools = await self._ensure_started()
                 async with asyncio.timeout(self._seconds):
-                    return await self._open(devtools, url, fetched)
-            except NoBrowser as error:
+                    return await self._render_in_tab(devtools, url, fetched)
+            except BrowserUnavailable as error:
                 reason = f"an empty page before its scripts have run, and no browser to run them: {error}"
-                return Unreachable(reason=reason, status=status, retry=False)
-            except _TooMuch:
+                return Unreachable(reason=reason, status=status, is_retryable=False)
+            except _TabCrashed:
                 return Unreachable(
-                    reason="its scripts take more memory than a page may take", status=status, retry=False
+                    reason="its scripts take more memory than a page may take", status=status, is_retryable=False
                 )
             except TimeoutError:
                 reason = f"its scripts did not come to rest within {self._seconds:g} s"
-                return Unreachable(reason=reason, status=status, retry=False)
-            except (BrowserLost, Declined) as error:
+                return Unreachable(reason=reason, status=status, is_retryable=False)
+            except (BrowserLost, BrowserCommandFailed) as error:
                 log.warning("browser failed", url=url, error=repr(error))
                 return Unreachable(reason="the browser failed while it ran the page's scripts", status=status)
 
@@ -96,20 +103,20 @@ class Browser:
         if devtools:
             await devtools.close()
 
-    async def _started(self) -> DevTools:
-        async with self._starting:
+    async def _ensure_started(self) -> DevTools:
+        async with self._start_lock:
             if self._devtools and not self._devtools.is_alive:
                 await self.close()
-            if self._missing:
-                raise self._missing
+            if self._start_error:
+                raise self._start_error
             try:
                 self._devtools = self._devtools or await DevTools.start(find_browser(self._program))
-            except NoBrowser as error:
-                self._missing = error  # what cannot be started once is not tried for every page
+            except BrowserUnavailable as error:
+                self._start_error = error  # what cannot be started once is not tried for every page
                 raise
             return self._devtools
 
-    async def _open(self, devtools: DevTools, url: str, fetched: Fetched) -> Visit:
+    async def _render_in_tab(self, devtools: DevTools, url: str, fetched: Fetched) -> Visit:
         made = await devtools.call("Target.createBrowserContext", disposeOnDetach=True)
         context = made["browserContextId"]
         try:
@@ -117,48 +124,52 @@ class Browser:
             made = await devtools.call("Target.createTarget", url="about:blank", browserContextId=context)
             target = made["targetId"]
             made = await devtools.call("Target.attachToTarget", targetId=target, flatten=True)
-            tab = _Tab(devtools, made["sessionId"], target, self._supply, url, fetched, self._follows)
+            tab = _Tab(devtools, made["sessionId"], target, self._resources, url, fetched, self._is_in_scope)
             try:
-                return await tab.run(most=self._most, ends=monotonic() + self._seconds * 2 / 3)
+                return await tab.run(max_bytes=self._max_bytes, deadline=monotonic() + self._seconds * 2 / 3)
             finally:
-                await tab.leave()
+                await tab.detach()
         finally:
-            await self._dispose(devtools, context)
+            await self._dispose_context(devtools, context)
 
-    async def _dispose(self, devtools: DevTools, context: str) -> None:
+    async def _dispose_context(self, devtools: DevTools, context: str) -> None:
         """Ends the page whatever it is doing. A browser that cannot is ended itself."""
         try:
-            async with asyncio.timeout(TO_END):
+            async with asyncio.timeout(STOP_SECONDS):
                 await devtools.call("Target.disposeBrowserContext", browserContextId=context)
-        except (TimeoutError, Declined):
+        except (TimeoutError, BrowserCommandFailed):
             await devtools.close()
         except BrowserLost:
             pass
 
 
-class _TooMuch(Exception):
+class _TabCrashed(Exception):
     """The page's process is gone."""
 
 
-class _Supply:
+class _ResourceLoader:
     """What pages ask for, through the gate. Scripts are asked for once: the pages of a site share them."""
 
-    def __init__(self, egress: Egress, at_once: int) -> None:
-        self._egress = egress
-        self._room = asyncio.Semaphore(at_once)
-        self._scripts: dict[str, Answer] = {}
-        self._remembered = 0
+    def __init__(self, client: HttpClient, max_concurrency: int) -> None:
+        self._client = client
+        self._slots = asyncio.Semaphore(max_concurrency)
+        self._script_cache: dict[str, HttpResponse] = {}
+        self._cached_bytes = 0
 
-    async def ask(self, url: str, headers: Mapping[str, str], *, most: int, script: bool) -> Answer | Trouble:
-        if script and url in self._scripts:
-            return self._scripts[url]
-        async with self._room:
-            answer = await self._egress.ask(url, most=most, headers=headers, wanted=lambda status, headers: True)
-        if not isinstance(answer, Answer):
-            return answer.trouble
-        if script and answer.status == 200 and self._remembered + len(answer.body) <= REMEMBERED:
-            self._remembered += len(answer.body)
-            self._scripts[url] = answer
+    async def load(
+        self, url: str, headers: Mapping[str, str], *, max_bytes: int, is_script: bool
+    ) -> HttpResponse | FailureKind:
+        if is_script and url in self._script_cache:
+            return self._script_cache[url]
+        async with self._slots:
+            answer = await self._client.request(
+                url, max_bytes=max_bytes, headers=headers, wants_body=lambda status, headers: True
+            )
+        if not isinstance(answer, HttpResponse):
+            return answer.kind
+        if is_script and answer.status == 200 and self._cached_bytes + len(answer.body) <= SCRIPT_CACHE_BYTES:
+            self._cached_bytes += len(answer.body)
+            self._script_cache[url] = answer
         return answer
 
 
@@ -170,142 +181,148 @@ class _Tab:
         devtools: DevTools,
         session: str,
         frame: str,
-        supply: _Supply,
+        resources: _ResourceLoader,
         url: str,
         fetched: Fetched,
-        follows: Callable[[str], bool],
+        is_in_scope: Callable[[str], bool],
     ) -> None:
         self._devtools = devtools
         self._session = session
         self._frame = frame
-        self._supply = supply
+        self._resources = resources
         self._url = url
         self._fetched = fetched
-        self._follows = follows
-        self._is_open = False
-        self._sends_to: str | None = None
+        self._is_in_scope = is_in_scope
+        self._is_page_served = False
+        self._redirects_to: str | None = None
         self._requests = 0
         self._bytes = 0
-        self._busy_at = monotonic()
-        self._answering: set[asyncio.Task[None]] = set()
+        self._last_activity = monotonic()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._crashed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def run(self, *, most: int, ends: float) -> Visit:
+    async def run(self, *, max_bytes: int, deadline: float) -> Visit:
         """The page when it has come to rest, or as it is when that takes too long."""
-        self._devtools.hear(self._session, self._happened)
+        self._devtools.set_event_handler(self._session, self._on_event)
         for domain in ("Inspector", "Page", "Fetch"):  # from here on no request passes us
             await self._call(f"{domain}.enable")
-        taking = asyncio.create_task(self._settled(most, ends))
+        taking = asyncio.create_task(self._wait_until_stable(max_bytes, deadline))
         try:
             waiting: set[asyncio.Future[Any]] = {taking, self._crashed}
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             if not taking.done():
-                raise _TooMuch
+                raise _TabCrashed
             where, size, html = taking.result()
         finally:
             taking.cancel()
             await asyncio.gather(taking, return_exceptions=True)
         status = self._fetched.status
-        if self._sends_to:
-            return Redirected(to=self._sends_to, status=status)
-        if size > most:
-            return Refused(reason=f"larger than {most:,} bytes", by_settings=True, status=status)
-        page = canonical(where)
-        moved = page if page and page != canonical(self._url) else self._fetched.came_from
+        if self._redirects_to:
+            return Redirected(to=self._redirects_to, status=status)
+        if size > max_bytes:
+            return Refused(reason=f"larger than {max_bytes:,} bytes", by_settings=True, status=status)
+        page = canonicalize_url(where)
+        moved = page if page and page != canonicalize_url(self._url) else self._fetched.final_url
         body = f"<!doctype html>\n{html}".encode("utf-8", "replace")
-        return Fetched(body=body, content_type=RENDERED, validators=Validators(), status=status, came_from=moved)
+        return Fetched(
+            body=body, content_type=RENDERED_CONTENT_TYPE, validators=Validators(), status=status, final_url=moved
+        )
 
-    async def leave(self) -> None:
-        self._devtools.hear(self._session, None)
-        for task in self._answering:
+    async def detach(self) -> None:
+        self._devtools.set_event_handler(self._session, None)
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._answering, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _settled(self, most: int, ends: float) -> tuple[str, int, str]:
+    async def _wait_until_stable(self, max_bytes: int, deadline: float) -> tuple[str, int, str]:
         await self._call("Page.navigate", url=self._url)
         before, still_since = "", monotonic()
         while True:
-            await asyncio.sleep(STILL / 2)
+            await asyncio.sleep(DOM_STABLE_SECONDS / 2)
             now = monotonic()
-            if self._sends_to:
+            if self._redirects_to:
                 return "", 0, ""
-            quiet = 0.0 if self._answering else now - self._busy_at
-            if quiet < QUIET - STILL and now < ends:
+            quiet = 0.0 if self._tasks else now - self._last_activity
+            if quiet < NETWORK_IDLE_SECONDS - DOM_STABLE_SECONDS and now < deadline:
                 continue
-            state, where, size, html = await self._take(most)
+            state, where, size, html = await self._snapshot(max_bytes)
             if html != before:
                 before, still_since = html, monotonic()
             still = monotonic() - still_since
-            if now >= ends or (state == "complete" and quiet >= QUIET and still >= STILL):
+            if now >= deadline or (
+                state == "complete" and quiet >= NETWORK_IDLE_SECONDS and still >= DOM_STABLE_SECONDS
+            ):
                 return where, size, html
 
-    async def _take(self, most: int) -> tuple[str, str, int, str]:
+    async def _snapshot(self, max_bytes: int) -> tuple[str, str, int, str]:
         """How far the page is, where it says it is, its length, and itself unless that is too long."""
         made = await self._call("Page.createIsolatedWorld", frameId=self._frame, worldName="kept")
         world = made["executionContextId"]
-        expression = _TAKE.format(most=most)
+        expression = _SNAPSHOT_SCRIPT.format(most=max_bytes)
         taken = await self._call("Runtime.evaluate", expression=expression, contextId=world, returnByValue=True)
         state, where, size, html = taken["result"].get("value") or ("", "", 0, "")
         return state, where, size, html
 
-    def _happened(self, name: str, facts: dict[str, Any]) -> None:
+    def _on_event(self, name: str, parameters: dict[str, Any]) -> None:
         match name:
             case "Fetch.requestPaused":
-                self._busy_at = monotonic()
-                self._do(self._answer(facts))
+                self._last_activity = monotonic()
+                self._start_task(self._handle_request(parameters))
             case "Page.javascriptDialogOpening":
-                self._do(self._call("Page.handleJavaScriptDialog", accept=False))
+                self._start_task(self._call("Page.handleJavaScriptDialog", accept=False))
             case "Inspector.targetCrashed" | "Inspector.detached" if not self._crashed.done():
                 self._crashed.set_result(None)
 
-    def _do(self, work: Coroutine[Any, Any, Any]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, Any]) -> None:
         async def quietly() -> None:
-            with suppress(Declined, BrowserLost):  # the page has gone on, or the browser is gone
+            with suppress(BrowserCommandFailed, BrowserLost):  # the page has gone on, or the browser is gone
                 await work
-            self._busy_at = monotonic()
+            self._last_activity = monotonic()
 
         task = asyncio.create_task(quietly())
-        self._answering.add(task)
-        task.add_done_callback(self._answering.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, paused: dict[str, Any]) -> None:
+    async def _handle_request(self, paused: dict[str, Any]) -> None:
         request, kind, number = paused["request"], paused["resourceType"], paused["requestId"]
         self._requests += 1
         if kind == "Document" and paused.get("frameId") == self._frame:
-            await self._answer_page(number, request["url"] + request.get("urlFragment", ""))
+            await self._handle_navigation(number, request["url"] + request.get("urlFragment", ""))
         elif kind == "Stylesheet":  # scripts may wait for it; how the page looks is nobody's concern
-            await self._give(number, 200, [("Content-Type", "text/css"), ("Access-Control-Allow-Origin", "*")], b"")
-        elif kind not in _ANSWERED or request["method"] != "GET" or self._requests > MOST_REQUESTS:
-            await self._refuse(number, "BlockedByClient")
+            await self._fulfill(number, 200, [("Content-Type", "text/css"), ("Access-Control-Allow-Origin", "*")], b"")
+        elif kind not in _LOADED_TYPES or request["method"] != "GET" or self._requests > MAX_REQUESTS:
+            await self._fail(number, "BlockedByClient")
         else:
-            await self._supply_with(number, request, kind)
+            await self._load_resource(number, request, kind)
 
-    async def _answer_page(self, number: str, url: str) -> None:
+    async def _handle_navigation(self, number: str, url: str) -> None:
         """The page itself, once. Where its scripts would go instead is for the crawl to visit."""
-        if not self._is_open:
-            self._is_open = True
-            await self._give(number, 200, [("Content-Type", self._fetched.content_type)], self._fetched.body)
+        if not self._is_page_served:
+            self._is_page_served = True
+            await self._fulfill(number, 200, [("Content-Type", self._fetched.content_type)], self._fetched.body)
             return
-        to = canonical_route(url)
-        if to and to != canonical_route(self._url) and self._follows(to):
-            self._sends_to = to
-        await self._refuse(number, "Aborted")
+        to = canonicalize_route_url(url)
+        if to and to != canonicalize_route_url(self._url) and self._is_in_scope(to):
+            self._redirects_to = to
+        await self._fail(number, "Aborted")
 
-    async def _supply_with(self, number: str, request: dict[str, Any], kind: str) -> None:
-        url, left = canonical(request["url"]), MOST_BYTES - self._bytes
+    async def _load_resource(self, number: str, request: dict[str, Any], kind: str) -> None:
+        url, left = canonicalize_url(request["url"]), MAX_PAGE_BYTES - self._bytes
         if url is None or left <= 0:
-            await self._refuse(number, "BlockedByClient")
+            await self._fail(number, "BlockedByClient")
             return
-        headers = {name: value for name, value in request["headers"].items() if name.lower() in _PASSED_ON}
-        answer = await self._supply.ask(url, headers, most=min(left, LARGEST), script=kind == "Script")
-        if isinstance(answer, Trouble):
-            await self._refuse(number, "AccessDenied" if answer is Trouble.CLOSED else "Failed")
+        headers = {name: value for name, value in request["headers"].items() if name.lower() in _FORWARDED_HEADERS}
+        answer = await self._resources.load(
+            url, headers, max_bytes=min(left, MAX_RESOURCE_BYTES), is_script=kind == "Script"
+        )
+        if isinstance(answer, FailureKind):
+            await self._fail(number, "AccessDenied" if answer is FailureKind.FORBIDDEN else "Failed")
             return
         self._bytes += len(answer.body)
-        kept = [(name, value) for name, value in answer.headers.pairs() if name.lower() not in _OURS]
-        await self._give(number, answer.status, kept, answer.body)
+        kept = [(name, value) for name, value in answer.headers.pairs() if name.lower() not in _DROPPED_HEADERS]
+        await self._fulfill(number, answer.status, kept, answer.body)
 
-    async def _give(self, number: str, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+    async def _fulfill(self, number: str, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         try:
             await self._call(
                 "Fetch.fulfillRequest",
@@ -314,10 +331,10 @@ class _Tab:
                 responseHeaders=[{"name": name, "value": value} for name, value in headers],
                 body=base64.b64encode(body).decode(),
             )
-        except Declined:  # a header or status that no browser takes
-            await self._refuse(number, "Failed")
+        except BrowserCommandFailed:  # a header or status that no browser takes
+            await self._fail(number, "Failed")
 
-    async def _refuse(self, number: str, reason: str) -> None:
+    async def _fail(self, number: str, reason: str) -> None:
         await self._call("Fetch.failRequest", requestId=number, errorReason=reason)
 
     async def _call(self, method: str, **parameters: Any) -> dict[str, Any]:

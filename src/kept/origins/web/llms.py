@@ -3,15 +3,15 @@
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
 
-from kept.model.frontier import Listed, Unlisted
-from kept.model.url import resolve_all
-from kept.origins.web.egress import Egress
-from kept.origins.web.exchange import Headers, NoAnswer
-from kept.origins.web.sitemap import is_trouble, why_unread
+from kept.model.frontier import ListedUrl, ListingFailure
+from kept.model.url import resolve_links
+from kept.origins.web.http.client import HttpClient
+from kept.origins.web.http.messages import FailedRequest, Headers
+from kept.origins.web.sitemap import failure_reason, is_failure
 
-LARGEST = 1024 * 1024
-MOST_URLS = 20_000
-NAMES = ("llms.txt", "llms-full.txt")  # the second only where there is no first
+MAX_BYTES = 1024 * 1024
+MAX_URLS = 20_000
+FILE_NAMES = ("llms.txt", "llms-full.txt")  # the second only where there is no first
 
 # Every part is bounded and none can be split in two ways: the text may be anybody's.
 _LINK = re.compile(
@@ -22,25 +22,27 @@ _LINK = re.compile(
 )
 
 
-def links(text: str, base: str) -> list[str]:
+def parse_links(text: str, base: str) -> list[str]:
     """Where the links of a markdown text lead, each once: in brackets, in angles, or bare at a line's beginning."""
-    return resolve_all([a or b or c for a, b, c in _LINK.findall(text)], base)[:MOST_URLS]
+    return resolve_links([a or b or c for a, b, c in _LINK.findall(text)], base)[:MAX_URLS]
 
 
-async def listed(
-    egress: Egress, folders: Iterable[str], admits: Callable[[str], bool]
-) -> AsyncIterator[Listed | Unlisted]:
+async def list_pages(
+    client: HttpClient, folders: Iterable[str], admits: Callable[[str], bool]
+) -> AsyncIterator[ListedUrl | ListingFailure]:
     """The admitted pages that the llms.txt of these folders name. Most sites have none, and that is no failure."""
     for folder in dict.fromkeys(folders):
-        for name in NAMES:
-            answer = await egress.follow(f"{folder}{name}", most=LARGEST, wanted=_is_text, cut=True)
-            if isinstance(answer, NoAnswer) or answer.status != 200:
-                if is_trouble(answer):
-                    yield Unlisted(url=f"{folder}{name}", reason=f"{name}: {why_unread(answer)}")
+        for name in FILE_NAMES:
+            answer = await client.get_following_redirects(
+                f"{folder}{name}", max_bytes=MAX_BYTES, wants_body=_is_text, truncate=True
+            )
+            if isinstance(answer, FailedRequest) or answer.status != 200:
+                if is_failure(answer):
+                    yield ListingFailure(url=f"{folder}{name}", reason=f"{name}: {failure_reason(answer)}")
                 continue
-            for url in links(answer.body.decode("utf-8-sig", "replace"), answer.url):
+            for url in parse_links(answer.body.decode("utf-8-sig", "replace"), answer.url):
                 if admits(url):
-                    yield Listed(url=url)
+                    yield ListedUrl(url=url)
             if answer.body:
                 break
 

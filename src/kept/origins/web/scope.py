@@ -17,17 +17,17 @@ from fnmatch import translate
 from functools import lru_cache
 from urllib.parse import unquote
 
-from kept.errors import WrongCall
+from kept.errors import InvalidInput
 from kept.model.nouns import dataclass
 from kept.model.source import Scope
-from kept.model.url import resolve
-from kept.origins.web.addresses import is_literal
-from kept.origins.web.traps import Shape, is_plain, shape_of, why_trap
+from kept.model.url import resolve_link
+from kept.origins.web.http.public_addresses import is_ip_address
+from kept.origins.web.traps import UrlFamily, find_url_family, is_plain, why_trap
 
-_REMEMBERED = 65_536  # links
-_SHAPES = 20_000
+_CACHED_URLS = 65_536  # links
+_MAX_FAMILIES = 20_000
 
-_ENDINGS = (
+_EXTENSIONS = (
     # pictures
     "avif bmp cur dia drawio eps gif heic ico jpeg jpg jxl png ps psd svg svgz tif tiff webp wmf xcf "
     # sound and film
@@ -40,28 +40,30 @@ _ENDINGS = (
     # data
     "asc crt csv db der doc ics key parquet pem ppt sha1 sha256 sha512 sig sqlite sqlite3 sum torrent tsv xls xlsb"
 )
-NOT_PAGES = frozenset(_ENDINGS.split())
+NON_PAGE_EXTENSIONS = frozenset(_EXTENSIONS.split())
 
-OUTSIDE = "outside the source's scope"
-LEFT_OUT = "left out by the source's patterns"
+OUT_OF_SCOPE = "outside the source's scope"
+EXCLUDED_BY_PATTERN = "left out by the source's patterns"
 WRONG_TYPE = "not a page, by its name"
-COPY = "a copy of the whole site in one file"
-TOO_MANY = "one of endlessly many variants of a page"
-BY_SETTINGS = frozenset({OUTSIDE, LEFT_OUT})
+WHOLE_SITE_COPY = "a copy of the whole site in one file"
+TOO_MANY_VARIANTS = "one of endlessly many variants of a page"
+SETTINGS_REASONS = frozenset({OUT_OF_SCOPE, EXCLUDED_BY_PATTERN})
 
-_WHOLE = re.compile(r"llms-(?:full|medium|small|ctx|ctx-full)\.(?:txt|md)")  # but it may be the root itself
-_FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,5}\Z")
+_WHOLE_SITE_FILE = re.compile(r"llms-(?:full|medium|small|ctx|ctx-full)\.(?:txt|md)")  # but it may be the root itself
+_FILE_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,5}\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _UrlVerdict:
     """What one URL says by itself."""
 
     reason: str | None = None
-    shape: Shape | None = None  # the family of variants it belongs to
+    family: UrlFamily | None = None  # the family of variants it belongs to
 
 
-_FINE, _OUTSIDE, _WRONG_TYPE, _LEFT_OUT, _COPY = map(_Look, (None, OUTSIDE, WRONG_TYPE, LEFT_OUT, COPY))
+_ALLOWED_VERDICT, _OUT_OF_SCOPE_VERDICT, _WRONG_TYPE_VERDICT, _EXCLUDED_VERDICT, _COPY_VERDICT = map(
+    _UrlVerdict, (None, OUT_OF_SCOPE, WRONG_TYPE, EXCLUDED_BY_PATTERN, WHOLE_SITE_COPY)
+)
 
 
 class WebScope:
@@ -70,69 +72,71 @@ class WebScope:
     def __init__(self, root: str, scope: Scope, *, this_year: int) -> None:
         self._this_year = this_year
         self._folder = folder_of(root)
-        wanted = () if scope.pages else _prefixes(root, scope)
-        prefixes = list(dict.fromkeys(twin for prefix in wanted for twin in _twins(prefix)))
-        self._starts = tuple(prefix for prefix in prefixes if prefix.endswith("/"))
+        wanted = () if scope.pages else _scope_prefixes(root, scope)
+        prefixes = list(dict.fromkeys(twin for prefix in wanted for twin in _equivalent_urls(prefix)))
+        self._prefixes = tuple(prefix for prefix in prefixes if prefix.endswith("/"))
         named = [*scope.pages, *(f"{page}/" for page in scope.pages)] or [root]  # a site may add the slash itself
-        self._exact = frozenset(prefix.rstrip("/") for prefix in self._starts) | frozenset(
-            twin for page in named for twin in _twins(page)
+        self._exact = frozenset(prefix.rstrip("/") for prefix in self._prefixes) | frozenset(
+            twin for page in named for twin in _equivalent_urls(page)
         )
-        self._include = _compiled(scope.include)
-        self._exclude = _compiled(scope.exclude)
-        self._look = lru_cache(maxsize=_REMEMBERED)(self._look_at)
+        self._include = _compile_globs(scope.include)
+        self._exclude = _compile_globs(scope.exclude)
+        self._verdict = lru_cache(maxsize=_CACHED_URLS)(self._judge_url)
         self._variants: OrderedDict[str, set[int]] = OrderedDict()
 
-    def refusal(self, url: str) -> str | None:
+    def why_url_excluded(self, url: str) -> str | None:
         """Why a URL can be no page of this source; None: it can."""
-        return self._look(url).reason
+        return self._verdict(url).reason
 
     def admits(self, url: str) -> bool:
         """Whether a link to it joins the frontier."""
-        look = self._look(url)
-        return look is _FINE or (look.reason is None and self._has_room(url, look.shape))
+        look = self._verdict(url)
+        return look is _ALLOWED_VERDICT or (look.reason is None and self._has_room(url, look.family))
 
-    def why_not(self, url: str) -> str | None:
+    def why_excluded(self, url: str) -> str | None:
         """Why a link to it does not join the frontier; None: it does."""
-        return self._look(url).reason or (None if self.admits(url) else TOO_MANY)
+        return self._verdict(url).reason or (None if self.admits(url) else TOO_MANY_VARIANTS)
 
-    def _look_at(self, url: str) -> _Look:
+    def _judge_url(self, url: str) -> _UrlVerdict:
         if url in self._exact:
-            return _FINE
+            return _ALLOWED_VERDICT
         page = url.partition("#")[0]  # a route belongs to where its page belongs
-        if not page.startswith(self._starts) and page not in self._exact:
-            return _OUTSIDE
+        if not page.startswith(self._prefixes) and page not in self._exact:
+            return _OUT_OF_SCOPE_VERDICT
         path = url.partition("?")[0]
         name = path[path.rfind("/") + 1 :]
-        if "." in name and name.rpartition(".")[2].lower() in NOT_PAGES:
-            return _WRONG_TYPE
-        if _WHOLE.fullmatch(name):
-            return _COPY
-        if (self._include or self._exclude) and not self._matches(url, path):
-            return _LEFT_OUT
+        if "." in name and name.rpartition(".")[2].lower() in NON_PAGE_EXTENSIONS:
+            return _WRONG_TYPE_VERDICT
+        if _WHOLE_SITE_FILE.fullmatch(name):
+            return _COPY_VERDICT
+        if (self._include or self._exclude) and not self._matches_patterns(url, path):
+            return _EXCLUDED_VERDICT
         if is_plain(url):
-            return _FINE
+            return _ALLOWED_VERDICT
         if reason := why_trap(url, this_year=self._this_year):
-            return _Look(reason)
-        shape = shape_of(url)
-        return _Look(None, shape) if shape else _FINE
+            return _UrlVerdict(reason)
+        shape = find_url_family(url)
+        return _UrlVerdict(None, shape) if shape else _ALLOWED_VERDICT
 
-    def _matches(self, url: str, path: str) -> bool:
-        spellings = _spellings(self._folder, path) | (_spellings(self._folder, url) if url != path else set())
+    def _matches_patterns(self, url: str, path: str) -> bool:
+        spellings = _pattern_spellings(self._folder, path) | (
+            _pattern_spellings(self._folder, url) if url != path else set()
+        )
         if self._include and not any(map(self._include.match, spellings)):
             return False
         return not (self._exclude and any(map(self._exclude.match, spellings)))
 
-    def _has_room(self, url: str, shape: Shape | None) -> bool:
-        if shape is None:
+    def _has_room(self, url: str, family: UrlFamily | None) -> bool:
+        if family is None:
             return True
-        seen = self._variants.setdefault(shape.family, set())
+        seen = self._variants.setdefault(family.key, set())
         variant = hash(url)
         if variant in seen:
             return True
-        if len(seen) >= shape.most:
+        if len(seen) >= family.max_urls:
             return False
         seen.add(variant)
-        if len(self._variants) > _SHAPES:
+        if len(self._variants) > _MAX_FAMILIES:
             self._variants.popitem(last=False)
         return True
 
@@ -148,27 +152,27 @@ def folder_of(root: str) -> str:
     head, _, name = path.rpartition("/")
     if not name:
         return path
-    return f"{head}/" if _FILE.search(name) else f"{path}/"
+    return f"{head}/" if _FILE_EXTENSION.search(name) else f"{path}/"
 
 
-def _prefixes(root: str, scope: Scope) -> Iterator[str]:
+def _scope_prefixes(root: str, scope: Scope) -> Iterator[str]:
     for within in scope.within or ("folder",):
         if within == "folder":
             yield folder_of(root)
         elif within == "host":
             yield root[: root.index("/", 8) + 1]
-        elif (prefix := resolve(within, root)) and prefix.startswith("http"):
+        elif (prefix := resolve_link(within, root)) and prefix.startswith("http"):
             yield folder_of(prefix)
         else:
-            raise WrongCall(f"Expected 'folder', 'host' or the beginning of a URL as a scope, found {within!r}.")
+            raise InvalidInput(f"Expected 'folder', 'host' or the beginning of a URL as a scope, found {within!r}.")
 
 
-def _twins(url: str) -> Iterator[str]:
+def _equivalent_urls(url: str) -> Iterator[str]:
     """The URL, on https as well, and with and without www."""
     scheme, _, rest = url.partition("://")
     authority, _, path = rest.partition("/")
     hosts = [authority]
-    if "." in authority and ":" not in authority and not is_literal(authority):
+    if "." in authority and ":" not in authority and not is_ip_address(authority):
         hosts.append(authority[4:] if authority.startswith("www.") else f"www.{authority}")
     for host in hosts:
         yield f"{scheme}://{host}/{path}"
@@ -176,11 +180,11 @@ def _twins(url: str) -> Iterator[str]:
             yield f"https://{host}/{path}"
 
 
-def _compiled(globs: tuple[str, ...]) -> re.Pattern[str] | None:
+def _compile_globs(globs: tuple[str, ...]) -> re.Pattern[str] | None:
     return re.compile("|".join(map(translate, globs))) if globs else None
 
 
-def _spellings(folder: str, url: str) -> set[str]:
+def _pattern_spellings(folder: str, url: str) -> set[str]:
     """What a pattern may mean by a URL: all of it, its path, its path below the root's folder."""
     url = unquote(url)
     path = url[url.find("/", 8) :]

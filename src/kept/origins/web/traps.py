@@ -8,30 +8,33 @@ import re
 
 from kept.model.nouns import dataclass
 
-DEEPEST = 30  # parts of a path
-MOST_PARAMETERS = 8
-MOST_BY_PARAMETERS = {1: 5_000, 2: 500}  # pages of one path by one parameter are usual (?title=…), combinations are not
-MOST_COMBINATIONS = 100
-MOST_DATES = 1_000  # pages of one shape that differ in dates only
-MOST_CALENDAR = 100
+MAX_PATH_DEPTH = 30  # parts of a path
+MAX_PARAMETERS = 8
+MAX_VARIANTS_BY_PARAMETERS = {
+    1: 5_000,
+    2: 500,
+}  # pages of one path by one parameter are usual (?title=…), combinations are not
+MAX_COMBINATIONS = 100
+MAX_DATED_VARIANTS = 1_000  # pages of one shape that differ in dates only
+MAX_CALENDAR_VARIANTS = 100
 
-_SESSION = re.compile(
+_SESSION_ID = re.compile(
     r"(?i);jsessionid=|/\([a-z]\([0-9a-z]{16,}\)\)/|"
     r"[?&](?:phpsessid|jsessionid|aspsessionid\w*|session_?id|sid|cfid|cftoken|oscsid|zenid)=[\w-]{8,}"
 )
-_REPEATED = re.compile(r"((?:/[^/]+){1,4}?)\1\1(?=/|\Z)")
+_REPEATED_PATH = re.compile(r"((?:/[^/]+){1,4}?)\1\1(?=/|\Z)")
 _YEAR = re.compile(r"(?<!\d)(19|2[01])(\d\d)(?:[-/_.]?(?:0[1-9]|1[0-2]|[1-9](?!\d))(?!\d)|[0-1]\d[0-3]\d(?!\d)|(?!\d))")
 _CALENDAR = re.compile(r"(?i)(?<![a-z])(?:i?cal|calend[ae]r|agenda|events?|month|week|day|date)(?![a-z])")
 _DIGITS = re.compile(r"\d+")
-_FAR_AHEAD = 3  # years
+_MAX_YEARS_AHEAD = 3  # years
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class UrlFamily:
     """What the variants of a page have in common, and how many of them are let in."""
 
-    family: str
-    most: int
+    key: str
+    max_urls: int
 
 
 def is_plain(url: str) -> bool:
@@ -39,32 +42,32 @@ def is_plain(url: str) -> bool:
     if "?" in url or ";" in url or "(" in url or "20" in url or "19" in url or "21" in url:
         return False
     parts = url.split("/")
-    return len(parts) <= DEEPEST and len(parts) - len(set(parts)) < 2
+    return len(parts) <= MAX_PATH_DEPTH and len(parts) - len(set(parts)) < 2
 
 
 def why_trap(url: str, *, this_year: int) -> str | None:
-    if _SESSION.search(url):
+    if _SESSION_ID.search(url):
         return "carries a session id"
     path = url.partition("?")[0]
-    if path.count("/") - 2 > DEEPEST:
-        return f"deeper than {DEEPEST} folders"
-    if (repeated := _REPEATED.search(path, 8)) and any(map(str.isalpha, repeated[1])):
+    if path.count("/") - 2 > MAX_PATH_DEPTH:
+        return f"deeper than {MAX_PATH_DEPTH} folders"
+    if (repeated := _REPEATED_PATH.search(path, 8)) and any(map(str.isalpha, repeated[1])):
         return "its path repeats itself"
-    if url.count("&") >= MOST_PARAMETERS:
+    if url.count("&") >= MAX_PARAMETERS:
         return "has too many parameters"
     year = _YEAR.search(url, 8)
-    if year and int(year[1] + year[2]) > this_year + _FAR_AHEAD and _CALENDAR.search(url):
+    if year and int(year[1] + year[2]) > this_year + _MAX_YEARS_AHEAD and _CALENDAR.search(url):
         return "a calendar without end"
     return None
 
 
-def shape_of(url: str) -> Shape | None:
+def find_url_family(url: str) -> UrlFamily | None:
     """The family of variants a URL belongs to; None: it is a page of its own."""
     path, _, query = url.partition("?")
     if _YEAR.search(url, 8):
         is_calendar = _CALENDAR.search(url)
-        return Shape(_DIGITS.sub("0", url), MOST_CALENDAR if is_calendar else MOST_DATES)
+        return UrlFamily(_DIGITS.sub("0", url), MAX_CALENDAR_VARIANTS if is_calendar else MAX_DATED_VARIANTS)
     if query:
         names = sorted({parameter.partition("=")[0] for parameter in query.split("&")})
-        return Shape(f"{path}?{'&'.join(names)}", MOST_BY_PARAMETERS.get(len(names), MOST_COMBINATIONS))
+        return UrlFamily(f"{path}?{'&'.join(names)}", MAX_VARIANTS_BY_PARAMETERS.get(len(names), MAX_COMBINATIONS))
     return None

@@ -1,0 +1,211 @@
+"""``doctor``: looks at everything Kept stands on, and says what to do about what is wrong."""
+
+import asyncio
+import re
+import shutil
+import sys
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+
+from kept.cli.command import EXIT_FAILED, EXIT_OK, CliContext
+from kept.cli.parse import mask_password
+from kept.errors import KeptError, NotFound
+from kept.model.nouns import dataclass
+from kept.settings import Settings
+
+MIN_PYTHON = (3, 11)
+MIN_SQLITE = (3, 51, 3)  # the first without the WAL-reset bug
+MIN_FREE_BYTES, RECOMMENDED_FREE_BYTES = 100 * 2**20, 2**30
+DEFAULT_SERVER = "127.0.0.1", 8600
+SERVER_TIMEOUT_SECONDS = 2.0
+
+
+class CheckState(StrEnum):
+    OK = "ok"
+    NOTE = "note"  # Kept works, but something it could do it cannot
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorCheck:
+    """What was looked at, how it is, and what to do."""
+
+    name: str
+    state: CheckState
+    found: str
+    advice: str = ""
+
+
+async def doctor(context: typer.Context) -> int:
+    """Check everything Kept stands on: programs, settings, database, disk, secrets.
+
+    \b
+    kept doctor
+    kept --database postgresql://kept@db/kept doctor --json
+    """
+    cli: CliContext = context.obj
+    with cli.spinner("looking …"):
+        checks = [check async for check in _run_checks(cli)]
+    broken = any(check.state is CheckState.BROKEN for check in checks)
+    if cli.as_json:
+        cli.print_json({"ok": not broken, "checks": [asdict(check) for check in checks]})
+        return EXIT_FAILED if broken else EXIT_OK
+    colours = {CheckState.OK: "green", CheckState.NOTE: "yellow", CheckState.BROKEN: "red"}
+    for check in checks:
+        cli.out.line((f"{check.state:<7}", colours[check.state]), (f"{check.name:<9}", "bold"), check.found)
+        if check.advice:
+            cli.out.line(check.advice, indent=17, wrap=True)
+    return EXIT_FAILED if broken else EXIT_OK
+
+
+async def _run_checks(cli: CliContext) -> AsyncIterator[DoctorCheck]:
+    yield _python()
+    yield _sqlite()
+    try:
+        settings = cli.settings
+    except KeptError as error:
+        yield DoctorCheck(
+            "settings", CheckState.BROKEN, str(error), "Mend it; the rest can only be checked after that."
+        )
+        return
+    files = sorted({where for where in settings.value_origins.values() if where.endswith(".toml")})
+    yield DoctorCheck("settings", CheckState.OK, ", ".join(files) or "no file; defaults, and what the environment says")
+    async for check in _database(settings):
+        yield check
+    for check in (*_disk(settings), _secrets(settings.secrets_file), _browser(settings)):
+        yield check
+    for check in await asyncio.gather(
+        _program("git", "Without it, git repositories cannot be kept. Install git."),
+        _program("npm", "Without it, 'npm:NAME' cannot be kept. Install Node.js."),
+        _program("pip", "Without it, 'pypi:NAME' cannot be kept. Install pip."),
+        _server(),
+    ):
+        yield check
+
+
+def _python() -> DoctorCheck:
+    found = sys.version.partition(" ")[0]
+    if sys.version_info[:2] >= MIN_PYTHON:
+        return DoctorCheck("Python", CheckState.OK, found)
+    return DoctorCheck("Python", CheckState.BROKEN, found, "Kept needs 3.11 or newer.")
+
+
+def _sqlite() -> DoctorCheck:
+    import apsw
+
+    found = apsw.sqlite_lib_version()
+    if tuple(map(int, found.split("."))) < MIN_SQLITE:
+        return DoctorCheck(
+            "SQLite", CheckState.BROKEN, found, "It can damage databases. Upgrade: pip install --upgrade apsw"
+        )
+    if "ENABLE_FTS5" not in apsw.compile_options:
+        return DoctorCheck(
+            "SQLite", CheckState.BROKEN, f"{found}, without full text", "Install the apsw of its own wheel."
+        )
+    return DoctorCheck("SQLite", CheckState.OK, f"{found}, with full text")
+
+
+async def _database(settings: Settings) -> AsyncIterator[DoctorCheck]:
+    from kept.runtime.runtime import open_runtime
+    from kept.service.health import check_health
+
+    where = mask_password(settings.database)
+    try:
+        async with open_runtime(settings, create=False) as runtime:
+            health = await check_health(runtime.db)
+    except NotFound:
+        yield DoctorCheck("database", CheckState.NOTE, f"{where} is not there yet", "'kept add ROOT' makes it.")
+        return
+    except KeptError as error:
+        yield DoctorCheck(
+            "database", CheckState.BROKEN, str(error), f"It is {where}; --database or KEPT_DATABASE names another."
+        )
+        return
+    found = f"{where}: {health.program}, schema {health.schema}"
+    if health.writable:
+        yield DoctorCheck("database", CheckState.OK, found)
+    else:
+        yield DoctorCheck(
+            "database", CheckState.BROKEN, f"{found}, read-only", "Crawls need one that can be written to."
+        )
+    if health.program.startswith("PostgreSQL"):
+        todo = "" if health.vectors else "Search by meaning is slower without it: CREATE EXTENSION vector"
+        state = CheckState.OK if health.vectors else CheckState.NOTE
+        yield DoctorCheck("pgvector", state, health.vectors or "not in this database", todo)
+
+
+def _disk(settings: Settings) -> Iterator[DoctorCheck]:
+    scheme, _, rest = settings.database.partition("://")
+    if scheme != "sqlite":
+        return
+    folder = Path(rest.removeprefix("/")).absolute().parent
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    free = shutil.disk_usage(there).free
+    state = (
+        CheckState.BROKEN
+        if free < MIN_FREE_BYTES
+        else CheckState.NOTE
+        if free < RECOMMENDED_FREE_BYTES
+        else CheckState.OK
+    )
+    todo = "" if state is CheckState.OK else "Make room: a crawl stops when the disk is full (and loses nothing)."
+    yield DoctorCheck("disk", state, f"{free / 2**30:.1f} GB free at {there}", todo)
+
+
+def _secrets(file: Path) -> DoctorCheck:
+    try:
+        mode = file.stat().st_mode & 0o777
+    except OSError:
+        return DoctorCheck("secrets", CheckState.OK, "none are kept")
+    if mode & 0o077:
+        return DoctorCheck("secrets", CheckState.BROKEN, f"others may read {file}", f"chmod 600 '{file}'")
+    return DoctorCheck("secrets", CheckState.OK, f"{file}, which only you may read")
+
+
+def _browser(settings: Settings) -> DoctorCheck:
+    from kept.runtime.origin_factory import require_browser
+
+    try:
+        return DoctorCheck("Chromium", CheckState.OK, require_browser(settings))
+    except NotFound as error:
+        return DoctorCheck("Chromium", CheckState.NOTE, "none", f"Pages that need a browser cannot be kept: {error}.")
+
+
+async def _program(name: str, advice: str) -> DoctorCheck:
+    program = shutil.which(name)
+    if program is None:
+        return DoctorCheck(name, CheckState.NOTE, "not installed", advice)
+    process = await asyncio.create_subprocess_exec(
+        program, "--version", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        out, _ = await asyncio.wait_for(process.communicate(), 10)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return DoctorCheck(name, CheckState.NOTE, f"{program} does not answer", advice)
+    version = re.search(rb"\d+(?:\.\d+)+", out)
+    return DoctorCheck(name, CheckState.OK, f"{program}, {version[0].decode()}" if version else program)
+
+
+async def _server() -> DoctorCheck:
+    """Whether somebody answers where 'kept serve' does, unless told otherwise."""
+    where = f"http://{DEFAULT_SERVER[0]}:{DEFAULT_SERVER[1]}/"
+    request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    try:
+        async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
+            reader, writer = await asyncio.open_connection(*DEFAULT_SERVER)
+            writer.write(request)
+            status = await reader.readline()
+            writer.close()
+    except (OSError, TimeoutError):
+        return DoctorCheck("server", CheckState.OK, f"none at {where} ('kept serve' starts one)")
+    if status.startswith(b"HTTP/1.1 "):
+        return DoctorCheck("server", CheckState.OK, f"answers at {where}")
+    return DoctorCheck(
+        "server", CheckState.NOTE, f"something else answers at {where}", "Choose another: kept serve --port N"
+    )

@@ -1,0 +1,160 @@
+"""Upkeep: ``gc``, ``check``, ``backup``, ``restore``, ``export``, ``import``."""
+
+from dataclasses import asdict, replace
+from datetime import timedelta
+
+import typer
+
+from kept.cli import options
+from kept.cli.command import EXIT_FAILED, EXIT_OK, CliContext
+from kept.cli.parse import parse_duration, pluralize
+from kept.errors import StoreCorrupt
+
+
+async def gc(
+    context: typer.Context,
+    keep: options.KeepGenerationsOption = None,
+    older_than: options.OlderThanOption = None,
+    dry_run: options.GcDryRunOption = False,
+) -> None:
+    """Take away what no generation that is kept needs any more.
+
+    Generations are kept if they are among the last --keep that changed something, or younger than --older-than.
+
+    \b
+    kept gc --dry-run
+    kept gc --keep 3 --older-than 7d
+    """
+    from kept.service import upkeep
+
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
+        retention = runtime.retention
+        retention = replace(retention, generations=keep) if keep else retention
+        if older_than:
+            retention = replace(retention, younger_than=timedelta(seconds=parse_duration(older_than)))
+        if dry_run:
+            found = await upkeep.list_garbage(runtime.db, retention, cache=runtime.cache_folder)
+        else:
+            done = asdict(await upkeep.collect(runtime.db, retention, cache=runtime.cache_folder))
+    if cli.as_json:
+        cli.print_json({"would_go": [asdict(one) for one in found]} if dry_run else done)
+    elif dry_run:
+        for one in found:
+            cli.out.line(f"{one.where}: {one.count:,} {one.what}: {one.why}")
+        cli.out.line("Nothing was taken away." if found else "There is nothing to take away.")
+    else:
+        told = ", ".join(f"{count:,} {what}" for what, count in done.items() if count)
+        cli.out.line(f"Taken away: {told}." if told else "There was nothing to take away.")
+
+
+async def check(context: typer.Context) -> int:
+    """Look whether the database is sound: the file, full text, contents, pointers. Changes nothing.
+
+    \b
+    kept check
+    kept check --json
+    """
+    from kept.service import upkeep
+
+    cli: CliContext = context.obj
+    try:
+        async with cli.open_runtime() as runtime:
+            problems = await upkeep.check(runtime.db, runtime.hash_content)
+    except StoreCorrupt as error:  # so much that it cannot be opened
+        problems = [upkeep.damaged_store_problem(error)]
+    if cli.as_json:
+        cli.print_json({"sound": not problems, "problems": [asdict(one) for one in problems]})
+    for one in problems:
+        cli.err.line(f"It does not hold that {one.rule}: {'; '.join(one.found[:3])}. What to do: {one.advice}")
+    if not problems and not cli.as_json:
+        cli.out.line("All is well.")
+    return EXIT_FAILED if problems else EXIT_OK
+
+
+async def backup(context: typer.Context, file: options.BackupFileArgument) -> None:
+    """Copy the whole database into a file, while it is used. Of PostgreSQL, pg_dump does that.
+
+    \b
+    kept backup ~/backups/kept.db
+    """
+    from kept.service import upkeep
+
+    cli: CliContext = context.obj
+    size = await upkeep.back_up(cli.settings.database, file)
+    if cli.as_json:
+        cli.print_json({"file": file, "bytes": size})
+    else:
+        cli.out.line(f"{file}: {size:,} bytes.")
+
+
+async def restore(context: typer.Context, file: options.BackupFileArgument) -> None:
+    """Put a backup back. What was there is kept beside it, as '….before-restore'.
+
+    \b
+    kept restore kept-2026-11-01.db
+    """
+    from kept.service import upkeep
+
+    cli: CliContext = context.obj
+    before = await upkeep.restore(cli.settings.database, file)
+    if cli.as_json:
+        cli.print_json({"file": file, "before": str(before) if before else None})
+    else:
+        cli.out.line("Restored." + (f" What was there is {before}." if before else ""))
+
+
+async def export(
+    context: typer.Context,
+    folder: options.ExportFolderArgument,
+    names: options.OptionalSourcesArgument = None,
+    tree: options.TreeOnlyOption = False,
+) -> None:
+    """Write what is kept into a folder, as Markdown with a manifest.
+
+    The folder is replaced as a whole; what has not changed since the last time is not written again.
+
+    \b
+    kept export ~/mirror
+    kept export ~/mirror/django django@5.2
+    kept export ~/reading --tree
+    """
+    from kept.service import export as export_service
+
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
+        done = await export_service.export(runtime.db, folder, list(names or ()), tree=tree, cache=runtime.cache_folder)
+    if cli.as_json:
+        cli.print_json({"folder": folder, **asdict(done)})
+    else:
+        told = f"{pluralize(done.documents, 'document')} of {pluralize(done.sources, 'source')}"
+        cli.out.line(f"{folder}: {told}; {done.written:,} written, {done.linked:,} as they were.")
+
+
+async def import_(context: typer.Context, where: options.ExportPathArgument) -> int:
+    """Take back what 'kept export' wrote, with ids and history, into this database.
+
+    \b
+    kept --database postgresql://kept@db/kept import ~/mirror
+    """
+    from kept.service import export as export_service
+
+    cli: CliContext = context.obj
+    async with cli.open_runtime(create=True) as runtime:
+        done = await export_service.import_(
+            runtime.db,
+            where,
+            read=runtime.read_markdown,
+            hash_content=runtime.hash_content,
+            schedule_policy=runtime.schedule_policy,
+        )
+    labels = [source.label for source in done.sources]
+    if cli.as_json:
+        cli.print_json(
+            {"sources": labels, "documents": done.documents, "versions": done.versions, "unread": done.unread}
+        )
+    else:
+        cli.out.line(f"{', '.join(labels)}: {pluralize(done.documents, 'document')} imported.")
+    for path in done.unread:
+        cli.err.line(f"Not all of {path} could be read; it is left out.")
+    return EXIT_FAILED if done.unread else EXIT_OK

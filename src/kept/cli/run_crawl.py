@@ -1,0 +1,127 @@
+"""Asks for a crawl, walks it here, shows how it goes and says how it ended."""
+
+import asyncio
+import signal
+import time
+from typing import TYPE_CHECKING
+
+from kept.cli.command import EXIT_FAILED, EXIT_NEEDS_DECISION, EXIT_OK, CliContext
+from kept.cli.parse import format_counts, format_duration
+from kept.cli.progress import CrawlProgressBar
+from kept.model.generation import Generation
+from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.source import Source
+from kept.runtime.preview import preload_crawl_modules
+from kept.service import generations as past
+from kept.service import jobs, serializers, sources
+
+if TYPE_CHECKING:
+    from kept.runtime.runtime import Runtime
+
+
+async def crawl_source(
+    cli: CliContext,
+    runtime: "Runtime",
+    source: Source,
+    *,
+    mode: CrawlMode = CrawlMode.REFRESH,
+    priority: int = 0,
+    wait: bool = True,
+) -> int:
+    """Has the source crawled and answers how that ended. The exit code for it."""
+    configure_logging(verbose=cli.verbose)
+    if wait:
+        preload_crawl_modules(source.kind)
+    await runtime.reap_jobs()  # a crawl that was killed goes on; it must not be taken for one that still runs
+    job = await jobs.request_crawl(runtime.db, source.label, mode=mode, priority=priority)
+    began = time.monotonic()
+    if wait:
+        job = await _run_job(cli, runtime, source, job)
+    seconds = time.monotonic() - began  # the job's own
+    if wait:
+        await runtime.deliver_webhooks()
+    generation = await _find_generation(runtime, source, job)
+    cli.err.line(_summarize_crawl(source.label, job, generation, seconds))
+    if wait and runtime.embedding_backlog:
+        from kept.service.search import count_missing_vectors
+
+        if missing := await count_missing_vectors(runtime.db, [source.label]):
+            lacking = f"Sections without a vector so far: {missing[source.label]:,}"
+            cli.err.line(f"{lacking}. Only their words find them, until a worker or the next refresh goes on.")
+    if job.held:
+        cli.err.line(f"  kept activate {source.label}   makes it live all the same")
+        cli.err.line(f"  kept discard {source.label}    gives it up")
+    if cli.as_json:
+        cli.print_json(serializers.crawl(source.label, job, generation, seconds))
+    if job.held or job.status is JobStatus.PAUSED:
+        return EXIT_NEEDS_DECISION
+    return EXIT_FAILED if job.status in (JobStatus.FAILED, JobStatus.CANCELLED) else EXIT_OK
+
+
+async def watch_folder(cli: CliContext, runtime: "Runtime", source: Source) -> int:
+    """Refreshes a folder whenever its files have changed, until a signal."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    cli.err.line(f"{source.label}: watching {source.root}; Ctrl-C ends it.")
+    cli.as_json = False  # one value was answered
+    async for _ in runtime.file_changes(source, stop):
+        await crawl_source(cli, runtime, source)
+    return EXIT_OK
+
+
+async def _run_job(cli: CliContext, runtime: "Runtime", source: Source, job: CrawlJob) -> CrawlJob:
+    """The job at its end; if it ran already when it was asked for, the one that follows it."""
+    follow = job.again is not None
+    try:
+        with CrawlProgressBar(cli.err, source.label, source.root, live=not cli.verbose) as watch:
+            job = await runtime.run_job(job, watch)
+            if follow:
+                last = (await sources.show_source(runtime.db, source.label)).last_job
+                if last and last.id != job.id:
+                    job = await runtime.run_job(last, watch)
+    except asyncio.CancelledError:
+        cli.err.line(f"{source.label}: stopped. 'kept refresh {source.label}' goes on where it was.")
+        raise
+    return job
+
+
+async def _find_generation(runtime: "Runtime", source: Source, job: CrawlJob) -> Generation | None:
+    """The generation that a finished job made."""
+    if job.status is not JobStatus.COMPLETED:
+        return None
+    _, found = await past.list_generations(runtime.db, source.label)
+    return next((one for one in found if one.number == job.generation), None)
+
+
+def _summarize_crawl(label: str, job: CrawlJob, generation: Generation | None, seconds: float) -> str:
+    """The end of a crawl in a sentence or two."""
+    match job.status:
+        case JobStatus.COMPLETED if generation and job.held:
+            base = f"Generation {generation.base} stays live" if generation.base else "Nothing is live"
+            return f"{label}: generation {generation.number} is held: {generation.reason}. {base} until you decide:"
+        case JobStatus.COMPLETED if generation:
+            told = format_counts(job.progress.tally) or "no documents were found"
+            partial = {
+                None: "",
+                "limit": " It is partial: a limit was reached.",
+                "errors": " It is partial: what could not be read is shown as it was.",
+            }[generation.partial]
+            return f"{label}: generation {generation.number} is live: {told} in {format_duration(seconds)}.{partial}"
+        case JobStatus.FAILED:
+            return f"{label}: the crawl failed: {job.error}"
+        case JobStatus.PAUSED:
+            return f"{label}: the crawl is paused (job {job.id})."
+        case JobStatus.CANCELLED:
+            return f"{label}: the crawl was cancelled (job {job.id})."
+        case _:
+            return f"{label}: a crawl is waiting for a worker (job {job.id}); 'kept refresh {label}' runs it here."
+
+
+def configure_logging(*, verbose: bool, info: bool = False) -> None:
+    """Events go to standard error: warnings always, everything if it was asked for."""
+    import logging
+
+    from kept.log import log_to_stderr
+
+    log_to_stderr(logging.DEBUG if verbose else logging.INFO if info else logging.WARNING)

@@ -1,0 +1,13 @@
+"""What several answers have in common."""
+
+STATE_COLOURS = {
+    "ready": "green",
+    "active": "green",
+    "held": "yellow",
+    "paused": "yellow",
+    "failed": "red",
+    "processing": "cyan",
+    "retired": "dim",
+    "abandoned": "dim",
+}
+PARTIAL_REASONS = {"limit": "a limit was reached", "errors": "some pages could not be read"}

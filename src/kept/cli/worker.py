@@ -1,0 +1,58 @@
+"""``worker``: takes crawls as they come, until it is told to stop."""
+
+import asyncio
+import os
+import signal
+
+import typer
+
+from kept.cli import options
+from kept.cli.command import CliContext
+from kept.cli.run_crawl import configure_logging
+
+BACKGROUND_NICENESS = 5  # so much nicer than the server that it stands behind
+
+
+async def worker(
+    context: typer.Context,
+    name: options.WorkerNameOption = None,
+    concurrency: options.WorkerConcurrencyOption = 2,
+    behind: options.BehindOption = False,
+) -> None:
+    """Run crawls that others ask for, several at once, until a signal.
+
+    It keeps house meanwhile: crawls of dead workers go on, and what is no longer needed is deleted. Interrupted, it
+    finishes the batch at hand and gives its crawls back; a second time, it stops at once.
+
+    \b
+    kept --database postgresql://kept@db/kept worker --concurrency 4
+    """
+    cli: CliContext = context.obj
+    configure_logging(verbose=cli.verbose, info=True)
+    stop = stop_on_signal()
+    if behind:
+        _run_behind_server()
+    async with cli.open_runtime(create=True) as runtime:
+        done = await runtime.run_worker(stop, name=name, concurrency=concurrency)
+    if cli.as_json:
+        cli.print_json({"jobs": done})
+
+
+def _run_behind_server() -> None:
+    """Whoever is served comes first. A server that was killed takes this worker with it: the next one goes on."""
+    os.nice(BACKGROUND_NICENESS)
+    asyncio.get_running_loop().add_reader(0, os._exit, 1)
+
+
+def stop_on_signal() -> asyncio.Event:
+    """Set at the first SIGINT or SIGTERM; at the second the process ends at once."""
+    stop = asyncio.Event()
+
+    def interrupted(number: int) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, interrupted, number)
+    return stop

@@ -1,0 +1,39 @@
+"""What others are to be told of a crawl, written down for whoever delivers it."""
+
+from kept.model.generation import GenerationState, Tally
+from kept.model.source import Source
+from kept.store import notifications
+from kept.store.database import Connection
+from kept.store.notifications import NotificationEvent
+
+STATE_BY_EVENT = {
+    "activated": GenerationState.ACTIVE,
+    "held": GenerationState.HELD,
+    "failed": GenerationState.ABANDONED,
+}
+
+
+async def notify(
+    tx: Connection,
+    source: Source,
+    event: NotificationEvent,
+    generation: int | None,
+    job: str | None,
+    *,
+    tally: Tally,
+    documents: int | None = None,
+    reason: str | None = None,
+) -> None:
+    """Others are to be told, by whoever delivers it. A generation that changed nothing is no news."""
+    payload = {
+        "source": source.label,
+        "generation": generation,
+        "state": STATE_BY_EVENT[event] if generation else None,
+        "documents": documents,
+        "counts": tally.as_json(),
+        "job": job,
+        "reason": reason,
+    }
+    await notifications.insert(tx, source.id, "operator", event, payload)
+    if source.settings.webhook:
+        await notifications.insert(tx, source.id, "source", event, payload)

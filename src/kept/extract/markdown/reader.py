@@ -1,0 +1,199 @@
+"""Markdown: its title, its headings with the anchors that links on the web point to, and its links.
+
+    extract        the reader
+    front_matter   what stands before the text, between lines of --- or +++
+    Slugs          the anchors that GitHub, and most that render Markdown, give to headings
+
+The text is kept as it came, without its front matter. What depends on where it was found is not looked at: the same
+text is the same content everywhere.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+
+from kept.extract.markdown.commonmark import parse_outline
+from kept.extract.markdown.inline import approximate_plain_text, find_links, plain_text
+from kept.extract.markdown.outline import MarkdownHeading, Outline
+from kept.extract.sections import MAX_HEADING_LENGTH, Extraction, SectionNode, Unreadable, build_section_tree
+from kept.extract.text import decode_text
+
+
+def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
+    text = decode_text(body, charset)
+    if isinstance(text, Unreadable):
+        return text
+    title, markdown = split_front_matter(text)
+    found = parse_outline(markdown)
+    nodes, starts = _section_nodes(markdown, found.headings)
+    return Extraction(
+        title=title or _title(markdown, found, nodes),
+        markdown=markdown,
+        tree=build_section_tree(nodes, intro=markdown[: starts[0]] if starts else markdown),
+        hrefs=_collect_hrefs(found),
+    )
+
+
+def _title(markdown: str, found: Outline, nodes: list[SectionNode]) -> str:
+    """The first heading of the first level, or the first heading. '' if there is none: readers show the file's name."""
+    # Many a README begins with its name in HTML, so that it can be centred, and has several '# ' headings after it.
+    top = _HTML_TITLE.search(
+        markdown, 0, min(found.headings[0].start if nodes else _TITLE_SEARCH_LENGTH, _TITLE_SEARCH_LENGTH)
+    )
+    if top and any(piece.is_html and top[0] in piece.source for piece in found.linkable_texts):
+        words = _one_line(html.unescape(_ANY_TAG.sub("", top[1])))
+        if words:
+            return words
+    return next((node.heading for node in nodes if node.level == 1), nodes[0].heading if nodes else "")
+
+
+_HTML_TITLE = re.compile(r"<h1(?:\s[^<>]*)?>(.{1,2000}?)</h1\s*>", re.IGNORECASE | re.DOTALL)
+_ANY_TAG = re.compile(r"<[^<>]*>")
+_TITLE_SEARCH_LENGTH = 8_000
+
+
+def _collect_hrefs(found: Outline) -> list[str]:
+    hrefs: dict[str, None] = {}
+    for source, is_html in found.linkable_texts:
+        for href in find_links(source, found.definitions, is_html=is_html):
+            if href[0] != "#":
+                hrefs[href] = None
+    return list(hrefs)
+
+
+def _one_line(words: str) -> str:
+    return " ".join(words.split())[:MAX_HEADING_LENGTH]
+
+
+# ── Headings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_MAX_HEADING_SOURCE_LENGTH = 500  # characters of a heading that are looked at
+
+# Brackets inside brackets cost their square, and a page may have many headings of them. Each heading costs its length
+# times its markup; when this is spent, which only a page made for it can do, markup is taken away without parsing it.
+_PARSE_BUDGET = 2_000_000
+
+# {#id}, as Docusaurus, Pandoc, kramdown and MkDocs write it; the last two may add a colon and classes.
+_EXPLICIT_ANCHOR = re.compile(r"\{(?:/\*)?\s*:?\s*#([^\s{}#*]{1,200})[^{}]{0,200}\}$")
+_NAMED_ANCHOR = r"<(?:a|span)(?:\s[^<>]{0,200}?)?\s(?:id|name)\s*=\s*[\"']?([^\s\"'<>]{1,200})[\"']?[^<>]{0,200}>"
+_ANCHOR_INSIDE = re.compile(_NAMED_ANCHOR, re.IGNORECASE)
+_ANCHOR_LINE = re.compile(rf" {{0,3}}(?:{_NAMED_ANCHOR}\s*(?:</(?:a|span)>)?\s*){{1,4}}", re.IGNORECASE)
+_ANCHOR_SEARCH_LENGTH = 400
+
+
+def _section_nodes(markdown: str, headings: list[MarkdownHeading]) -> tuple[list[SectionNode], list[int]]:
+    """A node for each heading, and the offsets where they begin."""
+    slugs = HeadingSlugs()
+    patience = _PARSE_BUDGET
+    starts: list[int] = []
+    named: list[tuple[str, int, str | None]] = []
+    for heading in headings:
+        source = heading.source[:_MAX_HEADING_SOURCE_LENGTH]
+        anchor, start = _anchor_before(markdown, heading.start)
+        explicit = _EXPLICIT_ANCHOR.match(source, source.rfind("{")) if source.endswith("}") else None
+        if explicit:
+            source = source[: explicit.start()].rstrip()
+            anchor = explicit[1]
+        elif not anchor and "<" in source and (inside := _ANCHOR_INSIDE.search(source)):
+            anchor = inside[1]
+        patience -= len(source) * sum(map(source.count, "[]*_`<&~"))
+        words = plain_text(source) if patience > 0 else approximate_plain_text(source)
+        if not explicit:
+            slug = slugs.next_slug(
+                words
+            )  # given even if nobody will use it: the next heading of that name is the second
+            anchor = anchor or slug
+        starts.append(start)
+        named.append((_one_line(words), heading.level, anchor or None))
+    ends = [*starts[1:], len(markdown)]
+    nodes = [
+        SectionNode(heading=words, level=level, anchor=anchor, content=markdown[start:end])
+        for (words, level, anchor), start, end in zip(named, starts, ends, strict=False)
+    ]
+    return nodes, starts
+
+
+def _anchor_before(markdown: str, start: int) -> tuple[str, int]:
+    """The name in a line of nothing but <a id="…"></a> above a heading, and where that line begins: it goes with it."""
+    if markdown[max(0, start - 8) : start].rstrip()[-1:] != ">":
+        return "", start
+    look_from = max(0, start - _ANCHOR_SEARCH_LENGTH)
+    before = markdown[look_from:start].rstrip()
+    line = before.rfind("\n") + 1
+    if line == 0 < look_from:
+        return "", start
+    named = _ANCHOR_LINE.fullmatch(before, line)
+    return (named[1], look_from + line) if named else ("", start)
+
+
+class HeadingSlugs:
+    """The anchors of one page, each given once: the second "Usage" is "usage-1"."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def next_slug(self, heading: str) -> str:
+        slug = base = slugify(heading)
+        while slug in self._counts:
+            self._counts[base] += 1
+            slug = f"{base}-{self._counts[base]}"
+        self._counts[slug] = 0
+        return slug
+
+
+_NOT_IN_ASCII_SLUG = re.compile(r"[^a-z0-9_ -]")
+
+
+def slugify(heading: str) -> str:
+    """Lower case, only letters, marks, digits, '_' and '-', each blank a '-': as GitHub does it."""
+    lowered = heading.lower()
+    if lowered.isascii():
+        kept = _NOT_IN_ASCII_SLUG.sub("", lowered)
+    else:
+        kept = "".join([character for character in lowered if _is_slug_character(character)])
+    return kept.replace(" ", "-")
+
+
+def _is_slug_character(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or character in " -"
+
+
+# ── Front matter ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_MAX_FRONT_MATTER_LENGTH = 64 * 1024
+_FRONT_MATTER = {
+    "---": re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE),
+    "+++": re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE),
+}
+# Text between two thematic breaks is not front matter: that has a key, or nothing at all, at the start of each line.
+_FRONT_MATTER_LINE = re.compile(r"""\s|\#|-\s|[\]}\[]|["']?[\w@$][^:=\n]{0,100}(?::(?:\s|\Z)|=)|\Z""")
+_TITLE = re.compile(r"""^(?:["']?[Tt]itle["']?)[ \t]*[:=][ \t]*(.*(?:\n[ \t]+\S.*)*)""", re.MULTILINE)
+_QUOTED = re.compile(r""""((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'""", re.DOTALL)
+_BLOCK_STYLE = re.compile(r"[|>][-+0-9]*[ \t]*(?:\n|\Z)")
+
+
+def split_front_matter(text: str) -> tuple[str, str]:
+    """The title in the front matter ('' if it has none), and the text after it. No front matter: all of the text."""
+    pattern = _FRONT_MATTER.get(text[:3])
+    block = pattern.match(text, 0, _MAX_FRONT_MATTER_LENGTH) if pattern else None
+    if not block or not all(map(_FRONT_MATTER_LINE.match, block[1].split("\n"))):
+        return "", text.lstrip("\n")
+    title = _TITLE.search(block[1])
+    return _one_line(_scalar_text(title[1])) if title else "", text[block.end() :].lstrip("\n")
+
+
+def _scalar_text(value: str) -> str:
+    """The words of a YAML or TOML value, as far as titles need it."""
+    quoted = _QUOTED.match(value)
+    if quoted:
+        return (
+            quoted[1].replace('\\"', '"').replace("\\\\", "\\") if quoted[1] else (quoted[2] or "").replace("''", "'")
+        )
+    block = _BLOCK_STYLE.match(value)
+    if block:
+        return value[block.end() :]
+    value = value.partition(" #")[0].strip()
+    return "" if value in ("null", "~") or value.startswith("#") else value

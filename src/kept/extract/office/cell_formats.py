@@ -1,0 +1,124 @@
+"""How the numbers in the cells of a workbook are shown: dates, percentages, decimals, currencies.
+
+Dates are written as ISO 8601 has them, whatever their order on the sheet: they are the same words everywhere then.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from typing import TypeAlias
+from xml.etree.ElementTree import Element
+
+from kept.model.nouns import dataclass
+
+# What the numbers of formats stand for that every workbook has; those of other languages are dates too.
+_BUILT_IN_FORMATS = {
+    "1": "0", "2": "0.00", "3": "#,##0", "4": "#,##0.00", "9": "0%", "10": "0.00%", "37": "#,##0", "38": "#,##0",
+    "39": "#,##0.00", "40": "#,##0.00", "49": "@",
+    **dict.fromkeys(("14", "15", "16", "17", *map(str, range(27, 32)), *map(str, range(50, 59))), "yyyy-mm-dd"),
+    **dict.fromkeys(("18", "20"), "hh:mm"), **dict.fromkeys(("19", "21", "45", "46", "47"), "hh:mm:ss"),
+    "22": "yyyy-mm-dd hh:mm",
+}  # fmt: skip
+
+_CURRENCY_SYMBOL = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
+_LITERAL = re.compile(r'\[[^\]]*\]|"([^"]*)"|\\(.)|[_*].')  # colours and conditions, words, the width of a character
+_ELAPSED = re.compile(r"\[([hms]+)\]", re.IGNORECASE)
+_NUMBER = re.compile(r"[#0?][#0?,]*(?:\.([#0?]*))?")
+_MAX_LENGTH = 30
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralFormat:
+    def __call__(self, stored: str) -> str:
+        number = _parse_number(stored)
+        if number is None:
+            return stored
+        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else f"{number:.11g}"
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalFormat:
+    places: int
+    has_grouping: bool
+    is_percent: bool
+    prefix: str
+    suffix: str
+
+    def __call__(self, stored: str) -> str:
+        number = _parse_number(stored)
+        if number is None or abs(number) >= 1e20:
+            return stored
+        shown = f"{abs(number) * (100 if self.is_percent else 1):{',' if self.has_grouping else ''}.{self.places}f}"
+        minus = "-" if number < 0 and shown.strip("0.,") else ""
+        return f"{minus}{self.prefix}{shown}{'%' if self.is_percent else ''}{self.suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class DateTimeFormat:
+    has_date: bool
+    has_time: bool
+    has_seconds: bool
+    is_elapsed: bool  # hours that do not begin again after a day
+    since_1904: bool
+
+    def __call__(self, stored: str) -> str:
+        number = _parse_number(stored)
+        if number is None or not 0 <= number < 2_958_466:  # the year 10000
+            return stored
+        days, seconds = divmod(round(number * 86_400), 86_400)
+        hours = seconds // 3_600 + (24 * days if self.is_elapsed else 0)
+        clock = f"{hours:02}:{seconds // 60 % 60:02}" + (f":{seconds % 60:02}" if self.has_seconds else "")
+        if not self.has_date:
+            return clock
+        if not self.since_1904 and days < 60:
+            days += 1  # there was no 29 February 1900, except in workbooks
+        day = (date(1904, 1, 1) if self.since_1904 else date(1899, 12, 30)) + timedelta(days=days)
+        return f"{day.isoformat()} {clock}" if self.has_time else day.isoformat()
+
+
+CellFormat: TypeAlias = GeneralFormat | DecimalFormat | DateTimeFormat
+
+
+def parse_cell_formats(styles: Element | None, *, since_1904: bool) -> dict[str, CellFormat]:
+    """How the cells of each style show their numbers."""
+    if styles is None:
+        return {}
+    own = {one.get("numFmtId", ""): one.get("formatCode", "") for one in styles.findall("numFmts/numFmt")}
+    found: dict[str, CellFormat] = {}
+    for style, one in enumerate(styles.findall("cellXfs/xf")):
+        name = one.get("numFmtId", "0")
+        found[str(style)] = parse_number_format(own.get(name) or _BUILT_IN_FORMATS.get(name, ""), since_1904=since_1904)
+    return found
+
+
+def parse_number_format(code: str, *, since_1904: bool = False) -> CellFormat:
+    """What a format makes of a number. Of its parts for positive, negative and no numbers, the first is looked at."""
+    code = _CURRENCY_SYMBOL.sub(lambda symbol: f'"{symbol[1]}"', code).partition(";")[0]
+    elapsed = _ELAPSED.search(code) is not None
+    bare = _LITERAL.sub("", _ELAPSED.sub(r"\1", code)).lower()
+    if re.search("[ymdhs]", bare):
+        has_time = "h" in bare or "s" in bare
+        has_date = "y" in bare or "d" in bare or ("m" in bare and not has_time)
+        return DateTimeFormat(has_date, has_time, "s" in bare, elapsed, since_1904)
+    number = _NUMBER.search(bare)
+    if number is None or "e+" in bare or "/" in bare:  # as it is rather than as a power of ten or a fraction
+        return GeneralFormat()
+    words = _LITERAL.sub(lambda aside: aside[1] or aside[2] or "", code)
+    at = _NUMBER.search(words)
+    before, behind = (words[: at.start()], words[at.end() :]) if at else ("", "")
+    return DecimalFormat(
+        places=min(len(number[1] or ""), _MAX_LENGTH),
+        has_grouping="," in number[0],
+        is_percent="%" in bare,
+        prefix=before.replace("%", "")[:_MAX_LENGTH].lstrip(),
+        suffix=behind.replace("%", "")[:_MAX_LENGTH].rstrip(),
+    )
+
+
+def _parse_number(stored: str) -> float | None:
+    try:
+        number = float(stored)
+    except ValueError:
+        return None
+    return number if number == number and abs(number) != float("inf") else None

@@ -1,0 +1,215 @@
+"""Embedding: every section gets the vector of what it says, beside the crawls and never in their way.
+
+    1. contents that wait    a trigger puts each new one on the list; a new model puts all of them there
+    2. their texts           by hash: a text that has a vector already, from wherever, needs no other
+    3. taken                 each text by one process, for as long as embedding it may take
+    4. embedded, kept        in batches, each in a transaction of its own
+    5. settled               a content that has all of its vectors waits no longer; if none waits, a wanted model serves
+
+Any process may do this, any number of them, and may be killed anywhere: what was kept stays, what was taken lapses.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from kept.embed.embedder import Embedder, embedding_text, hash_text
+from kept.errors import EmbedderUnavailable, TextRejected
+from kept.log import Log
+from kept.model.nouns import dataclass
+from kept.store import vectors
+from kept.store.database import Connection, Database, current_time
+from kept.store.vectors import EmbeddingModel, EmbeddingModelState
+
+if TYPE_CHECKING:
+    from kept.store.database import Vector
+
+log = Log(__name__)
+
+BATCH_SIZE = 200  # contents
+TEXT_LEASE = timedelta(minutes=2)  # longer than any embedder tries
+RETRY_DELAY = timedelta(seconds=10)  # for what another process is about to embed
+MIN_VECTORS_FOR_INDEX = 10_000  # vectors that are worth an index
+MIN_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 2.0, 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingReport:
+    embedded: int = 0  # texts
+    refused: int = 0
+    contents: int = 0  # that have all their vectors now
+
+
+class EmbeddingBacklog:
+    """One for each process: it says once which model is wanted, and rests while its embedder is away."""
+
+    def __init__(self, embedder: Embedder, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._embedder = embedder
+        self._clock = clock
+        self._is_model_requested = False
+        self._dimensions = 0  # of the vectors so far
+        self._backoff = 0.0
+        self._backoff_until = 0.0
+
+    async def embed_pending(self, db: Database, *, seconds: float = float("inf")) -> EmbeddingReport:
+        """One pass: everything that waits, for about so many seconds at most. Ends early where nobody answers."""
+        began, filled = self._clock(), EmbeddingReport()
+        if began < self._backoff_until:
+            return filled
+        model = await self._get_target_model(db)
+        try:
+            while model and self._clock() - began < seconds:
+                async with db.snapshot() as snapshot:
+                    contents = await vectors.list_unembedded(
+                        snapshot, now=await current_time(snapshot), limit=BATCH_SIZE
+                    )
+                if not contents:
+                    break
+                done = await self._embed_contents(db, model, contents)
+                self._backoff = 0.0
+                filled = EmbeddingReport(
+                    embedded=filled.embedded + done.embedded,
+                    refused=filled.refused + done.refused,
+                    contents=filled.contents + done.contents,
+                )
+        except EmbedderUnavailable as error:
+            self._backoff = min(MAX_BACKOFF_SECONDS, max(MIN_BACKOFF_SECONDS, 2 * self._backoff, error.retry_after))
+            self._backoff_until = self._clock() + self._backoff
+            log.warning("embedder away", model=self._embedder.model, reason=str(error), rests=round(self._backoff, 1))
+        if model and (filled.contents or model.state is EmbeddingModelState.WANTED):
+            await _switch_model(db, model)
+        return filled
+
+    async def _get_target_model(self, db: Database) -> EmbeddingModel | None:
+        """The model to make vectors by; None: by now another one is wanted, or this database cannot have any."""
+        if not self._is_model_requested:
+            async with db.transaction() as tx:
+                if not await vectors.prepare(tx):
+                    log.warning("no vectors", reason="PostgreSQL has no pgvector here; search goes by words alone")
+                    return None
+                await request_model(tx, self._embedder.model)
+            self._is_model_requested = True
+        async with db.snapshot() as snapshot:
+            wanted = await vectors.target_model(snapshot)
+        return wanted if wanted and wanted.name == self._embedder.model else None
+
+    async def _embed_contents(self, db: Database, model: EmbeddingModel, contents: Sequence[int]) -> EmbeddingReport:
+        async with db.snapshot() as snapshot:
+            rows = await vectors.texts_of_contents(snapshot, contents)
+        said = {row["id"]: embedding_text(row["title"], row["headings"], row["text"]) for row in rows}
+        hashes = {id: hash_text(text) for id, text in said.items()}
+        texts = {hashes[id]: text for id, text in said.items()}
+        async with db.transaction() as tx:
+            await vectors.insert_section_texts(tx, contents, hashes)
+            missing = await vectors.hashes_without_vector(tx, model.id, list(texts))
+        embedded = refused = 0
+        for at in range(0, len(missing), self._embedder.batch):
+            batch = {hash: texts[hash] for hash in missing[at : at + self._embedder.batch]}
+            made, unwanted = await self._embed_batch(db, model, batch)
+            embedded, refused = embedded + made, refused + unwanted
+        async with db.transaction() as tx:
+            settled = await vectors.mark_embedded(tx, model.id, contents, retry_at=await current_time(tx) + RETRY_DELAY)
+        return EmbeddingReport(embedded=embedded, refused=refused, contents=settled)
+
+    async def _embed_batch(self, db: Database, model: EmbeddingModel, texts: dict[str, str]) -> tuple[int, int]:
+        """How many of these texts were embedded here, and how many were refused. The others are somebody else's."""
+        async with db.transaction() as tx:
+            now = await current_time(tx)
+            mine = await vectors.claim_texts(tx, model.id, list(texts), now=now, until=now + TEXT_LEASE)
+        if not mine:
+            return 0, 0
+        refused: dict[str, str] = {}
+        try:
+            made = await self._embed({hash: texts[hash] for hash in mine}, refused)
+            self._check_dimensions(model, made)
+        except BaseException:
+            async with db.transaction() as tx:
+                await vectors.release_texts(tx, model.id, mine)
+            raise
+        async with db.transaction() as tx:
+            await vectors.insert_vectors(tx, model.id, made)
+            for hash, why in refused.items():
+                await vectors.mark_refused(tx, model.id, hash, why)
+        return len(made), len(refused)
+
+    def _check_dimensions(self, model: EmbeddingModel, made: "dict[str, Vector]") -> None:
+        for vector in made.values():
+            self._dimensions = self._dimensions or model.dimensions or len(vector)
+            if len(vector) != self._dimensions:
+                raise EmbedderUnavailable(
+                    f"The vectors of {model.name} had {self._dimensions} numbers, and now the embedder gives {len(vector)}. "
+                    "If it is another model by now, say so with another embed.model or embed.dimensions."
+                )
+
+    async def _embed(self, texts: dict[str, str], refused: dict[str, str]) -> "dict[str, Vector]":
+        """Vectors by hash. Where some of several are refused, halves are tried until it is clear which."""
+        hashes = list(texts)
+        try:
+            return dict(zip(hashes, await self._embedder.embed(list(texts.values())), strict=True))
+        except TextRejected as error:
+            if len(texts) == 1:
+                log.warning("text refused", model=self._embedder.model, reason=str(error), text=texts[hashes[0]][:80])
+                refused[hashes[0]] = str(error)
+                return {}
+        middle = len(hashes) // 2
+        first = await self._embed({hash: texts[hash] for hash in hashes[:middle]}, refused)
+        return first | await self._embed({hash: texts[hash] for hash in hashes[middle:]}, refused)
+
+
+# Models --------------------------------------------------------------------------------------------------------
+
+
+async def request_model(tx: Connection, name: str) -> None:
+    """From now on vectors are made by this model. Another one that serves goes on serving until they are complete."""
+    known = await vectors.lock_models(tx)
+    if (target := _find_target(known)) and target.name == name:
+        return
+    named = next((model for model in known if model.name == name), None)
+    serves = next((model for model in known if model.state is EmbeddingModelState.SERVING), None)
+    for model in known:
+        if model.state is EmbeddingModelState.WANTED:
+            await vectors.set_state(tx, model.id, EmbeddingModelState.FORMER)
+    if named is None:
+        await vectors.insert_model(tx, name, EmbeddingModelState.WANTED if serves else EmbeddingModelState.SERVING)
+    elif named is not serves:
+        await vectors.set_state(tx, named.id, EmbeddingModelState.WANTED)
+    await vectors.requeue_contents(tx)
+
+
+def _find_target(known: Sequence[EmbeddingModel]) -> EmbeddingModel | None:
+    """The model that vectors are made by."""
+    by_state = {model.state: model for model in known}
+    return by_state.get(EmbeddingModelState.WANTED) or by_state.get(EmbeddingModelState.SERVING)
+
+
+async def _switch_model(db: Database, model: EmbeddingModel) -> None:
+    """A wanted model serves as soon as nothing waits for it."""
+    async with db.transaction() as tx:
+        known = await vectors.lock_models(tx)
+        if await vectors.has_unembedded(tx) or (target := _find_target(known)) is None or target.id != model.id:
+            return
+        await vectors.build_index(tx, model.id, min_vectors=MIN_VECTORS_FOR_INDEX)
+        if target.state is EmbeddingModelState.WANTED:
+            for one in known:
+                if one.state is EmbeddingModelState.SERVING:
+                    await vectors.set_state(tx, one.id, EmbeddingModelState.FORMER)
+            await vectors.set_state(tx, model.id, EmbeddingModelState.SERVING)
+            log.info("model serves", model=model.name)
+
+
+# Garbage collection --------------------------------------------------------------------------------------------
+
+
+async def delete_unused_vectors(db: Database, *, batch_size: int = 2_000) -> int:
+    """How many vectors were taken away because no section needs them, or their model does not serve any more."""
+    after, total = 0, 0
+    while True:
+        async with db.snapshot() as snapshot:
+            unneeded = await vectors.list_unreferenced(snapshot, after=after, limit=batch_size)
+        async with db.transaction() as tx:
+            total += await vectors.delete(tx, unneeded) if unneeded else 0
+            if not unneeded:
+                await vectors.delete_former_vectors(tx)
+                return total
+        after = unneeded[-1]

@@ -1,0 +1,201 @@
+"""Garbage collection: takes away what no retained generation needs. One pass, in small transactions.
+
+Safe at any time, beside readers, crawls and activations, and safe to be killed: each transaction leaves the
+store sound, and the next pass goes on.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from kept.crawl import activate
+from kept.maintenance import local_cleanup
+from kept.maintenance.embedding_backlog import delete_unused_vectors
+from kept.model.nouns import dataclass
+from kept.model.source import Source
+from kept.store import contents, documents, frontier, gc, generations, passes, sources
+from kept.store.database import Connection, Database
+
+BATCH_SIZE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """What is kept of a source's history: whichever of the two keeps more."""
+
+    generations: int = 10  # that changed something
+    younger_than: timedelta = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GcReport:
+    sources: int = 0
+    generations: int = 0
+    versions: int = 0
+    documents: int = 0
+    contents: int = 0
+    vectors: int = 0
+    entries: int = 0  # of frontiers
+    folders: int = 0  # on this machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GarbageItem:
+    """What a pass would take away, and why."""
+
+    where: str
+    what: str
+    count: int
+    why: str
+
+
+async def collect(db: Database, retention: Retention, *, cache: Path | None = None) -> GcReport:
+    """What was taken away. ``cache``: where this machine remembers its exports and clones."""
+    async with db.snapshot() as snapshot:
+        uncleared = await generations.list_sources_with_uncleared(snapshot)
+        kept = await sources.all(snapshot)
+        hidden = await sources.list_removed(snapshot, limit=BATCH_SIZE)
+    total: Counter[str] = Counter()
+    for source_id in uncleared:
+        await activate.clear_abandoned(db, source_id)
+    for source_id in hidden:
+        total["sources"] += await _delete_source(db, source_id)
+    for source in kept:
+        total += await _collect_history(db, source.id, retention)
+        async with db.snapshot() as snapshot:
+            finished = await frontier.list_superseded(snapshot, source.id)
+        for job in finished:
+            total["entries"] += await _delete_frontier(db, job)
+    total["contents"] = await _collect_contents(db)
+    total["vectors"] = await delete_unused_vectors(db)
+    total["folders"] = local_cleanup.remove(local_cleanup.find(cache)) if cache else 0
+    return GcReport(**total)
+
+
+async def collect_if_due(db: Database, retention: Retention, *, every: float, cache: Path | None = None) -> GcReport:
+    """``collect`` for clocks: of all processes on a database one makes the pass; each tidies its own machine."""
+    async with db.transaction() as tx:
+        is_mine = await passes.try_start_pass(tx, "garbage", min_interval=every)
+    if is_mine:
+        return await collect(db, retention, cache=cache)
+    return GcReport(folders=local_cleanup.remove(local_cleanup.find(cache)) if cache else 0)
+
+
+async def find_garbage(db: Database, retention: Retention, *, cache: Path | None = None) -> list[GarbageItem]:
+    """What a pass would take away now, and why. Nothing is changed."""
+    found: list[GarbageItem] = []
+    oldest: dict[str, int] = {}
+    async with db.snapshot() as snapshot:
+        for source in await sources.all(snapshot):
+            since = await _oldest_retained(snapshot, source.id, retention)
+            if since is not None:
+                oldest[source.id] = since
+                found += await _find_in_history(snapshot, source, since, retention)
+            found += await _find_in_crawls(snapshot, source)
+        for source_id in await sources.list_removed(snapshot, limit=BATCH_SIZE):
+            count = await gc.count_versions_of_source(snapshot, source_id)
+            found.append(
+                GarbageItem(where="a removed source", what="versions", count=count, why="the source was removed")
+            )
+        count = await gc.count_unreferenced_contents(snapshot, oldest)
+        found.append(
+            GarbageItem(where="all sources", what="contents", count=count, why="no version that stays has them")
+        )
+    if cache:
+        found += [
+            GarbageItem(where=str(one.path), what="folders", count=1, why=one.why) for one in local_cleanup.find(cache)
+        ]
+    return [one for one in found if one.count or one.where == "a removed source"]
+
+
+async def _find_in_history(db: Connection, source: Source, oldest: int, retention: Retention) -> list[GarbageItem]:
+    days = f"{retention.younger_than.total_seconds() / 86400:g} days"
+    beyond = f"older than the last {retention.generations} that changed something, and than {days}"
+    counts: Sequence[tuple[str, int, str]] = (
+        ("generations", await gc.count_old_generations(db, source.id, oldest=oldest), beyond),
+        ("versions", await gc.count_dead_versions(db, source.id, oldest=oldest), "only such generations show them"),
+        (
+            "documents",
+            await gc.count_orphaned_documents(db, source.id, oldest=oldest),
+            "deleted, and no generation that stays shows them",
+        ),
+    )
+    return [GarbageItem(where=source.label, what=what, count=count, why=why) for what, count, why in counts]
+
+
+async def _find_in_crawls(db: Connection, source: Source) -> list[GarbageItem]:
+    found = []
+    for number in await generations.list_uncleared(db, source.id):
+        count = await gc.count_versions_of_generation(db, source.id, number)
+        found.append(
+            GarbageItem(where=source.label, what="versions", count=count, why=f"generation {number} was abandoned")
+        )
+    entries = [await gc.count_entries(db, job) for job in await frontier.list_superseded(db, source.id)]
+    why = "a later crawl is the ledger now"
+    return [*found, GarbageItem(where=source.label, what="entries", count=sum(entries), why=why)]
+
+
+async def _oldest_retained(db: Connection, source_id: str, retention: Retention) -> int | None:
+    return await generations.oldest_retained(
+        db, source_id, keep=retention.generations, younger_than=retention.younger_than
+    )
+
+
+async def _delete_source(db: Database, source_id: str) -> int:
+    async with db.snapshot() as snapshot:
+        frontiers = await gc.jobs_with_frontier(snapshot, source_id)
+    for job in frontiers:
+        await _delete_frontier(db, job)
+    left = True
+    while left:
+        async with db.transaction() as tx:
+            if not await sources.lock_removed(tx, source_id):
+                return 0  # somebody else took away the last of it
+            left = await documents.delete_by_source(tx, source_id, limit=BATCH_SIZE) > 0
+            if not left:
+                await sources.delete(tx, source_id)
+    return 1
+
+
+async def _collect_history(db: Database, source_id: str, retention: Retention) -> Counter[str]:
+    total: Counter[str] = Counter()
+    while True:
+        async with db.transaction() as tx:
+            # Under the lock nobody rolls back to what is about to go.
+            if await sources.lock(tx, source_id) is None:
+                return total
+            oldest = await _oldest_retained(tx, source_id, retention)
+            if oldest is None:
+                return total
+            # First the generation, so that nobody can ask for one of which a part is gone.
+            total["generations"] += await generations.cleanup_old_generations(tx, source_id, oldest=oldest)
+            gone = await documents.delete_dead_versions(tx, source_id, oldest=oldest, limit=BATCH_SIZE)
+            lost = 0 if gone else await documents.delete_orphaned(tx, source_id, limit=BATCH_SIZE)
+            total["versions"] += gone
+            total["documents"] += lost
+            if not gone and not lost:
+                return total
+
+
+async def _delete_frontier(db: Database, job: str) -> int:
+    total = 0
+    while True:
+        async with db.transaction() as tx:
+            deleted = await frontier.delete(tx, job, limit=BATCH_SIZE * 10)
+        if not deleted:
+            return total
+        total += deleted
+
+
+async def _collect_contents(db: Database) -> int:
+    """With their sections and full text. Whatever else is made of a content goes in contents.delete."""
+    after, total = 0, 0
+    while True:
+        async with db.snapshot() as snapshot:
+            unneeded = await contents.list_unreferenced(snapshot, after=after, limit=BATCH_SIZE)
+        if not unneeded:
+            return total
+        async with db.transaction() as tx:
+            total += sum([await contents.delete(tx, id) for id in await contents.lock(tx, unneeded)])
+        after = unneeded[-1]

@@ -1,0 +1,145 @@
+"""What full text holds of a section, in fields of falling weight; made in the processes that read pages.
+
+names       what the section defines: its heading, its anchor, the terms of its definition lists
+headings    where it stands: the page's title and the headings above
+text        its prose, without the targets of links
+code        its code blocks
+
+Only words are left of them, and what is between words is blank: PostgreSQL's parser would see hosts, files and tags in
+punctuation, and takes far longer to remove it than we do.
+"""
+
+import re
+import string
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from kept.model.tokens import (
+    blank_typographic_marks,
+    defined_symbols,
+    fold_text,
+    language_token,
+    parse_symbol,
+    split_camel_case,
+    symbol_token,
+    tokenize,
+)
+
+if TYPE_CHECKING:  # a search does without
+    from kept.model.document import Section
+
+
+class IndexFields(NamedTuple):
+    names: str
+    headings: str
+    text: str
+    code: str
+
+
+def build_index_fields(title: str, sections: "Sequence[Section]") -> "tuple[IndexFields, ...]":
+    """The fields of each section of a page."""
+    return tuple([build_section_fields(title, above, section) for section, above, _ in with_heading_paths(sections)])
+
+
+def with_heading_paths(sections: "Sequence[Section]") -> "Iterator[tuple[Section, str, str]]":
+    """Each section with the headings above it, and with its own below those, one a line."""
+    paths: list[str] = []
+    for section in sections:
+        above = "" if section.parent is None else paths[section.parent]
+        path = f"{above}\n{section.heading}" if above and section.heading else above or section.heading
+        paths.append(path)
+        yield section, above, path
+
+
+def build_section_fields(title: str, above: str, section: "Section") -> IndexFields:
+    """The fields of a section; ``above`` are the headings above it, one a line."""
+    text, code = _split_prose_and_code(blank_typographic_marks(section.text))
+    return IndexFields(
+        _names_field(title, above, section), _headings_field(title, above), _to_plain_words(text), _to_plain_words(code)
+    )
+
+
+@lru_cache(maxsize=16)  # sections stand beside each other
+def _headings_field(title: str, above: str) -> str:
+    return _to_plain_words(f"{title}\n{above}")
+
+
+_PUNCTUATION = string.punctuation.encode()
+_PUNCTUATION_TO_BLANK = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
+
+
+def _to_plain_words(text: str) -> str:
+    if not text:
+        return ""
+    return (
+        fold_text(text)
+        .encode("utf-8", "surrogatepass")
+        .translate(_PUNCTUATION_TO_BLANK)
+        .decode("utf-8", "surrogatepass")
+    )
+
+
+def _names_field(title: str, above: str, section: "Section") -> str:
+    """Words, and whole names as one word each: ``add``, and with its owner ``ArrayList.add``."""
+    heading, anchor = section.heading, section.anchor or ""
+    own = parse_symbol(heading)
+    parts = [heading, anchor]
+    if own:
+        parts.append(symbol_token(own))
+        if len(own) <= 2:
+            owners = dict.fromkeys([*map(parse_symbol, above.split("\n")[-3:]), parse_symbol(title)])
+            parts += [symbol_token(owner + own) for owner in owners if 0 < len(owner) <= 2]
+    if not heading.islower():
+        parts += split_camel_case(heading)
+    if "." in anchor:
+        chain = anchor.partition("(")[0].split(".")
+        parts += (symbol_token(tokenize(" ".join(chain))), symbol_token(tokenize(" ".join(chain[-2:]))))
+    for term in defined_symbols(section.text):
+        parts += (*term, symbol_token(term))
+    return _to_plain_words("\n".join(parts))
+
+
+_FENCE = re.compile(r"[ >]*(`{3,}|~{3,})[ ]*([^\s`]*)")
+
+
+def _split_prose_and_code(text: str) -> tuple[str, str]:
+    """The prose and the code of a Markdown text; the code with the languages it says it is in."""
+    code = ""
+    # One character is found far quicker than three, and most texts do without this one.
+    if "```" in text or ("~" in text and "~~~" in text):
+        text, code = _separate_code(text)
+    pieces = text.split("](")
+    if len(pieces) > 1:
+        text = pieces[0] + "".join([_strip_link_target(piece) for piece in pieces[1:]])
+    return text, code
+
+
+def _strip_link_target(text: str) -> str:
+    """What stands behind the target of a link that this begins with; all of it, if it begins with none."""
+    ends = ">)" if text.startswith("<") else ")"
+    target, end, behind = text.partition(ends)
+    if not end or "\n" in target or (ends == ")" and ("(" in target or " " in target)):
+        return f" {text}"
+    return f" {behind}"
+
+
+def _separate_code(text: str) -> tuple[str, str]:
+    prose: list[str] = []
+    code: list[str] = []
+    languages: set[str] = set()
+    fence = ""  # of the block that is open
+    for line in text.split("\n"):
+        mark = _FENCE.match(line) if "```" in line or ("~" in line and "~~~" in line) else None
+        if fence:
+            if mark is not None and mark[1].startswith(fence) and not line[mark.end(1) :].strip("`~").strip():
+                fence = ""
+            else:
+                code.append(line)
+        elif mark is not None:
+            fence = mark[1]
+            if mark[2]:
+                languages.add(language_token(mark[2]))
+        else:
+            prose.append(line)
+    return "\n".join(prose), "\n".join([*sorted(languages), *code])

@@ -1,0 +1,110 @@
+"""What a repository and a package have in common as origins: a tree of files that is known as a whole.
+
+Each file has a validator that is as good as its bytes, so what has not changed is never read.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from urllib.parse import quote
+
+from kept.model.document import Validators
+from kept.model.frontier import (
+    Fetched,
+    FrontierEntry,
+    Gone,
+    ListedUrl,
+    ListingFailure,
+    NotModified,
+    Refused,
+    Unreachable,
+    Visit,
+)
+from kept.model.nouns import dataclass
+from kept.model.url import canonicalize_url
+from kept.origins.origin import AllotHostSlots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeFile:
+    """A file of a tree: where its bytes are to be had, what they are known by, and how to read them."""
+
+    key: str
+    etag: str
+    content_type: str
+
+
+class FileTooLarge(Exception):
+    """It has more bytes than a document may have."""
+
+
+class FileUnavailable(Exception):
+    """Its bytes cannot be had now: the sentence says why."""
+
+
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
+
+
+def tree_file_url(base_url: str, path: str) -> str | None:
+    """The URL of a file, by its path below what all of its tree begin with; None: no URL can name it."""
+    return canonicalize_url(base_url + quote(path.encode(errors="surrogateescape"), safe="/!$&'()*+,;=:@~"))
+
+
+class TreeOrigin:
+    """An origin whose files are known once it is open."""
+
+    lists_everything = True
+    concurrency = 16
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._files: dict[str, TreeFile] = {}  # by URL
+        self._unlisted: list[ListingFailure] = []
+
+    async def renew_host_slots(self, allot: AllotHostSlots) -> None:
+        pass  # files are fetched together, not one by one
+
+    async def open(self) -> None:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        raise NotImplementedError
+
+    def admits(self, url: str) -> bool:
+        """Whether the source's own settings have it in."""
+        return self.why_excluded(url) is None
+
+    def why_excluded(self, url: str) -> str | None:
+        """Why a URL is none of this source, by its settings; None: it could be."""
+        raise NotImplementedError
+
+    async def list(self) -> AsyncIterator[ListedUrl | ListingFailure]:
+        for unlisted in self._unlisted:
+            yield unlisted
+        for url, file in self._files.items():
+            yield ListedUrl(url=url, etag=file.etag)
+
+    async def find_renames(self, missing: Mapping[str, Validators], new_urls: Sequence[str]) -> Mapping[str, str]:
+        return {}
+
+    async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
+        file = self._files.get(entry.url)
+        if file is None:
+            return Gone(reason="no longer there")
+        validators = Validators(etag=file.etag)
+        if conditional and entry.base_version and entry.base_version.validators == validators:
+            return NotModified()
+        try:
+            body = await self._read_file(file)
+        except FileTooLarge:
+            return Refused(reason=f"larger than {self._max_bytes:,} bytes", by_settings=True)
+        except FileUnavailable as error:
+            return Unreachable(reason=str(error))
+        if body.startswith(_LFS_POINTER) and len(body) < 1024:
+            return Refused(reason="a Git LFS pointer: the file itself is kept elsewhere")
+        return Fetched(body=body, content_type=file.content_type, validators=validators, robots_directives=None)
+
+    async def render(self, entry: FrontierEntry, fetched: Fetched) -> Visit | None:
+        return None
+
+    async def _read_file(self, file: TreeFile) -> bytes:
+        """Its bytes. Raises TooLarge or NotHad."""
+        raise NotImplementedError

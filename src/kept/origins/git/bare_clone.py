@@ -1,0 +1,175 @@
+"""Our copy of a remote repository: bare, without history, and without the files that nobody asked for yet.
+
+It is a cache. Sources of one remote share it, whatever their branches; a ref for each ('refs/kept/…') says what it has.
+Two processes take turns at changing it. One that is half made or broken is made again.
+"""
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from kept.model.nouns import dataclass
+from kept.origins.git.errors import GitErrorKind, classify_git_error
+from kept.origins.git.program import FETCH_SECONDS, Git
+from kept.origins.subprocesses import ProgramFailed
+
+LOCK_POLL_SECONDS = 0.1
+MAX_RENAME_CANDIDATES = 2000  # files on either side: more are only matched where they are equal
+_FETCH_COMMAND = (
+    "fetch",
+    "--quiet",
+    "--no-tags",
+    "--no-write-fetch-head",
+    "--recurse-submodules=no",
+    "--filter=blob:none",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blob:
+    path: str  # names that are not UTF-8 as os.fsdecode() gives them
+    id: str
+
+
+def clone_folder(cache: Path, remote: str) -> Path:
+    """Where the copy of a remote lies."""
+    return cache / "git" / hashlib.sha256(remote.encode()).hexdigest()[:32]
+
+
+class BareClone:
+    """Whatever git cannot do here is raised as ProgramFailed."""
+
+    def __init__(self, cache: Path, remote: str, git: Git) -> None:
+        self._remote = remote
+        self._git = git
+        self._folder = clone_folder(cache, remote)
+        self._damaged_marker = self._folder / "kept-distrusted"
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
+    async def list_remote_refs(self, names: Iterable[str]) -> dict[str, str]:
+        """One question to the remote: what these refs are there. A symbolic one is 'ref: …'."""
+        self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        answer = await self._git("ls-remote", "--symref", "origin", *names, folder=self._folder.parent / "none")
+        found: dict[str, str] = {}
+        for line in answer.decode(errors="replace").splitlines():
+            value, _, name = line.partition("\t")
+            found[f"@{name}" if value.startswith("ref: ") else name] = value
+        return found
+
+    async def fetch_listing(self, commit: str, at: str) -> list[Blob]:
+        """All files of a commit, as a listing; fetched if the copy does not have it. Submodules and links are none."""
+        key = f"refs/kept/{hashlib.sha256(at.encode()).hexdigest()[:32]}"
+        async with self._lock():
+            was_there = (self._folder / "HEAD").exists()
+            try:
+                return await self._fetch_listing(commit, key)
+            except ProgramFailed as failed:
+                # The remote has just answered: what is not there, or cannot be explained, is wrong with the copy.
+                if not was_there or classify_git_error(failed.message)[0] not in (
+                    GitErrorKind.NOT_FOUND,
+                    GitErrorKind.UNKNOWN,
+                ):
+                    raise
+            shutil.rmtree(self._folder, ignore_errors=True)
+            return await self._fetch_listing(commit, key)
+
+    async def _fetch_listing(self, commit: str, key: str) -> list[Blob]:
+        await self._create()
+        if await self._fetched_commit(key) != commit:
+            await self._git(
+                *_FETCH_COMMAND, "--depth=1", "origin", f"+{commit}:{key}", folder=self._folder, seconds=FETCH_SECONDS
+            )
+        listing = await self._git("ls-tree", "-r", "-z", "--full-tree", commit, folder=self._folder)
+        return [blob for row in listing.split(b"\0") if row and (blob := _parse_blob(row))]
+
+    async def _create(self) -> None:
+        """An empty copy, where there is none: it is there as a whole or not at all."""
+        if (self._folder / "HEAD").exists() and not self._damaged_marker.exists():
+            return
+        shutil.rmtree(self._folder, ignore_errors=True)
+        made = Path(tempfile.mkdtemp(prefix="new-", dir=self._folder.parent))
+        try:
+            await self._git("init", "--quiet", "--bare", "--template=", folder=made)
+            (made / "kept-remote").write_text(self._remote + "\n", "utf-8")
+            made.rename(self._folder)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+    def mark_damaged(self) -> None:
+        """Something in it cannot be read: next time it is made again."""
+        if self._folder.is_dir():
+            self._damaged_marker.touch()
+
+    async def _fetched_commit(self, key: str) -> str | None:
+        found = await self._git("for-each-ref", "--format=%(objectname)", key, folder=self._folder)
+        return found.decode().strip() or None
+
+    async def missing_blobs(self, commit: str) -> set[str]:
+        """The files of a commit whose bytes the copy does not have."""
+        arguments = ("rev-list", "--objects", "--no-object-names", "--missing=print", f"{commit}^{{tree}}")
+        rows = (await self._git(*arguments, folder=self._folder)).decode().split()
+        return {row[1:] for row in rows if row.startswith("?")}
+
+    async def fetch_blobs(self, blobs: Iterable[str]) -> None:
+        """The bytes of these files, in one request."""
+        told = "".join(f"{blob}\n" for blob in blobs).encode()
+        async with self._lock():
+            await self._git(
+                "-c", "fetch.negotiationAlgorithm=noop", *_FETCH_COMMAND, "--stdin", "origin",
+                folder=self._folder, seconds=FETCH_SECONDS, stdin_data=told,
+            )  # fmt: skip
+
+    async def find_renames(self, before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+        """Which names are others now, as git sees it: equal, or alike enough. Both are name -> blob."""
+        with tempfile.TemporaryDirectory(prefix="kept-") as folder:
+            trees = [await self._write_tree(files, Path(folder) / "index") for files in (before, after)]
+        arguments = (
+            "diff-tree",
+            "-r",
+            "-z",
+            "-M",
+            f"-l{MAX_RENAME_CANDIDATES}",
+            "--name-status",
+            "--diff-filter=R",
+            *trees,
+        )
+        rows = (await self._git(*arguments, folder=self._folder, seconds=FETCH_SECONDS)).split(b"\0")
+        return {os.fsdecode(old): os.fsdecode(new) for old, new in zip(rows[1::3], rows[2::3], strict=False)}
+
+    async def _write_tree(self, files: Mapping[str, str], index: Path) -> str:
+        index.unlink(missing_ok=True)
+        told = b"".join(f"100644 {blob}\t".encode() + os.fsencode(name) + b"\0" for name, blob in files.items())
+        await self._git("update-index", "-z", "--index-info", folder=self._folder, stdin_data=told, index_file=index)
+        return (await self._git("write-tree", "--missing-ok", folder=self._folder, index_file=index)).decode().strip()
+
+    @asynccontextmanager
+    async def _lock(self) -> AsyncIterator[None]:
+        """Nobody else on this machine changes the copy meanwhile."""
+        self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(self._folder.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.utime(lock)  # garbage collection takes copies that nobody has used for long
+        try:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    await asyncio.sleep(LOCK_POLL_SECONDS)
+            yield
+        finally:
+            os.close(lock)
+
+
+def _parse_blob(row: bytes) -> Blob | None:
+    about, _, path = row.partition(b"\t")
+    mode, kind, id = about.decode().split()
+    return Blob(path=os.fsdecode(path), id=id) if kind == "blob" and mode.startswith("100") else None

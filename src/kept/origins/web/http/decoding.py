@@ -1,0 +1,227 @@
+"""Unpacking what a server packed (gzip, deflate, br, zstd), never further than a limit.
+
+A few kilobytes can unpack to gigabytes. So bytes are unpacked piece by piece, each piece is bounded, and it ends as
+soon as there is too much of it: in all, or in proportion to what came over the wire.
+"""
+
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, cast
+
+import brotli  # type: ignore[import-untyped]
+
+try:  # twice as fast as zlib, where there is a wheel of it
+    from isal import isal_zlib as gunzip
+except ImportError:
+    import zlib as gunzip  # type: ignore[no-redef]
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+# br and zstd are understood, but not asked for: unpacking them takes two to five times as long, and a crawl's own
+# processor is scarcer than its wire.
+ACCEPT_ENCODING = "gzip, deflate"
+
+CHUNK_BYTES = 256 * 1024
+MAX_RATIO = 200  # text packs to a tenth, tables of zeros to a fiftieth; a bomb is 1,000 and more
+RATIO_CHECKED_ABOVE = 4 * 1024 * 1024  # below this, no ratio is a danger
+MAX_MEMBERS = 1_024  # of one gzip or zstd body; each costs little to send and more to begin
+_WINDOW_LOG = 23  # 8 MB: all that a zstd-encoded body may ask for (RFC 9659)
+_DECOMPRESSION_ERRORS: tuple[type[Exception], ...] = (zlib.error, cast(Any, gunzip).error, zstd.ZstdError, EOFError)
+
+
+class UndecodableBody(Exception):
+    """The bytes are not what the server says they are, or end too early."""
+
+
+class BodyTooLarge(Exception):
+    """There is more of it than the limit."""
+
+
+class DecompressionBomb(Exception):
+    """It is packed as no honest document would be: the sentence says how."""
+
+
+class BodyDecoder:
+    """Takes a body as it comes, keeps it unpacked. Raises Undecodable, TooLarge or Bomb as soon as that is certain."""
+
+    def __init__(self, encoding: str, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes_in = 0
+        self._bytes_out = 0
+        self._chunks: list[bytes] = []
+        self._decompressor = _new_decompressor(encoding.strip().lower()) if encoding else None
+
+    def feed(self, data: bytes) -> None:
+        self._bytes_in += len(data)
+        if self._decompressor is None:
+            self._append(data)
+            return
+        for piece in self._decompressor.feed(data):
+            self._append(piece)
+
+    def body(self) -> bytes:
+        """All of it, once everything was fed."""
+        if self._decompressor is not None and self._bytes_in and not self._decompressor.is_complete:
+            raise UndecodableBody("ends too early")
+        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+
+    def partial_body(self) -> bytes:
+        """What was unpacked, up to the limit, whether complete or not."""
+        return b"".join(self._chunks)[: self._max_bytes]
+
+    def _append(self, piece: bytes) -> None:
+        self._bytes_out += len(piece)
+        if self._bytes_out > self._max_bytes:
+            self._chunks.append(piece)
+            raise BodyTooLarge
+        if self._bytes_out > RATIO_CHECKED_ABOVE and self._bytes_out > MAX_RATIO * self._bytes_in:
+            raise DecompressionBomb(f"unpacks to more than {MAX_RATIO} times its size")
+        self._chunks.append(piece)
+
+
+def decompress_gzip(data: bytes) -> Iterator[bytes]:
+    """The pieces of a gzip file, as bounded as a Decoder's. The caller counts them."""
+    unpacker = _Zlib(31)
+    for start in range(0, len(data), CHUNK_BYTES):  # what is left over is copied again and again
+        yield from unpacker.feed(data[start : start + CHUNK_BYTES])
+    if not unpacker.is_complete:
+        raise UndecodableBody("ends too early")
+
+
+class _Decompressor(Protocol):
+    @property
+    def is_complete(self) -> bool: ...
+
+    def feed(self, data: bytes) -> Iterator[bytes]: ...
+
+
+def _new_decompressor(encoding: str) -> _Decompressor | None:
+    match encoding:
+        case "" | "identity":
+            return None
+        case "gzip" | "x-gzip":
+            return _Zlib(31)
+        case "deflate":
+            return _Deflate()
+        case "br":
+            return _Brotli()
+        case "zstd":
+            return _Zstd()
+        case _ if "," in encoding:
+            raise DecompressionBomb("packed more than once")
+        case _:
+            raise UndecodableBody(f"unknown encoding {encoding[:40]!r}")
+
+
+class _MultiMember:
+    """One packed stream after the other, as gzip and zstd allow."""
+
+    magic: bytes  # how another one begins; anything else after the first is padding
+
+    def __init__(self, new_stream: Callable[[], Any]) -> None:
+        self._new_stream = new_stream
+        self._stream: Any = new_stream()
+        self._members = 1
+        self._pending = b""
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self._stream.eof)
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            if self._stream.eof:
+                data = self._pending + data
+                self._pending = b""
+                if len(data) < len(self.magic) and self.magic.startswith(data):
+                    self._pending = data
+                    return
+                if not data.startswith(self.magic):
+                    return
+                self._members += 1
+                if self._members > MAX_MEMBERS:
+                    raise DecompressionBomb(f"packed in more than {MAX_MEMBERS:,} parts")
+                self._stream = self._new_stream()
+            try:
+                yield from self._decompress(data)
+            except _DECOMPRESSION_ERRORS as error:
+                raise UndecodableBody("damaged") from error
+            data = self._stream.unused_data if self._stream.eof else b""
+
+    def _decompress(self, data: bytes) -> Iterator[bytes]:
+        raise NotImplementedError
+
+
+class _Zlib(_MultiMember):
+    magic = b"\x1f\x8b"
+
+    def __init__(self, window: int) -> None:
+        super().__init__(lambda: gunzip.decompressobj(window))
+
+    def _decompress(self, data: bytes) -> Iterator[bytes]:
+        while True:
+            piece = self._stream.decompress(data, CHUNK_BYTES)
+            if piece:
+                yield piece
+            data = self._stream.unconsumed_tail
+            # A full piece may have left something behind, even where all input was taken.
+            if self._stream.eof or (not data and len(piece) < CHUNK_BYTES):
+                return
+
+
+class _Deflate:
+    """zlib's format as the standard says, or the bare one that some servers send instead."""
+
+    def __init__(self) -> None:
+        self._zlib: _Zlib | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return self._zlib is not None and self._zlib.is_complete
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if self._zlib is None and data:
+            self._zlib = _Zlib(15 if data[0] & 0x0F == 8 else -15)
+        return self._zlib.feed(data) if self._zlib else iter(())
+
+
+class _Zstd(_MultiMember):
+    magic = b"\x28\xb5\x2f\xfd"
+
+    def __init__(self) -> None:
+        options = {int(zstd.DecompressionParameter.window_log_max): _WINDOW_LOG}
+        super().__init__(lambda: zstd.ZstdDecompressor(options=options))
+
+    def _decompress(self, data: bytes) -> Iterator[bytes]:
+        while not self._stream.eof:
+            piece = self._stream.decompress(data, CHUNK_BYTES)
+            if piece:
+                yield piece
+            if self._stream.needs_input:
+                return
+            data = b""
+
+
+class _Brotli:
+    def __init__(self) -> None:
+        self._stream = brotli.Decompressor()
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self._stream.is_finished())
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        try:
+            while not self._stream.is_finished():
+                piece = self._stream.process(data, output_buffer_limit=CHUNK_BYTES)
+                if piece:
+                    yield piece
+                if self._stream.can_accept_more_data():
+                    return
+                data = b""
+        except brotli.error as error:
+            raise UndecodableBody("damaged") from error

@@ -1,0 +1,392 @@
+"""A web site: it can be asked for any page, but not for all of them, so reachability is the evidence.
+
+A visit, step by step:
+
+    1. scope      the source's own settings still have the URL in
+    2. robots     the site's rules are known and allow it
+    3. turn       the host's budget has room
+    4. ask        through the gate, "only if it changed" where we hold something
+    5. redirects  permanent: the crawl is told; temporary: followed here, from step 1 on at every hop
+    6. meaning    a Visit (``visits``)
+    7. pretence   what says 200 and is no page (``pretence``)
+    8. render     where its scripts have to run first (``browser``)
+"""
+
+import asyncio
+import errno
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from socket import gaierror
+from time import monotonic
+
+from kept.errors import SourceUnavailable
+from kept.model.document import RENDERED_CONTENT_TYPE, Validators
+from kept.model.frontier import (
+    Fetched,
+    FrontierEntry,
+    ListedUrl,
+    ListingFailure,
+    Redirected,
+    Refused,
+    Unreachable,
+    Visit,
+)
+from kept.model.nouns import dataclass
+from kept.model.source import RenderMode, SourceSettings
+from kept.model.url import resolve_link as resolve_link
+from kept.model.url import with_route
+from kept.origins.origin import AllotHostSlots
+from kept.origins.web import llms, sitemap
+from kept.origins.web.browser import Browser
+from kept.origins.web.crawl_rate import CrawlRateLimiter
+from kept.origins.web.http.address_policy import AddressForbidden
+from kept.origins.web.http.client import HttpClient
+from kept.origins.web.http.messages import FailedRequest, FailureKind, HttpResponse
+from kept.origins.web.rate_limiter import (
+    MAX_CRAWL_DELAY,
+    SHARED_RATE_LIMITERS,
+    HostRateLimiter,
+    RateLimiters,
+    parse_retry_after,
+)
+from kept.origins.web.responses import (
+    OK_STATUSES,
+    PERMANENT_REDIRECTS,
+    REDIRECT_STATUSES,
+    is_html,
+    make_visit,
+    wants_page_body,
+)
+from kept.origins.web.robots import RobotsCache, RobotsRules, RobotsUnreachable, parse_product_token
+from kept.origins.web.scope import SETTINGS_REASONS, WebScope, folder_of, origin_of
+from kept.origins.web.soft_404 import (
+    LOGIN_REASON,
+    PROBE_NAME,
+    SOFT_404_REASON,
+    Soft404,
+    is_login_form,
+    is_login_redirect,
+    is_login_url,
+)
+
+MAX_REDIRECTS = 10
+PROBE_SECONDS = 2.0  # seconds
+ROBOTS_FORBID = "robots.txt forbids it"
+VISITS_PER_SLOT = 4  # visits a host's turn may wait for: while some are read, others are fetched
+
+
+class WebOrigin:
+    """The pages of a site that are within the scope of a source."""
+
+    lists_everything = False
+
+    def __init__(
+        self,
+        root: str,
+        settings: SourceSettings,
+        client: HttpClient,
+        *,
+        user_agent: str,
+        rate_limiters: RateLimiters = SHARED_RATE_LIMITERS,
+        known_sitemaps: frozenset[str] = frozenset(),
+        browser: str = "",
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        at_once = max(1, settings.access.concurrency)
+        self._root = root
+        self._access = settings.access
+        self._max_bytes = settings.limits.max_bytes
+        self._client = client
+        self._rate = CrawlRateLimiter(rate_limiters, max_concurrency=at_once, delay=settings.access.delay)
+        client.rate_limit = self._rate.auxiliary_slot
+        self._now = now
+        self._pages = settings.scope.pages
+        self._scope = WebScope(root, settings.scope, this_year=now().year)
+        self._robots = RobotsCache(client, user_agent)
+        self._robots_agent = None if settings.access.ignore_robots else parse_product_token(user_agent)
+        self._known_sitemaps = known_sitemaps
+        self._browser = Browser(
+            client,
+            program=browser,
+            seconds=settings.access.whole_seconds,
+            max_bytes=self._max_bytes,
+            max_concurrency=at_once,
+            is_in_scope=lambda url: self._scope.why_url_excluded(url) is None,
+        )
+        self._sites: dict[str, _Site] = {}
+        self._soft_404s: dict[str, asyncio.Task[Soft404 | None]] = {}
+        self._robots_task: asyncio.Task[RobotsRules | RobotsUnreachable] | None = None
+        self.admits = self._scope.admits  # asked for every link
+
+    @property
+    def concurrency(self) -> int:
+        return VISITS_PER_SLOT * self._rate.slots
+
+    async def renew_host_slots(self, allot: AllotHostSlots) -> None:
+        await self._rate.renew_slots(allot)
+        origin = origin_of(self._root)
+        await self._rate.join_host(origin)
+        if (
+            self._robots_agent is not None and self._robots_task is None
+        ):  # at once: much is prepared before it is needed
+            self._robots_task = asyncio.create_task(self._robots.get_rules(origin))
+
+    async def open(self) -> None:
+        try:
+            await self._client.check_url(self._root)
+        except AddressForbidden as error:
+            raise SourceUnavailable(
+                f"{self._root} cannot be crawled: {error}. "
+                "An address that is not public has to be allowed by the owner of the source."
+            ) from None
+
+    async def probe(self) -> None:
+        """SourceUnavailable if nobody is there at all. Before a first crawl that is a mistake, not a bad moment."""
+        try:
+            await self._client.probe(self._root, PROBE_SECONDS)
+        except OSError as error:
+            unknown, refused = "its host name cannot be resolved", os.strerror(error.errno or errno.ECONNREFUSED)
+            what = unknown if isinstance(error, gaierror) else refused
+            by = "the proxy of " if self._access.proxy else ""
+            raise SourceUnavailable(
+                f"{by}{self._root} cannot be reached: {what}. Check the address, and that the site is up."
+            ) from None
+
+    async def close(self) -> None:
+        asking = [*self._soft_404s.values(), *([self._robots_task] if self._robots_task else [])]
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+        self._soft_404s.clear()
+        self._rate.close()
+        self._sites.clear()
+        await self._browser.close()
+        await self._client.close()
+
+    def why_excluded(self, url: str) -> str | None:
+        """Why a link to this URL would not be followed; None: it would."""
+        return self._scope.why_excluded(url)
+
+    async def why_forbidden(self, url: str) -> str | None:
+        """What robots.txt says against a visit; None: nothing."""
+        if self._robots_agent is None:
+            return None
+        rules = await self._robots.get_rules(origin_of(url))
+        if isinstance(rules, RobotsUnreachable):
+            return f"robots.txt unreachable ({rules.reason})"
+        return None if rules.allows(url) else ROBOTS_FORBID
+
+    async def list(self, admits: Callable[[str], bool] | None = None) -> AsyncIterator[ListedUrl | ListingFailure]:
+        """``admits``: asked about every page that the seed lists name, instead of the scope."""
+        admits = admits or self.admits
+        if self._pages:
+            for url in self._pages:
+                yield ListedUrl(url=url)
+            return
+        yield ListedUrl(url=self._root)
+        origin = origin_of(self._root)
+        rules = await self._robots.get_rules(origin)
+        if isinstance(rules, RobotsUnreachable):
+            yield ListingFailure(url=f"{origin}/robots.txt", reason=f"robots.txt unreachable ({rules.reason})")
+            if self._robots_agent is not None:
+                return
+            rules = _NO_RULES
+        allows = rules.allows if self._robots_agent is not None else lambda url: True
+        folders = list(dict.fromkeys((folder_of(self._root), f"{origin}/")))
+        guessed = [url for url in (f"{folder}sitemap.xml" for folder in folders) if allows(url)]
+        named = [url for url in (resolve_link(text, f"{origin}/") for text in rules.sitemaps) if url]
+        named += sorted(self._known_sitemaps)
+        async for one in sitemap.list_pages(self._client, declared=named, guessed=guessed, admits=admits):
+            yield one
+        readable = [folder for folder in folders if all(allows(folder + name) for name in llms.FILE_NAMES)]
+        async for one in llms.list_pages(self._client, readable, admits):
+            yield one
+
+    async def find_renames(self, missing: Mapping[str, Validators], new_urls: Sequence[str]) -> Mapping[str, str]:
+        return {}  # redirects tell
+
+    async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
+        url, _, route = entry.url.partition("#")
+        if reason := self._scope.why_url_excluded(entry.url):
+            return Refused(reason=reason, by_settings=reason in SETTINGS_REASONS)
+        if route and self._access.render is RenderMode.NEVER:
+            return Refused(reason="needs a browser, which the source's settings rule out", by_settings=True)
+        always = bool(route) or self._access.render is RenderMode.ALWAYS
+        # What a server says of a page before its scripts have run tells nothing of what they make of it.
+        headers = (
+            entry.base_version.validators.as_headers() if conditional and entry.base_version and not always else None
+        )
+        answer = await self._request(url, headers=headers, seconds=None)
+        if isinstance(answer, HttpResponse):
+            visit = (
+                await self._follow_redirects(entry, answer)
+                if answer.status in REDIRECT_STATUSES
+                else self._to_visit(answer)
+            )
+        else:
+            visit = self._to_visit(answer) if isinstance(answer, FailedRequest) else answer
+        if isinstance(visit, Fetched):
+            visit = await self._reject_fake_page(entry, visit)
+        return await self._render_always(entry, visit) if always else visit
+
+    async def render(self, entry: FrontierEntry, fetched: Fetched) -> Visit | None:
+        if fetched.content_type == RENDERED_CONTENT_TYPE:
+            return Unreachable(
+                reason="an empty page: its scripts brought nothing", status=fetched.status, is_retryable=False
+            )
+        if self._access.render is RenderMode.NEVER:
+            reason = "an empty page before its scripts have run, which the source's settings rule out"
+            return Unreachable(reason=reason, status=fetched.status, is_retryable=False)
+        return await self._run_scripts(entry, fetched)
+
+    async def _render_always(self, entry: FrontierEntry, visit: Visit) -> Visit:
+        """The visit of a page that is nothing without a browser: a route, or any page of a source that says so."""
+        if isinstance(visit, Redirected) and "#" in entry.url:
+            return replace(visit, to=with_route(visit.to, entry.url))
+        if isinstance(visit, Fetched) and is_html(visit.content_type):
+            return await self._run_scripts(entry, visit)
+        return visit
+
+    async def _run_scripts(self, entry: FrontierEntry, fetched: Fetched) -> Visit:
+        """The page as its scripts make it, at the address that it came from."""
+        page = fetched.final_url or entry.url.partition("#")[0]
+        visit = await self._browser.render(with_route(page, entry.url), fetched)
+        if isinstance(visit, Redirected) and self._contains_secret(visit.to):
+            return Refused(reason=f"its scripts lead to {self._client.redact(visit.to)}", status=visit.status)
+        return replace(visit, body=self._client.redact_bytes(visit.body)) if isinstance(visit, Fetched) else visit
+
+    def _contains_secret(self, url: str) -> bool:
+        """Whether a URL has a secret of this source in it."""
+        return self._client.redact_bytes(url.encode()) != url.encode()
+
+    async def _reject_fake_page(self, entry: FrontierEntry, found: Fetched) -> Visit:
+        """The page, unless it only says that it is one."""
+        if "html" in found.content_type and is_login_form(found.body):
+            if entry.base_version is None and is_login_url(entry.url):
+                return Refused(reason=LOGIN_REASON, status=found.status)
+            return Unreachable(reason=LOGIN_REASON, status=found.status, is_retryable=False)
+        url = found.final_url or entry.url
+        absence = await self._soft_404_of(origin_of(url)) if entry.url != self._root else None
+        return _soft_404_visit(entry, found.status) if absence and absence.matches(found.body, url) else found
+
+    async def _soft_404_of(self, origin: str) -> Soft404 | None:
+        """How this site answers for a page that cannot be there; asked once a crawl. None: it says so, or who knows."""
+        asked = self._soft_404s.get(origin)
+        if asked is None:
+            asked = self._soft_404s[origin] = asyncio.create_task(self._probe_soft_404(origin))
+        return await asyncio.shield(asked)
+
+    async def _probe_soft_404(self, origin: str) -> Soft404 | None:
+        folder = folder_of(self._root) if self._root.startswith(f"{origin}/") else f"{origin}/"
+        answer = await self._request(folder + PROBE_NAME, headers=None, seconds=None)
+        if not isinstance(answer, HttpResponse):
+            return None
+        if answer.status in REDIRECT_STATUSES:
+            return Soft404.from_redirect(answer.location)
+        return Soft404.from_page(answer.body, answer.url) if answer.status in OK_STATUSES else None
+
+    async def _follow_redirects(self, entry: FrontierEntry, answer: HttpResponse) -> Visit:
+        """Where a redirect ends. Only a permanent one at the page itself is the page's own move."""
+        first, seen, spent = answer, {answer.url}, answer.elapsed
+        while True:
+            to, status = answer.location, answer.status
+            if to is None:
+                return Unreachable(reason="redirects to nowhere", status=status, is_retryable=False)
+            shown = self._client.redact(to)
+            if to in seen:
+                return Unreachable(reason=f"redirects in a circle, by {shown}", status=status, is_retryable=False)
+            outside = self._scope.why_url_excluded(to) is not None
+            if is_login_redirect(to, outside=outside) and not is_login_url(entry.url):
+                return Unreachable(reason=LOGIN_REASON, status=status, is_retryable=False)
+            if outside or self._contains_secret(to):
+                return Refused(reason=f"redirects out of the source to {shown}", status=status)
+            if entry.url != self._root and len(seen) == 1:
+                absence = await self._soft_404_of(origin_of(entry.url))
+                if absence and absence.redirects_to == to:
+                    return _soft_404_visit(entry, status)
+            if first.status in PERMANENT_REDIRECTS:
+                return Redirected(to=to, status=status)
+            if len(seen) > MAX_REDIRECTS:
+                return Unreachable(
+                    reason=f"redirects more than {MAX_REDIRECTS} times", status=status, is_retryable=False
+                )
+            seen.add(to)
+            # No validators: those that we hold came from wherever it redirected to when it was last visited.
+            next = await self._request(to, headers=None, seconds=max(0.001, self._client.timeouts.total - spent))
+            if isinstance(next, FailedRequest):
+                return self._to_visit(next)
+            if not isinstance(next, HttpResponse):
+                return next
+            if next.status not in REDIRECT_STATUSES:
+                found = self._to_visit(next)
+                return replace(found, validators=Validators(), final_url=to) if isinstance(found, Fetched) else found
+            answer = next
+            spent += answer.elapsed
+
+    async def _request(
+        self, url: str, *, headers: dict[str, str] | None, seconds: float | None
+    ) -> HttpResponse | FailedRequest | Refused | Unreachable:
+        """One request, if robots and the host's budget let it."""
+        origin = origin_of(url)
+        site = self._sites.get(origin)
+        if site is None or site.rules.expires_at <= monotonic():
+            found = await self._join_site(origin)
+            if isinstance(found, Unreachable):
+                return found
+            site = found
+        if self._robots_agent is not None and not site.rules.allows(url):
+            return Refused(reason=ROBOTS_FORBID)
+        if pause := await site.host.acquire():
+            return Unreachable(reason="the server asked for a longer pause", retry_after=pause)
+        began = monotonic()
+        try:
+            answer = await self._client.request(
+                url, max_bytes=self._max_bytes, headers=headers, wants_body=wants_page_body, seconds=seconds
+            )
+        except BaseException:
+            site.host.release_unused()
+            raise
+        if isinstance(answer, FailedRequest) and answer.kind is FailureKind.FORBIDDEN:
+            site.host.release_unused()  # it was never asked
+            return answer
+        wait = None
+        if isinstance(answer, HttpResponse) and answer.status >= 300 and "Retry-After" in answer.headers:
+            wait = parse_retry_after(answer.headers, self._now())
+        site.host.release(started_at=began, elapsed=answer.elapsed, status=answer.status, retry_after=wait)
+        return answer
+
+    def _to_visit(self, answer: HttpResponse | FailedRequest) -> Visit:
+        if isinstance(answer, HttpResponse) and self._access.headers:
+            answer = answer._replace(body=self._client.redact_bytes(answer.body))
+        return make_visit(answer, now=self._now, robots_agent=self._robots_agent)
+
+    async def _join_site(self, origin: str) -> "_Site | Unreachable":
+        host, crawling = await self._rate.join_host(origin)
+        rules = await self._robots.get_rules(origin) if self._robots_agent is not None else _NO_RULES
+        if isinstance(rules, RobotsUnreachable):
+            return Unreachable(reason=f"robots.txt unreachable ({rules.reason})", retry_after=rules.retry_in)
+        site = self._sites.get(origin)
+        if site is None or site.rules is not rules:
+            host.set_delay(crawling, max(self._access.delay, min(rules.crawl_delay, MAX_CRAWL_DELAY)))
+            site = self._sites[origin] = _Site(host, rules)
+        return site
+
+
+def _soft_404_visit(entry: FrontierEntry, status: int | None) -> Visit:
+    """An error is never a deletion; but what never was a page need not be tried again."""
+    if entry.base_version is None:
+        return Refused(reason=SOFT_404_REASON, status=status)
+    return Unreachable(reason=SOFT_404_REASON, status=status, is_retryable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """One origin (scheme, host, port) as this crawl meets it."""
+
+    host: HostRateLimiter
+    rules: RobotsRules
+
+
+_NO_RULES = RobotsRules("", "")

@@ -1,0 +1,120 @@
+"""What is served with 200 and is no page: log-in forms, and error pages that do not say so. Pure.
+
+    is_log_in_form      a page that is essentially a form for a password
+    leads_to_log_in     a redirect's target, by its name and by where it promises to return to
+    Absence             how a site answers for a page that cannot be there; what answers in the same way is not there
+
+When in doubt it is a page. Only a page that says the same as the made-up one, word for word, is taken for it: on sites
+with a large template all pages are alike, and a short page is a page.
+"""
+
+import re
+from html import unescape
+from urllib.parse import unquote
+
+from kept.model.nouns import dataclass
+
+PROBE_NAME = "kept-asks-for-a-page-that-is-not-there"
+LOGIN_REASON = "looks like a log-in page"
+SOFT_404_REASON = "answers like a page that does not exist"
+
+MAX_BYTES = 512 * 1024  # bytes: whatever is larger has something to say, and would take long to look at
+_MAX_FORM_WORDS = 60
+_MAX_LOGIN_PAGE_WORDS = 200
+_SHELL_WORDS = 30
+
+_PASSWORD_INPUT = re.compile(rb"(?i)<input\b[^<>]{0,2000}?\btype\s{0,9}=\s{0,9}[\"']?password\b")
+_LOGIN_TEXT = re.compile(
+    r"\b(?:log|sign)[\s-]?(?:in|on)\b|anmelde|einloggen|connexion|connecter|iniciar sesi|accedi\b|"
+    r"ログイン|登录|登入|로그인|вход|войти",
+    re.IGNORECASE,
+)
+_LOGIN_PATH = re.compile(
+    r"/(?:(?:wp-)?(?:log|sign)[-_]?(?:in|on|up)|register|sso|saml2?|oauth2?|authori[sz]e|authenticate|auth)"
+    r"(?:\.[a-z]{2,5})?(?:/[^/]{0,40})?/?\Z",
+    re.IGNORECASE,
+)
+_RETURN_PARAMETER = re.compile(
+    r"[?&](?:next|return\w*|redirect\w*|continue|goto|dest\w*|service|target|from|came_from|back|state|SAMLRequest)=",
+    re.IGNORECASE,
+)
+_TITLE = re.compile(rb"(?i)<title[^<>]{0,200}>([^<]{0,1000})")
+_HEADING = re.compile(r"(?i)<h[1-3][^<>]{0,500}>([^<]{0,200})")
+_TEXTLESS_START = re.compile(r"(?i)<(?:script|style|template|svg)\b")
+_TEXTLESS_END = re.compile(r"(?i)</(?:script|style|template|svg)\s{0,9}>")
+_TAG = re.compile(r"<[^<>]*>")
+
+
+def is_login_url(url: str) -> bool:
+    """Whether the URL itself says that it is where people log in or register."""
+    return _LOGIN_PATH.search(url.partition("?")[0]) is not None
+
+
+def is_login_redirect(url: str, *, outside: bool) -> bool:
+    """Whether who is sent here is sent to log in. A page of the source may well be about that, and be called so."""
+    return is_login_url(url) and (outside or _RETURN_PARAMETER.search(url) is not None)
+
+
+def is_login_form(body: bytes) -> bool:
+    """Whether a page asks for a password and says little else. Pages with a box to log in are pages."""
+    if b"assword" not in body and b"PASSWORD" not in body:
+        return False
+    if len(body) > MAX_BYTES or not _PASSWORD_INPUT.search(body):
+        return False
+    text = _decoded(body)
+    count = len(_words(text, ""))
+    says = " ".join([_title(body), *_HEADING.findall(text)])
+    return count < _MAX_FORM_WORDS or (count < _MAX_LOGIN_PAGE_WORDS and _LOGIN_TEXT.search(says) is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Soft404:
+    """How a site answers for a page that cannot be there, if not with 404."""
+
+    title: str = ""
+    words: tuple[str, ...] = ()
+    redirects_to: str | None = None
+
+    @classmethod
+    def from_page(cls, body: bytes, url: str) -> "Soft404 | None":
+        """None: a page that scripts fill says nothing before they have run, whatever it is."""
+        words = _words(_decoded(body), url) if len(body) <= MAX_BYTES else ()
+        if not words or (len(words) < _SHELL_WORDS and b"<script" in body):
+            return None
+        return cls(title=_title(body), words=words)
+
+    @classmethod
+    def from_redirect(cls, to: str | None) -> "Soft404 | None":
+        """None: it leads everybody on, such as to the same page in a language."""
+        return None if to is None or PROBE_NAME in to else cls(redirects_to=to)
+
+    def matches(self, body: bytes, url: str) -> bool:
+        if not self.words or len(body) > MAX_BYTES or _title(body) != self.title:
+            return False
+        return _words(_decoded(body), url) == self.words
+
+
+def _title(body: bytes) -> str:
+    found = _TITLE.search(body, 0, 1 << 16)
+    return " ".join(unescape(_decoded(found[1])).split()) if found else ""
+
+
+def _decoded(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return body.decode("latin-1")
+
+
+def _words(text: str, url: str) -> tuple[str, ...]:
+    """What a reader sees, but for numbers and for the page's own address, which error pages like to repeat."""
+    first, *rest = text.split("<!--")
+    text = first + " ".join(part.partition("-->")[2] for part in rest)
+    first, *rest = _TEXTLESS_START.split(text)
+    text = first + " ".join(_TEXTLESS_END.split(part, maxsplit=1)[-1] for part in rest)
+    text = unescape(_TAG.sub(" ", text))
+    path = url[url.find("/", 8) :] if url else ""
+    for own in dict.fromkeys((url, path, path.lstrip("/"), path.rstrip("/").rpartition("/")[2])):
+        for spelled in (own, unquote(own)) if len(own) > 3 else ():
+            text = text.replace(spelled, " ")
+    return tuple(word for word in re.findall(r"\w+", text.lower()) if not any(map(str.isdigit, word)))

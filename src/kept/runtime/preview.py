@@ -1,0 +1,74 @@
+"""Looking at a source before anything is kept: no database is open."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from kept.model.source import SourceKind, SourceSettings
+from kept.runtime.origin_factory import AnyOrigin, make_origin
+from kept.settings import Settings
+
+if TYPE_CHECKING:
+    from kept.crawl.preview import PagePreview as PagePreview  # the doors show it
+    from kept.crawl.preview import ReadPreviewPage
+    from kept.crawl.preview import ScopePreview as ScopePreview
+    from kept.origins.web import WebOrigin
+
+
+def preload_crawl_modules(kind: SourceKind = SourceKind.WEB) -> None:
+    """Loads what the walk of such a source needs: it begins sooner, and none of this counts as its time."""
+    import kept.jobs.worker
+    from kept.extract.reader import pipeline_signature
+
+    if kind is SourceKind.WEB:
+        import kept.origins.web  # noqa: F401
+    pipeline_signature()
+
+
+async def probe_root(settings: Settings, kind: SourceKind, root: str, source_settings: SourceSettings) -> None:
+    """Raises where there is nobody at the root of a source, or nothing: a slip should not become a source."""
+    async with _opened_origin(settings, kind, root, source_settings) as (origin, _):
+        await origin.open()
+        if kind is SourceKind.WEB:
+            await cast("WebOrigin", origin).probe()
+
+
+async def preview_page(
+    settings: Settings, kind: SourceKind, url: str, source_settings: SourceSettings
+) -> "PagePreview":
+    """One page as a source of its own would keep it. Nothing is kept."""
+    from kept.crawl.preview import preview_page
+
+    async with _opened_origin(settings, kind, url, source_settings) as (origin, read):
+        return await preview_page(origin, read, url)
+
+
+async def preview_scope(
+    settings: Settings, kind: SourceKind, root: str, source_settings: SourceSettings
+) -> "ScopePreview":
+    """What a source would begin with. Nothing is kept."""
+    from kept.crawl import preview
+
+    async with _opened_origin(settings, kind, root, source_settings) as (origin, read):
+        return await preview.preview_scope(
+            origin, read, root if kind is SourceKind.WEB and not source_settings.scope.pages else None
+        )
+
+
+@asynccontextmanager
+async def _opened_origin(
+    settings: Settings, kind: SourceKind, root: str, source_settings: SourceSettings
+) -> AsyncIterator[tuple[AnyOrigin, "ReadPreviewPage"]]:
+    from kept.extract.reader_pool.pool import ReaderPool
+    from kept.secrets import SecretStore, check_references
+
+    check_references(source_settings)
+    secrets = SecretStore(settings.secrets_file, settings.environment)
+    origin = make_origin(kind, root, source_settings, settings, secrets.look_up)
+    pool = ReaderPool(processes=1)
+    try:
+        yield origin, partial(pool.read, region=source_settings.region)
+    finally:
+        await pool.close()
+        await origin.close()

@@ -1,0 +1,49 @@
+"""What comes from outside by itself: hooks of other programs, and files."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, File, Form, Header, Request, Response, UploadFile
+
+from kept.server.api import models
+from kept.server.api.models import ShortText, SourceLabel, describe_response
+from kept.server.responses import PrincipalDep, ServicesDep, json_response, source_added_response
+from kept.service import access, hooks
+
+router = APIRouter(tags=["outside"])
+
+HubSignature = Annotated[str | None, Header(alias="X-Hub-Signature-256", description="sha256=HMAC-SHA256 of the body")]
+
+
+@router.post(
+    "/hooks/{source}", status_code=202, responses=describe_response(models.Queued, 202, "A refresh is asked for.")
+)
+async def hook(
+    source: SourceLabel,
+    request: Request,
+    services: ServicesDep,
+    signature: HubSignature = None,
+    event: Annotated[str | None, Header(alias="X-GitHub-Event")] = None,
+) -> Response:
+    """Another program says that something has changed. The secret is that of `kept set NAME --hook-secret`."""
+    job = await hooks.receive_hook(
+        services.db, source, await request.body(), signature or "", services.secrets.look_up, enqueue=event != "ping"
+    )
+    known = {"job_id": job.id, "progress_id": job.id} if job else {"job_id": "", "progress_id": ""}
+    return json_response(known, 202)
+
+
+@router.post("/uploads", status_code=201, responses=models.ADD_SOURCE_RESPONSES)
+async def upload(
+    request: Request,
+    services: ServicesDep,
+    principal: PrincipalDep,
+    file: Annotated[UploadFile, File(description="A document, or a zip of documents.")],
+    name: Annotated[ShortText | None, Form()] = None,
+    version: Annotated[ShortText, Form()] = "",
+) -> Response:
+    """Keeps a file, or what is in a zip. Under the same name again, it takes the place of what was there."""
+    folder = request.app.state.settings.uploads_folder
+    kept = await access.add_upload(
+        services, principal, folder, file.file, file.filename or "", name=name or None, version=version
+    )
+    return source_added_response(*kept)

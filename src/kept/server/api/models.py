@@ -1,0 +1,321 @@
+"""What is said and answered, as OpenAPI tells it. Answers are the shapes of the verbs; here they are only described."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Path, Query
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from kept.model.source import SourceKind
+from kept.service.source_options import SourceOptions
+
+NO_CONTROL_CHARACTERS = r"^[^\x00-\x1f\x7f]*$"
+
+LongText = Annotated[str, StringConstraints(max_length=2000, pattern=NO_CONTROL_CHARACTERS)]
+ShortText = Annotated[str, StringConstraints(max_length=200, pattern=NO_CONTROL_CHARACTERS)]
+SourceLabel = Annotated[
+    str, Path(max_length=200, pattern=NO_CONTROL_CHARACTERS, examples=["django@5"], description="name@version")
+]
+JobId = Annotated[str, Path(max_length=36, pattern=r"^[0-9a-fA-F-]{1,36}$", examples=["0199a2b4"])]
+DocumentId = Annotated[str, Path(max_length=36, pattern=r"^[0-9a-fA-F-]{36}$", description="The id of a document.")]
+GenerationNumber = Annotated[int, Query(ge=1, le=2_000_000_000, description="A generation's number.")]
+PageLimit = Annotated[int, Query(ge=1, le=1000)]
+PageCursor = Annotated[
+    str | None, Query(max_length=5000, pattern=NO_CONTROL_CHARACTERS, description="'next' of the page before.")
+]
+Priority = Annotated[int, Field(ge=-1000, le=1000, description="Of several waiting crawls the highest goes first.")]
+
+
+class RequestBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SourceIn(RequestBody):
+    """The settings of a source, in the words of the command line. Those not mentioned stay as they are."""
+
+    max_pages: int | None = Field(None, ge=1, le=1_000_000_000)
+    max_depth: int | None = Field(None, ge=0, le=1_000_000)
+    max_time: ShortText | None = Field(None, description="90s, 15m, 2h", examples=["15m"])
+    scope: list[LongText] | None = Field(None, max_length=100, description="folder, host, or beginnings of URLs")
+    include: list[LongText] | None = Field(None, max_length=100)
+    exclude: list[LongText] | None = Field(None, max_length=100)
+    header: list[LongText] | None = Field(None, max_length=20, description="'K: V', told to the site")
+    cookie: LongText | None = None
+    user_agent: ShortText | None = None
+    proxy: LongText | None = None
+    ca_file: LongText | None = None
+    select: LongText | None = None
+    drop: list[LongText] | None = Field(None, max_length=100)
+    render: Literal["auto", "never", "always"] | None = None
+    ignore_robots: bool | None = None
+    concurrency: int | None = Field(None, ge=1, le=64)
+    delay: float | None = Field(None, ge=0, le=3600, allow_inf_nan=False)
+    tag: list[ShortText] | None = Field(None, max_length=100)
+    schedule: ShortText | None = Field(None, description="6h, 1d, five fields of cron (UTC), auto; off")
+    webhook: LongText | None = None
+    hook_secret: ShortText | None = None
+
+    def to_options(self) -> SourceOptions:
+        return SourceOptions(**{name: getattr(self, name) for name in SourceIn.model_fields})
+
+
+class NewSource(SourceIn):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"root": "https://docs.example.com/", "name": "docs", "max_pages": 500}]},
+    )
+
+    root: LongText
+    name: ShortText | None = None
+    version: ShortText | None = None
+    priority: Priority = 0
+
+
+class Page(SourceIn):
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"url": "https://docs.example.com/pool.html"}]}
+    )
+
+    url: LongText
+
+
+class NewCrawl(RequestBody):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"mode": "quick", "priority": 5}]})
+
+    mode: Literal["refresh", "full", "failed", "quick"] = "refresh"
+    priority: Priority = 0
+
+
+class BackTo(RequestBody):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"generation": 3}]})
+
+    generation: int = Field(ge=1, le=2_000_000_000)
+
+
+class KnowledgeItem(BaseModel):
+    """What the queue's own design calls a request for a crawl."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"url": "https://docs.example.com/", "max_depth": 3}]})
+
+    url: LongText
+    max_depth: int | None = Field(None, ge=0, le=1_000_000)
+    priority: Priority = 0
+    tags: list[ShortText] | None = Field(None, max_length=100)
+
+
+# Answers -------------------------------------------------------------------------------------------------------
+
+
+class ResponseBody(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Counts(ResponseBody):
+    new: int
+    changed: int
+    unchanged: int
+    moved: int
+    gone: int
+    failed: int
+    skipped: int
+
+
+class Crawl(ResponseBody):
+    source: str
+    job: str
+    status: str
+    generation: int | None
+    held: bool
+    partial: bool
+    counts: Counts
+
+
+class Progress(Counts):
+    percent: int
+    discovered: int
+    done: int
+    bytes: int
+    rate: float
+    eta_seconds: float | None
+    current_depth: int
+
+
+class Job(ResponseBody):
+    id: str
+    source: str
+    status: Literal["pending", "processing", "paused", "completed", "failed", "cancelled"]
+    mode: str
+    priority: int
+    attempt: int
+    retry_count: int
+    max_retries: int
+    workers: int
+    progress: Progress
+    created_at: str
+    started_at: str | None
+    completed_at: str | None
+    error: str | None
+    owner: str | None
+
+
+class Jobs(ResponseBody):
+    jobs: list[Job]
+    next: str | None
+
+
+class Source(ResponseBody):
+    source: str
+    name: str
+    version: str
+    kind: SourceKind
+    root: str
+    state: str
+    generation: int | None
+    documents: int
+    sections: int
+    partial: bool
+    settings: dict[str, Any]
+
+
+class Sources(ResponseBody):
+    sources: list[Source]
+
+
+class Removed(ResponseBody):
+    source: str
+    removed: Literal[True]
+
+
+class Generation(ResponseBody):
+    number: int
+    state: str
+    born: str
+    documents: int
+    counts: Counts
+    partial: bool
+    job: str | None
+
+
+class Generations(ResponseBody):
+    source: str
+    active: int | None
+    generations: list[Generation]
+
+
+class Decided(ResponseBody):
+    source: str
+    generation: int
+
+
+class Move(ResponseBody):
+    to: str
+    document: str
+
+
+class Difference(ResponseBody):
+    source: str
+    to: int
+    added: list[str]
+    removed: list[str]
+    changed: list[str]
+    moved: list[Move]
+
+
+class Changes(ResponseBody):
+    since: str | None
+    changes: list[dict[str, Any]]
+    next: str | None
+
+
+class Documents(ResponseBody):
+    source: str
+    generation: int
+    documents: list[dict[str, Any]]
+    next: str | None
+
+
+class Hit(ResponseBody):
+    source: str
+    version: str
+    generation: int
+    document: str
+    section: int
+    url: str
+    title: str
+    headings: list[str]
+    anchor: str | None
+    snippet: str
+    text: str
+    score: float
+    fetched_at: str
+    verified_at: str
+    partial: bool
+    also: list[dict[str, str]]
+    context: str | None = None
+
+
+class Hits(ResponseBody):
+    query: str
+    hits: list[Hit]
+    did_you_mean: str | None
+    vectors_missing: int | None = Field(None, description="Where searches go by meaning: sections without a vector.")
+    not_reranked: str | None = Field(None, description="Where hits should be reranked and were not: why.")
+
+
+class DocumentText(ResponseBody):
+    document: str
+    source: str
+    version: str
+    generation: int
+    url: str
+    title: str
+    markdown: str
+
+
+class History(ResponseBody):
+    document: str
+    source: str
+    lifecycle: str
+    versions: list[dict[str, Any]]
+
+
+class TextDifference(ResponseBody):
+    source: str
+    document: str
+    to: int
+    change: str | None
+    hunks: list[dict[str, Any]]
+
+
+class Why(ResponseBody):
+    url: str
+    outcome: str | None
+    reason: str | None
+
+
+class Look(ResponseBody):
+    url: str
+    title: str
+    markdown: str
+
+
+class Queued(ResponseBody):
+    job_id: str
+    progress_id: str
+
+
+class CrawlProgress(ResponseBody):
+    progress_id: str
+    status: str
+    progress_percentage: int
+
+
+def describe_response(
+    model: type[BaseModel], status: int = 200, description: str = "Done."
+) -> dict[int | str, dict[str, Any]]:
+    """The answer to a good call, for the description."""
+    return {status: {"model": model, "description": description}}
+
+
+ADD_SOURCE_RESPONSES = describe_response(Crawl, 201, "A new source, and a crawl of it.") | describe_response(
+    Crawl, 200, "It was there; a crawl of it."
+)

@@ -1,0 +1,66 @@
+"""The description of the API: what FastAPI makes of the routes, with every error as a problem."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from kept import __version__
+
+PROBLEM_SCHEMA = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "What was expected, what was found, what to do next."},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"at": {"type": "string"}, "detail": {"type": "string"}},
+            },
+        },
+    },
+    "example": {
+        "type": "about:blank",
+        "title": "Not Found",
+        "status": 404,
+        "detail": "There is no source named 'djano'. Did you mean 'django'?",
+    },
+}
+ERROR_RESPONSE = {
+    "description": "What went wrong (RFC 9457).",
+    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
+_FASTAPI_ERROR_SCHEMAS = ("HTTPValidationError", "ValidationError")
+
+
+def install_openapi(app: FastAPI) -> None:
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _build_openapi(app)
+        return app.openapi_schema
+
+    vars(app)["openapi"] = openapi  # the way that FastAPI names: this instance's own
+
+
+def _build_openapi(app: FastAPI) -> dict[str, Any]:
+    told = get_openapi(title=app.title, version=__version__, routes=app.routes, description=__doc__)
+    components = told.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    for name in _FASTAPI_ERROR_SCHEMAS:
+        schemas.pop(name, None)
+    schemas["Problem"] = PROBLEM_SCHEMA
+    components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+    told["security"] = [{}, {"key": []}]
+    for operations in told["paths"].values():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+            for response in operation["responses"].values():
+                content = response.get("content", {})
+                if len(content) > 1 and content.get("application/json") == {"schema": {}}:
+                    del content["application/json"]  # told, though the answer is no JSON
+            operation["responses"]["default"] = ERROR_RESPONSE
+    return told

@@ -1,0 +1,248 @@
+"""The gate before every door: whose name the request calls, which site sent it, who asks, and how often.
+
+    Guarded   Host and Origin: a page of another site, or a name that somebody bent to this address, gets nothing
+    Keyed     the key, what it opens, and how many requests a minute
+
+Plain ASGI, so that everything behind it is behind it: pages, API, MCP, streams.
+"""
+
+import asyncio
+import base64
+import binascii
+import ipaddress
+import math
+import re
+import time
+from dataclasses import field
+from urllib.parse import quote
+
+from fastapi import Response
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kept.model.key import ApiKey, KeyScope
+from kept.model.nouns import dataclass
+from kept.server.problems import problem_response
+from kept.service import keys
+from kept.service.access import Principal
+from kept.service.context import Services
+from kept.service.keys import Quota
+from kept.service.source_request import Permissions
+from kept.settings import Settings
+
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+SECURITY_HEADERS = {"x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin"}
+PUBLIC_PATHS = re.compile(r"/healthz|/readyz|/login|/logout|/static/.*|/api/v1/hooks/[^/]+")  # a hook is signed instead
+KEY_COOKIE = "kept_key"  # where a browser keeps the key of its person
+READ_ONLY_POST_PATHS = re.compile(
+    r"/api/v1/try|/mcp(/.*)?"
+)  # posts that change nothing, or that look at the scope themselves
+_AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]@/\s]+)(?::(\d{1,5}))?", re.IGNORECASE)
+_ORIGIN = re.compile(r"(https?)://([^/]+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedHosts:
+    """What the server is called: the names that a request may have in its Host."""
+
+    bind_host: str
+    extra_hosts: frozenset[str]
+
+    @classmethod
+    def from_settings(cls, host: str, hosts: str) -> "AllowedHosts":
+        return cls(bind_host=_normalize_host(host), extra_hosts=frozenset(name.lower() for name in hosts.split()))
+
+    @property
+    def requires_keys(self) -> bool:
+        """Whether somebody else than the people at this machine can get here."""
+        return not _is_loopback(self.bind_host) or bool(self.extra_hosts - LOOPBACK_HOSTS)
+
+    def allows(self, host: str) -> bool:
+        name = _host_name(host)
+        if name is None:
+            return False
+        if name in LOOPBACK_HOSTS or name == self.bind_host or name in self.extra_hosts:
+            return True
+        return self.bind_host in ("0.0.0.0", "[::]") and _parse_ip(name) is not None  # no page can bend an address
+
+
+class HostCheckMiddleware:
+    """Refuses what calls the server by a name that is not its own, or comes from a page of another site."""
+
+    def __init__(self, app: ASGIApp, allowed_hosts: AllowedHosts) -> None:
+        self._app = app
+        self._allowed_hosts = allowed_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            return await send({"type": "websocket.close", "code": 1008})
+
+        async def hardened(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refusal = self._check_host_and_origin(scope["method"], Headers(scope=scope))
+        return await (refusal or self._app)(scope, receive, hardened)
+
+    def _check_host_and_origin(self, method: str, headers: Headers) -> Response | None:
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._allowed_hosts.allows(hosts[0]):
+            return problem_response(421, "This server goes by another name. Its operator can add one: serve.hosts.")
+        from_afar = method not in ("GET", "HEAD") and headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        if from_afar or not all(_is_same_origin(origin, hosts[0]) for origin in headers.getlist("origin")):
+            return problem_response(403, "Pages of other sites cannot use this server.")
+        return None
+
+
+@dataclass(slots=True)
+class _TokenBucket:
+    tokens: float
+    updated_at: float = field(default_factory=time.monotonic)
+
+
+class RequestRateLimiter:
+    """How often each may ask: as many as in a minute at once, then as they come back."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._per_minute = per_minute
+        self._buckets: dict[str, _TokenBucket] = {}
+
+    def acquire(self, client: str) -> float:
+        """0: now. Otherwise in how many seconds."""
+        if not self._per_minute:
+            return 0
+        if len(self._buckets) > 10_000:
+            self._buckets.clear()
+        bucket, now = self._buckets.setdefault(client, _TokenBucket(self._per_minute)), time.monotonic()
+        rate = self._per_minute / 60
+        bucket.tokens, bucket.updated_at = min(self._per_minute, bucket.tokens + (now - bucket.updated_at) * rate), now
+        if bucket.tokens < 1:
+            return (1 - bucket.tokens) / rate
+        bucket.tokens -= 1
+        return 0
+
+
+class AuthMiddleware:
+    """Finds out who asks. Where keys are needed, nobody gets in without; with one, no further than it opens."""
+
+    def __init__(self, app: ASGIApp, services: Services, settings: Settings, *, requires_keys: bool) -> None:
+        self._app = app
+        self._services = services
+        self._requires_keys = requires_keys
+        self._rate_limiter = RequestRateLimiter(settings.serve.requests_per_minute)
+        self._permissions = Permissions(
+            local_files=bool(settings.network.allow_files), private_hosts=bool(settings.network.allow_private)
+        )
+        serve = settings.serve
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._quota = Quota(live_jobs=serve.live_jobs, sources=serve.sources, pages=serve.pages)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        found = await self._authenticate(scope)
+        if isinstance(found, Response):
+            return await found(scope, receive, send)
+        scope.setdefault("state", {})["asker"] = found
+        return await self._app(scope, receive, send)
+
+    async def _authenticate(self, scope: Scope) -> Principal | Response:
+        path, headers = scope["path"], Headers(scope=scope)
+        said = _credential(headers.get("authorization"))
+        if PUBLIC_PATHS.fullmatch(path):
+            return self._apply_rate_limit(
+                f"from {(scope.get('client') or ('', 0))[0]}", Principal(permissions=self._permissions)
+            )
+        if said is None and self._requires_keys:
+            said = cookie_parser(headers.get("cookie", "")).get(KEY_COOKIE)
+        if said is None:
+            if self._requires_keys:
+                return _unauthorized(scope, "This server needs a key: Authorization: Bearer KEY.")
+            return Principal(scope=KeyScope.ADMIN, permissions=self._permissions)
+        key = await keys.find_key(self._services.db, said)
+        if key is None:
+            return _unauthorized(scope, "This key opens nothing here. 'kept keys list' shows those that do.")
+        wanted = KeyScope.READ if _is_read_only(scope["method"], path) else KeyScope.WRITE
+        if not key.scope.allows(wanted):
+            return problem_response(403, f"The key '{key.name}' is for {key.scope}; this takes one for {wanted}.")
+        return self._principal_for_key(key)
+
+    def _principal_for_key(self, key: ApiKey) -> Principal | Response:
+        if key.scope is KeyScope.ADMIN:
+            return Principal(name=key.name, scope=key.scope, permissions=self._permissions)
+        turn = self._locks.setdefault(key.name, asyncio.Lock())
+        asker = Principal(
+            name=key.name, scope=key.scope, permissions=self._permissions, quota=self._quota, quota_lock=turn
+        )
+        return self._apply_rate_limit(f"key {key.name}", asker)
+
+    def _apply_rate_limit(self, client: str, principal: Principal) -> Principal | Response:
+        if wait := self._rate_limiter.acquire(client):
+            return problem_response(429, "Too many requests in a minute.", {"Retry-After": str(math.ceil(wait))})
+        return principal
+
+
+def _credential(authorization: str | None) -> str | None:
+    """The key in a header: a bearer's, or a password. None: there is no such header."""
+    if authorization is None:
+        return None
+    scheme, _, value = authorization.partition(" ")
+    if scheme.lower() == "basic":
+        try:
+            return base64.b64decode(value.strip(), validate=True).decode().partition(":")[2]
+        except (binascii.Error, ValueError):
+            return ""
+    return value.strip() if scheme.lower() == "bearer" else ""
+
+
+def _unauthorized(scope: Scope, detail: str) -> Response:
+    """A person is led to a form; programs know what a bearer is."""
+    if wants_html(scope) and scope["method"] == "GET":
+        query = scope["query_string"].decode("latin-1")
+        return RedirectResponse(f"/login?to={quote(scope['path'] + (query and f'?{query}'))}", 303)
+    return problem_response(401, detail, {"WWW-Authenticate": 'Bearer realm="Kept"', "HX-Redirect": "/login"})
+
+
+def wants_html(scope: Scope) -> bool:
+    """Whether it is a person who asks, by a browser."""
+    return not scope["path"].startswith(("/api", "/mcp")) and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def _is_read_only(method: str, path: str) -> bool:
+    return method in ("GET", "HEAD", "OPTIONS") or READ_ONLY_POST_PATHS.fullmatch(path) is not None
+
+
+def _is_same_origin(origin: str, host: str) -> bool:
+    found = _ORIGIN.fullmatch(origin.strip())
+    if found is None:
+        return False
+    usual = {"http": ":80", "https": ":443"}[found[1].lower()]
+    return found[2].lower().removesuffix(usual) == host.lower().removesuffix(usual)
+
+
+def _host_name(host: str) -> str | None:
+    found = _AUTHORITY.fullmatch(host)
+    return found[1].lower().removesuffix(".") if found else None
+
+
+def _normalize_host(host: str) -> str:
+    return f"[{host.lower()}]" if ":" in host else host.lower()
+
+
+def _parse_ip(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return None
+
+
+def _is_loopback(name: str) -> bool:
+    address = _parse_ip(name)
+    return name == "localhost" or (address is not None and address.is_loopback)

@@ -1,0 +1,86 @@
+"""How templates say things."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from markupsafe import Markup, escape
+
+from kept.model.url import file_path
+from kept.service import formatting
+
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+_MARK = re.compile(r"\*\*(.+?)\*\*")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_FENCE = re.compile(r"```[\w+#.-]*")
+_NOISE = re.compile(r"(?:^|(?<=\s))#+ |\|[\s|:-]*")
+
+
+def highlight(snippet: str) -> Markup:
+    """A snippet with its words marked, without the signs of Markdown around them."""
+    plain = _NOISE.sub(" ", _LINK.sub(r"\1", _ESCAPED.sub(r"\1", _FENCE.sub("", snippet)))).replace("`", "")
+    return Markup(_MARK.sub(r"<mark>\1</mark>", str(escape(" ".join(plain.split())))))
+
+
+def ago(then: datetime | str | None) -> Markup:
+    """'3 minutes ago', with the exact time behind it."""
+    if then is None:
+        return Markup("never")
+    at = datetime.fromisoformat(then) if isinstance(then, str) else then
+    exact = at.astimezone(UTC)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        exact.isoformat(timespec="seconds"), f"{exact:%Y-%m-%d %H:%M} UTC", _relative_time(at)
+    )
+
+
+def _relative_time(at: datetime) -> str:
+    seconds = (at - datetime.now(UTC)).total_seconds()
+    return f"in {formatting.format_duration(round(seconds))}" if seconds > 0 else formatting.format_ago(at)
+
+
+def short_url(url: str) -> str:
+    """A URL the way people read it: without its scheme; a file's as its path."""
+    if url.startswith("file:"):
+        file, sharp, anchor = url.partition("#")
+        return file_path(file) + sharp + anchor
+    return unquote(url.partition("://")[2].rstrip("/")) or url
+
+
+def url_path(url: str) -> str:
+    """Where a page lies in its site."""
+    split = urlsplit(url)
+    return unquote(split.path + (f"?{split.query}" if split.query else "")) or "/"
+
+
+def size(number: int | float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if number >= 10 or unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"
+
+
+def segment(text: Any) -> str:
+    """A text as one part of a path, or as a value of a query."""
+    return quote(str(text), safe="")
+
+
+def lines(values: Sequence[str]) -> str:
+    return "\n".join(values)
+
+
+FILTERS = {
+    "marked": highlight,
+    "ago": ago,
+    "short": short_url,
+    "in_site": url_path,
+    "size": size,
+    "segment": segment,
+    "lines": lines,
+    "plural": formatting.pluralize,
+    "duration": formatting.format_duration,
+    "thousands": lambda number: f"{number:,}",
+    "web": lambda url: url if url.startswith(("http://", "https://")) else None,
+}

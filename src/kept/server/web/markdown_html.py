@@ -1,0 +1,119 @@
+"""A document's Markdown as HTML that can do nothing: no markup of its own, no pictures, no links but harmless ones.
+
+Text          parsed; ``links`` says where it leads
+Text.html     with the links that are kept leading to our own pages
+"""
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from kept.model.url import get_fragment, resolve_link, with_fragment
+from kept.service.browsing import DocumentHeading
+
+MAX_RENDERED_CHARACTERS = 300_000  # characters; what is longer is shown as it is
+_WORD = re.compile(r"\w+")
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>')
+    parser.add_render_rule("table_close", lambda *_: "</table></div>")
+    return parser
+
+
+class MarkdownPage:
+    """The Markdown of a page at a URL."""
+
+    def __init__(self, markdown: str, url: str) -> None:
+        self._url = url
+        self._plain = markdown if len(markdown) > MAX_RENDERED_CHARACTERS else None
+        self._tokens = [] if self._plain else _parser().parse(markdown)
+
+    @property
+    def links(self) -> list[str]:
+        """Where it leads, as canonical URLs, each once."""
+        found = (resolve_link(str(token.attrs["href"]), self._url) for token in self._inline_tokens("link_open"))
+        return list(dict.fromkeys(url for url in found if url))
+
+    @property
+    def has_title(self) -> bool:
+        return any(token.type == "heading_open" and token.tag == "h1" for token in self._tokens)
+
+    def html(self, headings: Sequence[DocumentHeading], kept: Mapping[str, str]) -> Markup:
+        """``kept``: the address of our own page for some of its links."""
+        if self._plain is not None:
+            return Markup("<pre>{}</pre>").format(self._plain)
+        _set_heading_anchors(self._tokens, headings)
+        for parent in self._tokens:
+            parent.children = list(_images_to_links(parent.children or []))
+        for token in self._inline_tokens("link_open"):
+            _set_link_target(token, str(token.attrs["href"]), self._url, kept)
+        return Markup(_parser().renderer.render(self._tokens, _parser().options, {}))
+
+    def _inline_tokens(self, kind: str) -> Iterator[Token]:
+        for token in self._tokens:
+            yield from (child for child in token.children or () if child.type == kind)
+
+
+def _set_link_target(token: Token, href: str, page: str, kept: Mapping[str, str]) -> None:
+    """Sets where a link leads. One that leads nowhere we know is a link to nothing: words."""
+    anchor, token.attrs = get_fragment(href), {}
+    to = None if href.lower().startswith("mailto:") else resolve_link(href, page)
+    if href.startswith("#") or to == page:
+        token.attrSet("href", with_fragment("", anchor) if anchor else "#top")
+    elif to and to in kept:
+        token.attrSet("href", with_fragment(kept[to], anchor))
+    elif to and to.startswith(("http://", "https://")):
+        token.attrs = {"href": with_fragment(to, anchor), "rel": "noopener noreferrer nofollow", "class": "away"}
+    elif href.lower().startswith("mailto:"):
+        token.attrs = {"href": href, "rel": "noopener noreferrer nofollow"}
+
+
+def _images_to_links(tokens: Sequence[Token]) -> Iterator[Token]:
+    """A picture is what it is called, with a link to it unless it stands inside one."""
+    inside = False
+    for token in tokens:
+        inside = token.type == "link_open" or (inside and token.type != "link_close")
+        if token.type != "image":
+            yield token
+            continue
+        name = Token("text", "", 0, content=token.content or "picture")
+        if inside:
+            yield name
+        else:
+            yield Token("link_open", "a", 1, attrs={"href": str(token.attrs.get("src", ""))})
+            yield name
+            yield Token("link_close", "a", -1)
+
+
+def _set_heading_anchors(tokens: Sequence[Token], headings: Sequence[DocumentHeading]) -> None:
+    """Gives headings the anchors that the page itself has for them: each the next one of the same words."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for at, heading in enumerate(headings):
+        places[_normalize(heading.text)].append(at)
+    after = 0
+    for opening, inline in pairwise(tokens):
+        words = _normalize(_inline_text(inline)) if opening.type == "heading_open" else ""
+        same = places.get(words, ()) if words else ()
+        following = bisect_left(same, after)
+        if following < len(same):
+            opening.attrSet("id", headings[same[following]].anchor)
+            opening.attrSet("tabindex", "-1")
+            after = same[following] + 1
+
+
+def _inline_text(inline: Token) -> str:
+    return " ".join(child.content for child in inline.children or () if child.type in ("text", "code_inline", "image"))
+
+
+def _normalize(text: str) -> str:
+    return "".join(_WORD.findall(text.casefold()))

@@ -1,0 +1,48 @@
+"""What verbs stand on: the store, and whoever can reach the origins. ``runtime`` builds it."""
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:  # a verb loads what it needs
+    from kept.crawl.lifecycle import LifecycleRules
+    from kept.crawl.preview import PagePreview, ScopePreview
+    from kept.maintenance.next_run import SchedulePolicy
+    from kept.model.source import Source, SourceKind, SourceSettings
+    from kept.search.rerank import Reranking
+    from kept.search.vector_search import VectorSearchOptions
+    from kept.secrets import SecretStore
+    from kept.store.database import Database
+
+
+class Services(Protocol):
+    @property
+    def db(self) -> "Database": ...
+
+    @property
+    def lifecycle_rules(self) -> "LifecycleRules": ...
+
+    @property
+    def schedule_policy(self) -> "SchedulePolicy": ...
+
+    @property
+    def secrets(self) -> "SecretStore": ...
+
+    def vector_search(self) -> "VectorSearchOptions | None":
+        """What a search goes by; None: words alone."""
+
+    def reranking(self) -> "Reranking | None":
+        """Who orders the first hits of a search anew; None: nobody."""
+
+    def why_excluded(self, source: "Source", url: str) -> str | None:
+        """Why a URL is none of a source, by its settings; None: it could be."""
+
+    def check_source(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> None:
+        """WrongCall unless the settings of a source make sense, as far as that can be seen from here."""
+
+    async def probe_root(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> None:
+        """Raises where there is nobody at the root of a source, or nothing."""
+
+    async def preview_scope(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> "ScopePreview":
+        """What a source would begin with. Nothing is kept."""
+
+    async def preview_page(self, kind: "SourceKind", url: str, settings: "SourceSettings") -> "PagePreview":
+        """One page as a source of its own would keep it. Nothing is kept."""

@@ -1,0 +1,41 @@
+"""What is kept, as files: written to a folder, and taken back."""
+
+from pathlib import Path
+
+from kept.maintenance.export import ExportReport
+from kept.maintenance.export import export_sources as write
+from kept.maintenance.import_ import ImportHasher, ImportReport, ReadMarkdown
+from kept.maintenance.import_ import import_sources as take
+from kept.maintenance.local_cleanup import record_export_folder
+from kept.maintenance.next_run import SchedulePolicy
+from kept.service.lookup import find_source
+from kept.service.sources import schedule_next_run
+from kept.store.database import Database
+
+
+async def export(
+    db: Database, folder: str, labels: list[str], *, tree: bool = False, cache: Path | None = None
+) -> ExportReport:
+    """Replaces a folder with the sources of these names, or with all, as they are now."""
+    async with db.snapshot() as snapshot:
+        wanted = [(await find_source(snapshot, label)).label for label in labels]
+    if cache:
+        record_export_folder(cache, Path(folder).absolute())
+    return await write(db, Path(folder).absolute(), wanted, tree=tree)
+
+
+async def import_(
+    db: Database,
+    where: str,
+    *,
+    read: ReadMarkdown,
+    hash_content: ImportHasher,
+    schedule_policy: SchedulePolicy | None = None,
+) -> ImportReport:
+    """Takes back what an export wrote. Nothing is changed where one of its sources is kept already."""
+    imported = await take(db, Path(where).absolute(), read=read, hash_of=hash_content)
+    for source in imported.sources:
+        if source.settings.schedule:
+            async with db.transaction() as tx:
+                await schedule_next_run(tx, source, schedule_policy)
+    return imported

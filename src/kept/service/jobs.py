@@ -1,0 +1,159 @@
+"""Crawls: asking for one, how each stands, and steering it."""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import field
+
+from kept.errors import InvalidInput, NotFound
+from kept.jobs import queue
+from kept.model.job import CrawlJob, CrawlMode, JobStatus, Pace
+from kept.model.nouns import dataclass
+from kept.model.source import format_label
+from kept.service.lookup import find_source, is_id
+from kept.store import browsing, idempotency, jobs
+from kept.store.database import Connection, Database, current_time, parse_time
+from kept.store.jobs import JobSummary, Lease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job, and how it goes."""
+
+    job: CrawlJob
+    source: str  # its label
+    workers: int
+    pace: Pace
+    leases: list[Lease] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdempotencyKey:
+    """A request that counts once, however often it comes: the key that its sender gave it, and what it says."""
+
+    key: str
+    request_hash: str
+
+
+async def request_crawl(
+    db: Database,
+    label: str,
+    *,
+    mode: CrawlMode | None = None,
+    priority: int = 0,
+    owner: str | None = None,
+    idempotency_key: IdempotencyKey | None = None,
+) -> CrawlJob:
+    """Ask for a crawl of a source (a refresh, unless another mode is named). Asking again while one waits joins it."""
+    async with db.transaction(durable=True) as tx:
+        if idempotency_key and (asked := await _claim_key(tx, owner or "", idempotency_key)):
+            return asked
+        source = await find_source(tx, label)
+        job = await queue.enqueue_in_transaction(
+            tx, source.id, mode=mode or CrawlMode.REFRESH, priority=priority, owner=owner
+        )
+        if idempotency_key:
+            await idempotency.record_job(tx, owner=owner or "", key=idempotency_key.key, job=job.id)
+        return job
+
+
+async def find_previous_job(db: Database, owner: str | None, idempotency_key: IdempotencyKey) -> CrawlJob | None:
+    """The job that the same request came to before; None if it comes for the first time."""
+    async with db.snapshot() as snapshot:
+        return await _job_for_key(snapshot, owner or "", idempotency_key)
+
+
+async def _claim_key(tx: Connection, owner: str, idempotency_key: IdempotencyKey) -> CrawlJob | None:
+    """As ``asked_before``; from now on it was asked."""
+    is_first = await idempotency.claim_key(
+        tx, owner=owner, key=idempotency_key.key, request=idempotency_key.request_hash
+    )
+    return None if is_first else await _job_for_key(tx, owner, idempotency_key)
+
+
+async def _job_for_key(db: Connection, owner: str, idempotency_key: IdempotencyKey) -> CrawlJob | None:
+    before = await idempotency.get(db, owner=owner, key=idempotency_key.key)
+    if before is None:
+        return None
+    if before["request"] != idempotency_key.request_hash:
+        raise InvalidInput("This Idempotency-Key belongs to another request. Make a new one for each.")
+    return await jobs.get(db, before["job_id"]) if before["job_id"] else None
+
+
+async def list_jobs(
+    db: Database, *, status: str | None = None, limit: int = 50, before: str | None = None
+) -> list[JobView]:
+    """The latest first; only those in one status, if it is named; from behind a job on."""
+    if status is not None and status not in list(JobStatus):
+        raise InvalidInput(f"There is no status '{status}'. A job is {', '.join(JobStatus)}.")
+    async with db.snapshot() as snapshot:
+        wanted = JobStatus(status) if status else None
+        rows = await jobs.list_recent(snapshot, status=wanted, limit=limit, before=before)
+        return [await _view(snapshot, row) for row in rows]
+
+
+async def get_job(db: Database, job_id: str) -> CrawlJob:
+    async with db.snapshot() as snapshot:
+        job = await jobs.get(snapshot, job_id.lower()) if is_id(job_id) else None
+    if job is None:
+        raise NotFound(f"There is no job {job_id}.")
+    return job
+
+
+async def show_job(db: Database, what: str) -> JobView:
+    """The job whose id this is, or begins with this."""
+    async with db.snapshot() as snapshot:
+        row = await _find_job(snapshot, what)
+        return await _view(snapshot, row, leases=await jobs.leases_of_job(snapshot, row.job.id))
+
+
+async def progress_over_time(db: Database, job: CrawlJob) -> list[tuple[float, int]]:
+    """How a crawl went: after so many seconds since it began, so many URLs were done."""
+    async with db.snapshot() as snapshot:
+        rows = await browsing.list_batches(snapshot, job.id)
+    begun, done, course = job.started_at or job.created_at, 0, []
+    for row in rows:
+        done += row["entries"]
+        course.append(((parse_time(row["settled_at"]) - begun).total_seconds(), done))
+    return course
+
+
+async def pause_job(db: Database, what: str) -> JobView:
+    """Its workers stop after the batch at hand; its frontier waits."""
+    return await _change_status(db, what, queue.pause)
+
+
+async def resume_job(db: Database, what: str) -> JobView:
+    """It goes on from its open entries as soon as a worker is free."""
+    return await _change_status(db, what, queue.resume)
+
+
+async def cancel_job(db: Database, what: str) -> JobView:
+    """It ends, and what it built is given up; what is active stays."""
+    return await _change_status(db, what, queue.cancel)
+
+
+async def _change_status(db: Database, what: str, move: Callable[[Database, str], Awaitable[CrawlJob]]) -> JobView:
+    async with db.snapshot() as snapshot:
+        row = await _find_job(snapshot, what)
+    await move(db, row.job.id)
+    return await show_job(db, row.job.id)
+
+
+async def _find_job(db: Connection, what: str) -> JobSummary:
+    beginning = what.strip().lower()
+    found = await jobs.find_by_id_prefix(db, beginning) if re.fullmatch(r"[0-9a-f-]{1,36}", beginning) else []
+    if len(found) > 1:
+        raise InvalidInput(f"Several jobs begin with '{what}'. Say more of the id; 'kept jobs' lists them.")
+    if not found:
+        raise NotFound(f"There is no job {what}. 'kept jobs' lists them.")
+    return found[0]
+
+
+async def _view(db: Connection, row: JobSummary, leases: list[Lease] | None = None) -> JobView:
+    return JobView(
+        job=row.job,
+        source=format_label(row.source_name, row.source_version),
+        workers=row.workers,
+        pace=row.job.pace(await current_time(db)),
+        leases=leases or [],
+    )

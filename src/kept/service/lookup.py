@@ -1,0 +1,86 @@
+"""What people call things: a source by its label, a document by its id, URL or path."""
+
+import os
+import re
+
+from kept.errors import NotFound
+from kept.model.generation import Generation, GenerationState
+from kept.model.source import Source, parse_label
+from kept.model.url import canonicalize_route_url, canonicalize_url, file_url, get_anchor
+from kept.store import generations, sources
+from kept.store.database import Connection, Database
+
+
+async def load_source(db: Database, label: str) -> Source:
+    async with db.snapshot() as snapshot:
+        return await find_source(snapshot, label)
+
+
+async def find_source(db: Connection, label: str) -> Source:
+    """The source of this name, or an error that says which one was perhaps meant."""
+    source = await sources.by_label(db, *parse_label(label)) if label.isprintable() else None
+    if source:
+        return source
+    labels = [other.label for other in await sources.all(db)]
+    versions = [other for other in labels if parse_label(other)[0] == label]
+    import difflib  # only a slip needs it
+
+    close = versions or difflib.get_close_matches(label, labels, n=1)
+    hint = f"Did you mean '{close[0]}'?" if close else "'kept list' shows what there is."
+    raise NotFound(f"There is no source named '{label}'. {hint}")
+
+
+async def find_readable_generation(db: Connection, source: Source, number: int) -> Generation:
+    """A generation that was once active and is still retained."""
+
+    generation = await generations.get(db, source.id, number)
+    if generation and generation.state in (GenerationState.ACTIVE, GenerationState.RETIRED):
+        return generation
+    if source.active_generation is None:
+        raise NotFound(f"{source.label} has no generation to show yet: its first crawl is not finished.")
+    raise NotFound(f"{source.label} has no generation {number} to show. 'kept generations {source.label}' lists them.")
+
+
+async def find_document_id(
+    db: Connection, what: str, generation: int | None = None, *, source: str | None = None
+) -> tuple[str, str | None]:
+    """The id of a document by its id, URL or path, and the fragment of the URL; of this source, if one is named.
+
+    What the generation shows at the URL comes first, then what is shown there now, then what was.
+    """
+    from kept.store import documents  # a search does without
+
+    if is_id(what):
+        return what.lower(), None
+    url, _, fragment = what.partition("#")
+    at = to_canonical_url(url)
+    if fragment and (route := canonicalize_route_url(what)) != at and route and await documents.past_by_url(db, route):
+        at, fragment = route, get_anchor(what) or ""
+    rows = [*await documents.visible_by_url(db, at), *await documents.past_by_url(db, at)] if at else []
+    rows = [row for row in rows if source in (None, row["source_id"])]
+    if generation is not None:
+        for id in dict.fromkeys(row["document_id"] for row in rows):
+            for one in await documents.versions_of(db, id):
+                if one["url"] == at and one["born"] <= generation < (one["died"] or generation + 1):
+                    return id, fragment or None
+    if not rows and at and generation is not None:
+        rows = [row for row in await documents.held_by_url(db, at) if source in (None, row["source_id"])]
+    if rows:
+        return rows[0]["document_id"], fragment or None
+    raise NotFound(f"There is no document {what}. 'kept search' finds what is kept.")
+
+
+def to_canonical_url(text: str) -> str | None:
+    """The canonical URL behind a URL or a path; None if it can be neither."""
+    try:
+        is_url = "://" in text or text.startswith(("npm:/", "pypi:/"))
+        return canonicalize_url(text) if is_url else file_url(os.path.abspath(text))
+    except ValueError:
+        return None
+
+
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def is_id(text: str) -> bool:
+    return _ID.fullmatch(text) is not None

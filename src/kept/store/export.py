@@ -1,0 +1,147 @@
+"""What an export takes of a source, and how an import puts it back: rows in, plain facts out.
+
+The facts are those of one database or the other alike: moments as text, links as lists, no row numbers.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kept.model.document import SECTIONS_PER_CONTENT, Content, Section
+from kept.model.generation import Tally
+from kept.model.source import Source, SourceSettings
+from kept.store import sections
+from kept.store.compression import compress_links, decompress, decompress_links
+from kept.store.database import Connection, Row, parse_time
+
+ExportRecord = dict[str, Any]
+
+FIRST_ID = "00000000-0000-0000-0000-000000000000"
+
+_GENERATION_COLUMNS = ("number", "base", "state", "mode", "documents", "partial", "reason")
+_DOCUMENT_COLUMNS = ("first_generation", "lifecycle", "missed_crawls", "retry_count", "reason")
+_VERSION_COLUMNS = (
+    "born",
+    "died",
+    "url",
+    "content_type",
+    "etag",
+    "last_modified",
+    "raw_hash",
+    "signature",
+    "depth",
+    "canonical",
+)
+VERSION_FIELDS = (*_VERSION_COLUMNS, "fetched_at", "read_again", "links")  # what an import needs of one
+
+
+async def export_generations(db: Connection, source: Source) -> list[ExportRecord]:
+    """The generations that can be read. One that was made with today's settings does not repeat them."""
+    today = source.settings.as_json()
+    found = []
+    for row in await db.all("mirrored_generations", source=source.id):
+        settings = SourceSettings.from_json(json.loads(row["settings"])).as_json()
+        facts = _record_from_row(
+            row, _GENERATION_COLUMNS, moments=("created_at", "activated_at"), flags=("whole", "changed")
+        )
+        facts |= {"counts": Tally(**json.loads(row["tally"])).as_json()} | (
+            {} if settings == today else {"settings": settings}
+        )
+        found.append(facts)
+    return found
+
+
+async def export_documents(
+    db: Connection, source: Source, *, after: str, limit: int
+) -> list[tuple[str, ExportRecord, list[Row]]]:
+    """The next documents by id: (id, what is known of it, its versions as rows)."""
+    active = source.active_generation
+    rows = await db.all("mirrored_documents", source=source.id, active=active, after=after, limit=limit)
+    if not rows:
+        return []
+    first, last = rows[0]["id"], rows[-1]["id"]
+    versions: dict[str, list[Row]] = {row["id"]: [] for row in rows}
+    for row in await db.all("mirrored_versions", source=source.id, active=active, first=first, last=last):
+        versions[row["document_id"]].append(row)
+    moments = ("first_seen", "since", "verified_at", "last_seen")
+    return [(row["id"], _record_from_row(row, _DOCUMENT_COLUMNS, moments=moments), versions[row["id"]]) for row in rows]
+
+
+def version_record(row: Row) -> ExportRecord:
+    facts = _record_from_row(row, _VERSION_COLUMNS, moments=("fetched_at",), flags=("read_again",))
+    return facts | {"content_hash": row["content_hash"], "links": list(decompress_links(row["links"]))}
+
+
+async def load_content(db: Connection, id: int) -> Content:
+    row = await db.one("content", id=id)
+    assert row is not None, "a version has its content"
+    return Content(
+        hash=row["hash"],
+        title=row["title"],
+        markdown=decompress(row["markdown"]),
+        sections=tuple(
+            Section(
+                position=one["position"],
+                parent=None if one["parent_section_id"] is None else one["parent_section_id"] % SECTIONS_PER_CONTENT,
+                level=one["level"],
+                heading=one["heading"],
+                anchor=one["anchor"],
+                text=one["text"],
+            )
+            for one in await sections.of_content(db, id)
+        ),
+    )
+
+
+async def insert_source(
+    db: Connection, id: str, record: Mapping[str, Any], generations: Iterable[ExportRecord]
+) -> None:
+    """A source with its generations; it shows none of them yet."""
+    told = list(generations)
+    values = {name: record[name] for name in ("name", "version", "kind", "root", "created_at")}
+    settings, following = json.dumps(record["settings"]), max(one["number"] for one in told) + 1
+    await db.run("insert_mirrored_source", id=id, settings=settings, next=following, **values)
+    await db.run_many(
+        "insert_mirrored_generation",
+        [
+            {name: one[name] for name in (*_GENERATION_COLUMNS, "created_at", "activated_at", "whole", "changed")}
+            | {
+                "source": id,
+                "settings": json.dumps(one["settings"]) if "settings" in one else settings,
+                "tally": json.dumps(one["counts"]),
+            }
+            for one in told
+        ],
+    )
+
+
+async def insert_documents(db: Connection, source: str, documents: Iterable[tuple[str, ExportRecord]]) -> None:
+    names = (*_DOCUMENT_COLUMNS, "first_seen", "since", "verified_at")
+    await db.run_many(
+        "insert_mirrored_document",
+        [{name: facts[name] for name in names} | {"id": id, "source": source} for id, facts in documents],
+    )
+
+
+async def insert_versions(db: Connection, source: str, versions: Iterable[tuple[str, int, ExportRecord]]) -> None:
+    """Versions as (document, content id, facts)."""
+    await db.run_many(
+        "insert_mirrored_version",
+        [
+            {name: facts[name] for name in (*_VERSION_COLUMNS, "fetched_at", "read_again")}
+            | {"source": source, "document": document, "content": content, "links": compress_links(facts["links"])}
+            for document, content, facts in versions
+        ],
+    )
+
+
+async def update_document_count(db: Connection, source: str, generation: int) -> None:
+    await db.run("count_mirrored_documents", source=source, generation=generation)
+
+
+def _record_from_row(
+    row: Row, names: Iterable[str], *, moments: Iterable[str] = (), flags: Iterable[str] = ()
+) -> ExportRecord:
+    facts = {name: row[name] for name in names}
+    facts |= {name: parse_time(row[name]).isoformat(timespec="microseconds") if row[name] else None for name in moments}
+    return facts | {name: bool(row[name]) for name in flags}

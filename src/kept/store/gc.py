@@ -1,0 +1,44 @@
+"""What nobody needs any more, counted."""
+
+import json
+from collections.abc import Mapping
+
+from kept.store.database import Connection, Row
+
+
+async def count_old_generations(db: Connection, source: str, *, oldest: int) -> int:
+    return _count(await db.one("count_old_generations", source=source, oldest=oldest))
+
+
+async def count_dead_versions(db: Connection, source: str, *, oldest: int) -> int:
+    return _count(await db.one("count_dead_versions", source=source, oldest=oldest))
+
+
+async def count_orphaned_documents(db: Connection, source: str, *, oldest: int) -> int:
+    return _count(await db.one("count_forgotten_documents", source=source, oldest=oldest))
+
+
+async def count_versions_of_source(db: Connection, source: str) -> int:
+    return _count(await db.one("count_versions_of_source", source=source))
+
+
+async def count_versions_of_generation(db: Connection, source: str, generation: int) -> int:
+    return _count(await db.one("count_versions_of_generation", source=source, generation=generation))
+
+
+async def count_entries(db: Connection, job: str) -> int:
+    return _count(await db.one("count_entries", job=job))
+
+
+async def count_unreferenced_contents(db: Connection, oldest: Mapping[str, int]) -> int:
+    """How many contents no version would have if of each source only those from a generation on stayed."""
+    return _count(await db.one("count_unneeded_contents", oldest=json.dumps(dict(oldest))))
+
+
+async def jobs_with_frontier(db: Connection, source: str) -> list[str]:
+    """The jobs of a source that have a frontier."""
+    return [row["job_id"] for row in await db.all("entries_of_source", source=source)]
+
+
+def _count(row: Row | None) -> int:
+    return int(row["rows"]) if row else 0

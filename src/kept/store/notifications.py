@@ -1,0 +1,79 @@
+"""What others are still to be told: rows in, nouns out."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from kept.model.ids import new_id
+from kept.model.nouns import dataclass
+from kept.store.database import Connection, Row, parse_optional_time, parse_time
+
+NotificationEvent: TypeAlias = Literal["activated", "held", "failed"]
+Receiver: TypeAlias = Literal["operator", "source"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """Something that happened to a source, for one receiver."""
+
+    id: str
+    source_id: str
+    receiver: Receiver
+    event: NotificationEvent
+    payload: Mapping[str, Any]
+    attempts: int
+    created_at: datetime
+    due_at: datetime | None  # None: given up
+    error: str | None
+
+
+async def insert(
+    db: Connection, source: str, receiver: Receiver, event: NotificationEvent, payload: Mapping[str, Any]
+) -> None:
+    """Written in the transaction that makes it true: what is rolled back was never told."""
+    await db.run(
+        "insert_notice", id=new_id(), source=source, receiver=receiver, event=event, payload=json.dumps(payload)
+    )
+
+
+async def list_due(db: Connection, now: datetime, *, limit: int) -> list[Notification]:
+    return [_read(row) for row in await db.all("due_notices", now=now, limit=limit)]
+
+
+async def claim_due(db: Connection, now: datetime, *, until: datetime, limit: int) -> list[Notification]:
+    """The first that are due by now, and this caller's to deliver until then. What others take meanwhile is theirs."""
+    return [_read(row) for row in await db.all("take_notices", now=now, until=until, limit=limit)]
+
+
+async def reschedule(db: Connection, notification: Notification, *, due_at: datetime | None, error: str) -> None:
+    """To be tried again then; None: never."""
+    await db.run("put_off_notice", id=notification.id, attempts=notification.attempts, due=due_at, error=error)
+
+
+async def delete(db: Connection, id: str) -> None:
+    await db.run("delete_notice", id=id)
+
+
+async def latest_undelivered(db: Connection, source: str) -> Notification | None:
+    """The latest of a source that nobody could be told."""
+    row = await db.one("given_up_notice", source=source)
+    return None if row is None else _read(row)
+
+
+async def delete_undelivered(db: Connection, *, before: datetime) -> None:
+    await db.run("delete_given_up_notices", before=before)
+
+
+def _read(row: Row) -> Notification:
+    return Notification(
+        id=row["id"],
+        source_id=row["source_id"],
+        receiver=row["receiver"],
+        event=row["event"],
+        payload=json.loads(row["payload"]),
+        attempts=row["attempts"],
+        created_at=parse_time(row["created_at"]),
+        due_at=parse_optional_time(row["due_at"]),
+        error=row["error"],
+    )

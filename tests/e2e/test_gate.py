@@ -1,0 +1,311 @@
+"""The gate before every door: names, sites, keys, limits."""
+
+import base64
+import re
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from kept.server.auth import AllowedHosts
+from tests.e2e.server import Server, events, serving, told
+from tests.e2e.test_cli import INSTALL, NOTES, POOL, Kept, write
+from tests.postgres import PostgresServer
+from tests.sites.manual import served
+
+API = "/api/v1"
+SURFACES = ("/", f"{API}/sources", f"{API}/events", "/mcp", "/metrics", "/knowledge-items/crawl", "/nowhere")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("gate")
+    with serving(f"sqlite:///{folder}/kept.db", folder, workers=0) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that others can reach, by the name docs.test."""
+    folder = tmp_path_factory.mktemp("public")
+    said = {"serve__requests_per_minute": "60", "serve__live_jobs": "2", "serve__sources": "3", "serve__pages": "50"}
+    write(folder / "docs", pool=POOL)
+    with serving(f"sqlite:///{folder}/kept.db", folder, workers=0, serve__hosts="docs.test", **said) as running:
+        yield running
+
+
+@pytest.mark.parametrize("path", SURFACES)
+def test_only_its_own_names_and_its_own_pages_get_an_answer(server: Server, path: str) -> None:
+    at = urlsplit(server.url).netloc
+    port = at.partition(":")[2]
+    with server.client() as api:
+        for host in ("evil.test", f"evil.test:{port}", "127.0.0.1.evil.test", "10.0.0.1", "localhost@evil.test", ""):
+            assert api.get(path, headers={"Host": host}).status_code in (400, 421), host
+        origins = ["null", "http://evil.test", f"http://evil.test:{port}", "http://localhost:3000", "file://", ""]
+        origins += [f"http://{at}.evil.test", f"http://{at}@evil.test", f"http://localhost:{port}", "https://127.0.0.1"]
+        for origin in origins:
+            for method in ("GET", "POST", "OPTIONS"):
+                refused = api.request(method, path, headers={"Origin": origin})
+                assert refused.status_code == 403, origin
+                assert not [name for name in refused.headers if name.startswith("access-control")]
+        if path == f"{API}/sources":
+            for headers in ({}, {"Origin": f"http://{at}"}, {"Host": f"localhost:{port}"}, {"Host": "[::1]"}):
+                answer = api.get(path, headers=headers)
+                assert answer.status_code == 200
+                assert answer.headers["x-content-type-options"] == "nosniff"
+                assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_any_address_but_loopback_needs_keys() -> None:
+    for host in ("127.0.0.1", "::1", "localhost", "127.8.8.8"):
+        assert not AllowedHosts.from_settings(host, "").requires_keys
+    for host, hosts in (("0.0.0.0", ""), ("::", ""), ("192.168.1.5", ""), ("127.0.0.1", "docs.test"), ("kept", "")):
+        assert AllowedHosts.from_settings(host, hosts).requires_keys
+    everywhere = AllowedHosts.from_settings("0.0.0.0", "docs.test")
+    assert all(map(everywhere.allows, ("192.168.1.5:8600", "[fd00::1]", "docs.test", "DOCS.test:443", "localhost")))
+    assert not any(map(everywhere.allows, ("evil.test", "evil.test:8600", "", "[", "a b", "192.168.1.5.evil.test")))
+    assert not AllowedHosts.from_settings("127.0.0.1", "").allows("192.168.1.5")
+
+
+@pytest.mark.parametrize("path", SURFACES)
+def test_without_a_key_nothing_is_answered_where_keys_are_needed(public: Server, path: str) -> None:
+    with public.client() as api:
+        wrong = ("", "Bearer", "Bearer nonsense", "Basic nonsense", "Digest a=b", "Bearer kept_" + "A" * 43)
+        for headers in ({}, *({"Authorization": said} for said in wrong)):
+            for method in ("GET", "POST", "DELETE"):
+                refused = api.request(method, path, headers=headers)
+                assert refused.status_code == 401
+                assert refused.headers["www-authenticate"] == 'Bearer realm="Kept"'
+        led = api.get("/sources?x=1", headers={"Accept": "text/html"})
+        assert (led.status_code, led.headers["location"]) == (303, "/login?to=/sources%3Fx%3D1")
+        assert (api.get("/healthz").status_code, api.get("/readyz").status_code) == (200, 200)
+
+
+def test_a_key_opens_what_it_is_for_and_nothing_when_it_is_removed(public: Server) -> None:
+    read, write_, admin = (public.key(f"{scope}er", scope) for scope in ("read", "write", "admin"))
+    body = {"root": "https://docs.test/"}
+    with public.client() as api:
+
+        def status(key: str, method: str, path: str, **more: object) -> int:
+            answer = api.request(method, API + path, headers={"Authorization": f"Bearer {key}"}, **more)  # type: ignore[arg-type]
+            return answer.status_code
+
+        assert [status(key, "GET", "/sources") for key in (read, write_, admin)] == [200, 200, 200]
+        assert status(read, "POST", "/sources", json=body) == 403
+        assert status(read, "DELETE", "/sources/x") == 403
+        assert status(read, "POST", "/try", json={"url": "nonsense://"}) == 400
+        assert status(write_, "POST", "/sources", json=body) == 201
+        assert status(write_, "DELETE", "/sources/x") == 404
+        login = base64.b64encode(f"anyone:{read}".encode()).decode()
+        assert api.get(f"{API}/sources", headers={"Authorization": f"Basic {login}"}).status_code == 200
+        jobs = api.get(f"{API}/jobs", headers={"Authorization": f"Bearer {admin}"}).json()["jobs"]
+        assert [job["owner"] for job in jobs] == ["writeer"]
+        assert api.get(f"{API}/sources", headers={"Host": "docs.test", "Authorization": f"Bearer {read}"}).is_success
+    kept = Path(public.runtime.settings.database.removeprefix("sqlite:///"))
+    assert all(key.encode() not in file.read_bytes() for key in (read, write_) for file in kept.parent.glob("kept.db*"))
+
+
+def test_a_person_comes_in_with_a_key_and_goes_out_again(public: Server) -> None:
+    key = public.key("person", "read")
+    page = {"Accept": "text/html"}
+    with public.client(**page) as browser:
+        assert browser.get("/login").status_code == 200
+        wrong = browser.post("/login", data={"key": "nonsense"})
+        assert (wrong.status_code, wrong.headers.get("set-cookie")) == (401, None)
+        for to in ("//evil.test/", "/\\evil.test/", "https://evil.test/", "/a\nb", "", "/%09/evil"):
+            came = browser.post("/login", data={"key": key, "to": to})
+            assert urlsplit(came.headers["location"]).netloc == "", to
+            assert came.headers["location"].startswith("/"), to
+        came = browser.post("/login", data={"key": key, "to": "/sources?x=1"})
+        assert (came.status_code, came.headers["location"]) == (303, "/sources?x=1")
+        cookie = came.headers["set-cookie"]
+        assert all(part in cookie for part in ("HttpOnly", "SameSite=strict", "Path=/"))
+        assert browser.get("/sources").status_code == 200
+        assert "Log out" in browser.get("/sources").text
+        assert browser.post("/sources/docs/refresh").status_code == 403, "a key for reading"
+        afar = browser.post("/logout", headers={"Origin": "http://evil.test"})
+        assert (afar.status_code, browser.get("/sources").status_code) == (403, 200)
+        browser.post("/logout")
+        assert browser.get("/sources").headers["location"] == "/login?to=/sources"
+        browser.cookies.set("kept_key", "nonsense")
+        assert browser.get("/sources").status_code == 303
+
+
+def test_a_quota_is_refused_with_a_time_to_come_back(public: Server) -> None:
+    with public.client(public.key("busy", "write")) as api, public.client(public.key("boss", "admin")) as boss:
+        folder = Path(public.runtime.settings.database.removeprefix("sqlite:///")).parent / "docs"
+        too_large = api.post(f"{API}/sources", json={"root": "https://a.test/", "max_pages": 51})
+        assert too_large.status_code == 429
+        first = api.post(f"{API}/sources", json={"root": "https://a.test/"}).json()
+        assert boss.get(f"{API}/sources/{first['source']}").json()["settings"]["limits"]["max_pages"] == 50
+        assert api.post(f"{API}/sources", json={"root": str(folder)}).status_code == 201
+        once = {"Idempotency-Key": "monday"}
+        assert api.post(f"{API}/sources", json={"root": str(folder)}, headers=once).status_code == 429
+        refused = api.post(f"{API}/sources", json={"root": "https://c.test/"})
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
+        assert refused.headers["content-type"] == "application/problem+json"
+        assert api.post(f"{API}/sources/docs/crawls").status_code == 429
+        assert boss.post(f"{API}/sources", json={"root": "https://c.test/"}).status_code == 201
+        for job in boss.get(f"{API}/jobs", params={"status": "pending"}).json()["jobs"]:
+            boss.post(f"{API}/jobs/{job['id']}/cancel")
+        body = {"root": "https://d.test/"}
+        made = api.post(f"{API}/sources", json=body, headers=once)
+        assert made.status_code == 201
+        assert api.post(f"{API}/sources/{first['source']}/crawls").status_code == 202, (
+            "and now it has as many as it may"
+        )
+        again = api.post(f"{API}/sources", json=body, headers=once)
+        assert (again.status_code, again.json()["job"]) == (200, made.json()["job"]), "the same again is not another"
+        for job in boss.get(f"{API}/jobs", params={"status": "pending"}).json()["jobs"]:
+            boss.post(f"{API}/jobs/{job['id']}/cancel")
+        assert "3 sources" in api.post(f"{API}/sources", json={"root": "https://e.test/"}).json()["detail"]
+
+
+def test_too_many_requests_are_refused_with_a_time_to_come_back(public: Server) -> None:
+    with public.client(public.key("fast", "read")) as api, public.client(public.key("other", "read")) as other:
+        statuses = [api.get(f"{API}/jobs").status_code for _ in range(60)]
+        assert set(statuses) == {200}
+        refused = next(answer for _ in range(500) if (answer := api.get(f"{API}/jobs")).status_code != 200)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+        assert other.get(f"{API}/jobs").status_code == 200
+        time.sleep(1.1)  # the time it was told
+        assert api.get(f"{API}/jobs").status_code == 200
+
+
+def test_what_is_too_large_too_slow_or_too_much_is_refused_and_the_rest_answered(tmp_path: Path) -> None:
+    said = {"serve__at_once": "2", "serve__streams": "1", "serve__seconds": "1", "serve__upload_mb": "1"}
+    with serving(f"sqlite:///{tmp_path}/kept.db", tmp_path, workers=0, **said) as running, running.client() as api:
+        at = urlsplit(running.url)
+        assert api.post(f"{API}/sources", content=b"x" * 1024**2 + b"x").status_code == 413
+        parts = (b"x" * 100_000 for _ in range(12))
+        assert api.post(f"{API}/sources", content=parts).status_code == 413
+        assert api.post(f"{API}/uploads", files={"file": ("a.md", b"x" * 2**21)}).status_code == 413
+        slow = []
+        for _ in range(2):
+            connection = socket.create_connection((at.hostname, at.port))
+            head = f"POST {API}/sources HTTP/1.1\r\nHost: {at.netloc}\r\nContent-Type: application/json\r\n"
+            connection.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+            slow.append(connection)
+        statuses = set()
+        for _ in range(50):  # both are waited for; meanwhile the server has its hands full
+            statuses.add((full := api.get(f"{API}/jobs")).status_code)
+            if full.status_code == 503:
+                break
+        assert full.status_code == 503, statuses
+        assert full.headers["retry-after"] == "1"
+        for connection in slow:
+            assert connection.recv(1000).startswith(b"HTTP/1.1 503")
+            connection.close()
+        assert api.get(f"{API}/jobs").status_code == 200
+        with socket.create_connection((at.hostname, at.port)) as drip:
+            drip.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+            drip.settimeout(0.2)
+            until, answered = time.monotonic() + 10, b""
+            while not answered and time.monotonic() < until:
+                drip.sendall(b" ")  # nobody is waited for byte by byte
+                with suppress(TimeoutError):
+                    answered = drip.recv(1000)
+            assert answered.startswith(b"HTTP/1.1 503")
+        with running.client() as one, one.stream("GET", f"{API}/events") as open_stream:
+            assert open_stream.status_code == 200
+            assert api.get(f"{API}/events").status_code == 503
+            assert api.get(f"{API}/jobs").status_code == 200
+
+
+def test_a_database_that_does_not_answer_is_told_within_two_seconds(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    url = postgres_server.create_database()
+    with serving(url, tmp_path, workers=0) as running, running.client() as api:
+        assert api.get(f"{API}/sources").status_code == 200
+        postgres_server.stop()
+        try:
+            time.sleep(1)  # for so long an answer counts
+            began = time.monotonic()
+            refused = api.get(f"{API}/sources")
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+            assert time.monotonic() - began < 3
+            assert api.get("/healthz").status_code == 200
+        finally:
+            postgres_server.start()
+        until = time.monotonic() + 30
+        while api.get(f"{API}/sources").status_code != 200:
+            assert time.monotonic() < until
+    postgres_server.drop_database(url)
+
+
+def test_a_server_that_is_restarted_during_a_crawl_goes_on_and_so_do_those_who_watch(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, f"sqlite:///{tmp_path}/kept.db")
+    kept.environment["KEPT_NETWORK__ALLOW_PRIVATE"] = "1"
+    with served(40) as site, Restarted(kept) as running, running.client() as api:
+        slowly = {"root": site.root, "name": "docs", "delay": 0.05, "concurrency": 1}
+        job = api.post(f"{API}/sources", json=slowly).json()["job"]
+        seen, last = [], None
+        with api.stream("GET", f"{API}/jobs/{job}/events") as response:
+            for event in told(response):
+                last = event.id
+                seen += [event.data["url"]] if event.kind == "page" else []
+                if seen:
+                    break
+        running.restart()
+        assert api.get(f"{API}/jobs/{job}").json()["status"] in ("pending", "processing")
+        for event in events(api, f"{API}/jobs/{job}/events", last):
+            seen += [event.data["url"]] if event.kind == "page" else []
+        assert (event.kind, event.data["status"], event.data["attempt"]) == ("job", "completed", 2)
+        assert len(seen) == len(set(seen)) == event.data["progress"]["done"] > 40
+        assert api.get(f"{API}/sources/docs").json()["documents"] > 40
+
+
+class Restarted(Server):
+    """``kept serve`` as a process that can be started again at the same address."""
+
+    def __init__(self, kept: Kept, *options: str) -> None:
+        self.kept, self.options = kept, options
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+
+    def __enter__(self) -> "Restarted":
+        self.process = self.kept.start("serve", "--port", str(self.port), *self.options)
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if found := re.search(r"Kept serves at (\S+)/ ", line):
+                self.url = found[1]
+                break
+        self._drain = threading.Thread(target=self.process.stderr.read)
+        self._drain.start()
+        return self
+
+    def restart(self) -> None:
+        self.__exit__()
+        self.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(30) == 0
+        self._drain.join()
+        for pipe in (self.process.stdout, self.process.stderr):
+            assert pipe is not None
+            pipe.close()
+
+
+def test_keys_are_made_listed_and_removed_on_the_command_line(tmp_path: Path) -> None:
+    write(tmp_path / "docs", install=INSTALL, notes=NOTES)
+    kept = Kept(tmp_path, f"sqlite:///{tmp_path}/kept.db")
+    key = kept("keys", "add", "laptop", "--scope", "write").out.strip()
+    assert re.fullmatch(r"kept_[\w-]{43}", key)
+    assert kept("keys", "add", "laptop").code == 2
+    assert kept("keys", "add", "other", "--scope", "all").code == 2
+    listed = kept("keys", "list", "--json")
+    assert '"laptop"' in listed.out
+    assert key not in listed.out
+    with serving(kept.environment["KEPT_DATABASE"], tmp_path, workers=0) as running, running.client(key) as api:
+        assert api.get(f"{API}/sources").status_code == 200
+        assert kept("keys", "remove", "laptop").code == 0
+        assert api.get(f"{API}/sources").status_code == 401
+    assert kept("keys", "remove", "laptop").code == 3
