@@ -6,7 +6,7 @@
     3. wait     until it is loaded, no request is under way and the page stands still
     4. take     the page as its scripts made it
 
-So one gate, one set of limits and one place for secrets hold for a browser too: see docs/decisions/0010-a-browser-without-a-network.md.
+So one gate, one set of limits and one place for secrets hold for a browser too: see docs/decisions/0010.
 """
 
 import asyncio
