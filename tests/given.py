@@ -132,8 +132,8 @@ class Site:
             if not page.gone and url not in self.excluded:
                 yield ListedUrl(url=url, etag=page.tag)
 
-    async def renamed(self, absent: Mapping[str, Validators], arrived: Sequence[str]) -> Mapping[str, str]:
-        return {url: to for url, to in self.renames.items() if url in absent and to in arrived}
+    async def find_renames(self, missing: Mapping[str, Validators], new_urls: Sequence[str]) -> Mapping[str, str]:
+        return {url: to for url, to in self.renames.items() if url in missing and to in new_urls}
 
     async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
         self.visits.append(entry.url)

@@ -249,11 +249,11 @@ class CutShort(Site):
 
     walks = 0
 
-    async def renamed(self, absent: Mapping[str, Validators], arrived: Sequence[str]) -> Mapping[str, str]:
+    async def find_renames(self, missing: Mapping[str, Validators], new_urls: Sequence[str]) -> Mapping[str, str]:
         self.walks += 1
         if self.walks == 1:
             raise asyncio.CancelledError
-        return await super().renamed(absent, arrived)
+        return await super().find_renames(missing, new_urls)
 
 
 @story

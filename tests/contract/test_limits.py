@@ -42,11 +42,11 @@ async def test_a_crawl_killed_after_any_batch_knows_whether_a_limit_of_depth_kep
         return CrawlRun(db, place, source, site, read=read_scripted, signature="1", rules=LifecycleRules())
 
     job = await queue.enqueue(db, source.id)
-    monkeypatch.setattr(settle, "settle", killed)
+    monkeypatch.setattr(settle, "commit_batch", killed)
     for _ in range(kills):
         with pytest.raises(StoreUnreachable):
             await claim_and_run(db, job.id, make_walk)
-    monkeypatch.setattr(settle, "settle", settled)
+    monkeypatch.setattr(settle, "commit_batch", settled)
     done = await claim_and_run(db, job.id, make_walk)
     assert done
     assert done.status is JobStatus.COMPLETED
@@ -90,7 +90,7 @@ async def test_a_site_that_is_faster_than_the_store_waits_for_it(db: Database, m
             await goes_on.wait()
         return await settled(*given, **named)
 
-    monkeypatch.setattr(settle, "settle", slowly)
+    monkeypatch.setattr(settle, "commit_batch", slowly)
     crawling = asyncio.create_task(crawl(db, await a_source(db), site))
     await first.wait()
     before = 0

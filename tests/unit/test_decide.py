@@ -309,7 +309,11 @@ def test_a_page_that_asks_not_to_be_kept_is_skipped_and_its_links_followed_unles
 ) -> None:
     wishes = RobotsDirectives(noindex=True, nofollow=nofollow)
     visit = asking(True, nofollow) if in_header else fetched()
-    read = reading("other", ("new link",)) if in_header else reading("other", ("new link",))._replace(robots_directives=wishes)
+    read = (
+        reading("other", ("new link",))
+        if in_header
+        else reading("other", ("new link",))._replace(robots_directives=wishes)
+    )
     decision = decided(version, visit, read, "other bytes")
     assert isinstance(decision, NotKept)
     assert (decision.outcome, decision.reason) == (Outcome.SKIPPED, "the page asks not to be kept")

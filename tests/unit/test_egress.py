@@ -280,7 +280,7 @@ def test_what_is_cut_is_cut_at_the_limit() -> None:
 def test_what_went_wrong_is_said_in_words() -> None:
     async def story() -> None:
         async with hostile() as site:
-            egress = egress_to(site, patience=Timeouts(connect=1, read=0.2, total=0.5))
+            egress = egress_to(site, timeouts=Timeouts(connect=1, read=0.2, total=0.5))
             wrong = {
                 "/reset": "the connection was closed before an answer came",
                 "/closed": "the connection was closed before an answer came",

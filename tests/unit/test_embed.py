@@ -151,7 +151,7 @@ def test_the_choice_is_the_operators_and_the_model_that_serves_is_found_whatever
         return embedder.model if embedder else None
 
     assert wanted(provider="none") is None
-    assert wanted(provider="auto", is_used=False) is None, "nobody would look at the vectors"
+    assert wanted(provider="auto", is_vector_search_enabled=False) is None, "nobody would look at the vectors"
     assert wanted(provider="auto") == wanted(provider="static") == static.MODEL
     assert wanted(provider="openai", model="small", has_url=True) == "small"
     assert wanted(provider="openai", model="small", has_url=True, dimensions=256) == "small/256"

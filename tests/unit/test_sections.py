@@ -371,4 +371,4 @@ def test_a_content_is_the_same_after_it_went_from_process_to_process() -> None:
     unpacked = pickle.loads(pickle.dumps(content, 5))
     assert unpacked == content
     assert [section.heading for section in unpacked.sections] == ["", "Ends"]
-    assert [words.text for words in unpacked.words] == [words.text for words in content.index_fields]
+    assert [words.text for words in unpacked.index_fields] == [words.text for words in content.index_fields]

@@ -32,7 +32,7 @@ NEW, CHANGED, UNCHANGED, MOVED, GONE, FAILED, SKIPPED = Outcome
 
 
 def seen(outcome: Outcome | None, **values: object) -> DocumentObservation:
-    return DocumentObservation(**{"document": "one", "shown": True, "outcome": outcome} | values)  # type: ignore[arg-type]
+    return DocumentObservation(**{"document": "one", "in_base": True, "outcome": outcome} | values)  # type: ignore[arg-type]
 
 
 def waiting(outcome: Outcome | None, *, days: float, missed: int, **values: object) -> DocumentObservation:
@@ -74,8 +74,8 @@ STAYS = None  # as it was, and shown
         (LIMITED, waiting(UNCHANGED, days=100, missed=100, reached=False), STAYS, False, False),
         # not visited
         (WEB, seen(None), STAYS, False, False),
-        (FOLDER, waiting(None, days=1, missed=0, shown=False), MISSING, False, False),
-        (LIMITED, waiting(None, days=100, missed=100, shown=False), STAYS, False, False),
+        (FOLDER, waiting(None, days=1, missed=0, in_base=False), MISSING, False, False),
+        (LIMITED, waiting(None, days=100, missed=100, in_base=False), STAYS, False, False),
     ],
 )
 def test_what_a_crawl_saw_decides_what_becomes_of_a_document(
@@ -103,7 +103,7 @@ def test_what_a_crawl_saw_decides_what_becomes_of_a_document(
     [
         (WEB, UNCHANGED, {"reached": False}),
         (WEB, SKIPPED, {}),
-        (FOLDER, None, {"shown": False}),
+        (FOLDER, None, {"in_base": False}),
     ],
     ids=["not reached", "skipped", "not listed"],
 )

@@ -36,7 +36,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def egress(self, **more: Any) -> HttpClient:
-        return HttpClient(allowed=frozenset({("127.0.0.1", self.port)}), **{"patience": PATIENCE, **more})
+        return HttpClient(allowed=frozenset({("127.0.0.1", self.port)}), **{"timeouts": PATIENCE, **more})
 
 
 Talk = Callable[[Server, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

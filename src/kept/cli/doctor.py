@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -14,7 +14,6 @@ import typer
 from kept.cli.command import EXIT_FAILED, EXIT_OK, CliContext
 from kept.cli.parse import mask_password
 from kept.errors import KeptError, NotFound
-from kept.model.nouns import dataclass
 from kept.settings import Settings
 
 MIN_PYTHON = (3, 11)

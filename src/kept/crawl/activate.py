@@ -8,7 +8,7 @@ base, after it all of the new generation. An abandoned generation's rows are del
 no other generation of its source is activated before they are gone: they would show through.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kept.crawl.activation_plan import ActivationPlan, plan_activation
@@ -22,7 +22,6 @@ from kept.model.frontier import Outcome
 from kept.model.generation import Generation, GenerationState, Tally
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
-from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.store import documents, frontier, generations, jobs, sections, sources
 from kept.store.database import Connection, Database, current_time

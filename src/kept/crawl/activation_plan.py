@@ -6,7 +6,7 @@ person who reviews a held generation. Its cost follows the exceptions of the cra
 
 from collections import Counter
 from collections.abc import Set
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kept.crawl.document_matching import (
@@ -30,7 +30,6 @@ from kept.model.document import Lifecycle
 from kept.model.frontier import Outcome
 from kept.model.generation import Generation, Tally
 from kept.model.job import CrawlJob, CrawlMode
-from kept.model.nouns import dataclass
 from kept.store import documents, frontier, generations
 from kept.store.database import Connection
 from kept.store.frontier import ExceptionalEntry

@@ -7,13 +7,13 @@ change in half a week stands for what is not known yet: the first looks soon out
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 from kept.model.document import Validators
 from kept.model.frontier import ListedUrl
 from kept.model.generation import Generation
-from kept.model.nouns import dataclass
 
 DAY_SECONDS = 86_400.0
 PRIOR_INTERVAL_SECONDS = 7 * DAY_SECONDS  # seconds between changes, of a source that nothing is known of

@@ -4,6 +4,7 @@ Pure: an entry, what its origin answered and what the reader made of it go in, a
 """
 
 import random
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
 
@@ -21,7 +22,6 @@ from kept.model.frontier import (
     Unreachable,
     Visit,
 )
-from kept.model.nouns import dataclass
 from kept.model.robots_directives import RobotsDirectives
 from kept.store.frontier import MetadataUpdate, StoredPage
 

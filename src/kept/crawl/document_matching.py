@@ -16,11 +16,10 @@ Before all that, pages that repeat another page are told: they are dropped, and 
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeVar
 from urllib.parse import unquote
-
-from kept.model.nouns import dataclass
 
 MIN_MATCH_CHARS = 64  # characters of markdown: too little to tell two pages apart
 MIN_SIMILARITY = 0.5  # the share of two texts that they have in common, at least

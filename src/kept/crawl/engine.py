@@ -22,6 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -40,7 +41,6 @@ from kept.errors import LeaseLost
 from kept.log import Log
 from kept.model.frontier import FrontierEntry, ListingFailure
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
-from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.origins.origin import Origin
 from kept.store import frontier, jobs, sources

@@ -5,11 +5,11 @@ the times of its generation.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kept.model.document import Lifecycle
 from kept.model.frontier import Outcome
-from kept.model.nouns import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

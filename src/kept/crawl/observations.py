@@ -1,13 +1,12 @@
 """What a crawl saw of what its base shows, read from the frontier: marks for the sweep, and moves."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from kept.crawl.document_matching import MoveCandidate, resolve_redirects
 from kept.crawl.lifecycle import CrawlCoverage, DocumentObservation
 from kept.model.frontier import Outcome
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob
-from kept.model.nouns import dataclass
 from kept.store import documents, frontier
 from kept.store.database import Connection
 from kept.store.frontier import ExceptionalEntry

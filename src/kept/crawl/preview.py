@@ -1,13 +1,12 @@
 """A look before anything is kept: at one page, or at what a scope would take in."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from kept.errors import NotFound, SourceUnavailable
 from kept.extract.sections import Unreadable
 from kept.model.document import ParsedPage
 from kept.model.frontier import Fetched, FrontierEntry, Gone, ListedUrl, Redirected, Refused, Unreachable
-from kept.model.nouns import dataclass
 from kept.origins.file_tree import TreeOrigin
 from kept.origins.folder import FolderOrigin
 from kept.origins.web import WebOrigin

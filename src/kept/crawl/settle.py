@@ -5,12 +5,12 @@ checkpoint: after a crash each page is wholly done or not begun, so there is not
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from kept.crawl.decide import Decision, NewContent, NotKept, RetryLater, Unchanged
 from kept.model.frontier import FrontierEntry, Outcome
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob
-from kept.model.nouns import dataclass
 from kept.store import contents, documents, frontier, jobs
 from kept.store.database import Connection, Database
 from kept.store.documents import NewVersion

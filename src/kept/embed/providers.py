@@ -1,13 +1,13 @@
 """Which embedder there is, by what the operator said."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 
 from kept.embed import static
 from kept.embed.embedder import Embedder
 from kept.embed.remote import TIMEOUT_SECONDS, PostJson, RemoteEmbedder
 from kept.errors import InvalidInput
-from kept.model.nouns import dataclass
 
 QUERY_TIMEOUT_SECONDS = 2.0  # seconds; somebody waits for the answer
 INSTALL_COMMAND = "pip install 'kept[meaning]'"

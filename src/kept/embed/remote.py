@@ -9,13 +9,13 @@ import json
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from kept.embed.embedder import normalize
 from kept.errors import EmbedderUnavailable, TextRejected
-from kept.model.nouns import dataclass
 
 if TYPE_CHECKING:
     from kept.embed.embedder import Vectors

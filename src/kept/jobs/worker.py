@@ -14,7 +14,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +26,6 @@ from kept.jobs import queue
 from kept.log import Log
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus
-from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.store import jobs, sources
 from kept.store.database import Database

@@ -1,11 +1,10 @@
 """Looks whether what is stored is sound. Nothing is changed: what to do about it is for a person to say."""
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from kept.errors import StoreCorrupt
 from kept.model.document import Section
-from kept.model.nouns import dataclass
 from kept.store import integrity
 from kept.store.database import Database
 

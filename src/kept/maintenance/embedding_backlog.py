@@ -11,13 +11,13 @@ Any process may do this, any number of them, and may be killed anywhere: what wa
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from kept.embed.embedder import Embedder, embedding_text, hash_text
 from kept.errors import EmbedderUnavailable, TextRejected
 from kept.log import Log
-from kept.model.nouns import dataclass
 from kept.store import vectors
 from kept.store.database import Connection, Database, current_time
 from kept.store.vectors import EmbeddingModel, EmbeddingModelState

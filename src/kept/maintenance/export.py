@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +21,6 @@ from typing import Any
 from kept.errors import InvalidInput
 from kept.maintenance.atomic_folder import replace_folder
 from kept.maintenance.export_paths import tree_paths
-from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.model.url import file_path
 from kept.store import export as export_store

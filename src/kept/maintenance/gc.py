@@ -6,13 +6,13 @@ store sound, and the next pass goes on.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from kept.crawl import activate
 from kept.maintenance import local_cleanup
 from kept.maintenance.embedding_backlog import delete_unused_vectors
-from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.store import contents, documents, frontier, gc, generations, passes, sources
 from kept.store.database import Connection, Database

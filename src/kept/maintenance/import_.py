@@ -7,7 +7,7 @@ are not those that its hash stands for gets a hash of its own, and is read again
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,6 @@ from kept.errors import InvalidInput
 from kept.maintenance import manifest
 from kept.model.document import Content, Lifecycle, Section
 from kept.model.ids import new_id
-from kept.model.nouns import dataclass
 from kept.model.root import check_label
 from kept.model.source import Source, SourceKind, SourceSettings, format_label
 from kept.model.url import canonicalize_url, file_url

@@ -8,10 +8,10 @@ import os
 import shutil
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from kept.maintenance import atomic_folder
-from kept.model.nouns import dataclass
 
 EXPORTS_FOLDER = "exports"
 CLONES_FOLDER = "git"  # of repositories: each a folder, and beside it a lock that is touched by every use

@@ -2,12 +2,11 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kept.crawl.change_rate import RefreshBounds, change_samples, suggest_refresh_interval
 from kept.model.job import CrawlMode
-from kept.model.nouns import dataclass
 from kept.model.schedule import AdaptiveSchedule, CronSchedule, Schedule
 from kept.model.source import Source
 from kept.store import generations

@@ -7,11 +7,10 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from kept.log import Log
-from kept.model.nouns import dataclass
 
 log = Log(__name__)
 

@@ -10,13 +10,13 @@ retries are spent: both in one transaction, so a reaper that is killed leaves no
 
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from kept.errors import StoreError
 from kept.jobs import queue
 from kept.jobs.worker import is_alive, this_host
 from kept.log import Log
-from kept.model.nouns import dataclass
 from kept.store import jobs
 from kept.store.database import Database
 from kept.store.jobs import Lease

@@ -5,13 +5,13 @@ at once ask once. Runs that were missed while nobody looked are one run.
 """
 
 import random
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kept.errors import InvalidInput
 from kept.jobs import queue
 from kept.log import Log
 from kept.maintenance.next_run import Chance, SchedulePolicy, next_run, scheduled_mode
-from kept.model.nouns import dataclass
 from kept.model.schedule import Schedule, parse_schedule
 from kept.model.source import Source
 from kept.store import sources

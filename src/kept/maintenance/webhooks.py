@@ -15,11 +15,11 @@ import hmac
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kept.errors import InvalidInput, SecretUnavailable
 from kept.log import Log
-from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.store import notifications, sources
 from kept.store.database import Connection, Database, current_time

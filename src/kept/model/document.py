@@ -1,10 +1,10 @@
 """A document and what it was: versions, contents, sections."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from kept.model.nouns import dataclass
 from kept.model.robots_directives import RobotsDirectives
 
 if TYPE_CHECKING:

@@ -1,12 +1,11 @@
 """The frontier: the URLs of a job, what visiting one can bring, and what the crawl makes of it."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from kept.model.document import Validators, Version
-from kept.model.nouns import dataclass
 from kept.model.robots_directives import RobotsDirectives
 
 

@@ -1,10 +1,9 @@
 """A generation: a complete state of a source."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from kept.model.nouns import dataclass
 from kept.model.source import SourceSettings
 
 

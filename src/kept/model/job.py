@@ -1,10 +1,10 @@
 """A crawl job: a durable request to build the next generation of a source."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from kept.model.generation import Tally
-from kept.model.nouns import dataclass
 
 
 class JobStatus(StrEnum):

@@ -1,9 +1,8 @@
 """A key: who asks over the network, and what they may."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-
-from kept.model.nouns import dataclass
 
 
 class KeyScope(StrEnum):

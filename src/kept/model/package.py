@@ -1,9 +1,9 @@
 """A published package, whose archive has documentation in it: 'npm:left-pad@1.3.0', 'pypi:requests'."""
 
 import re
+from dataclasses import dataclass
 
 from kept.errors import InvalidInput
-from kept.model.nouns import dataclass
 
 _ROOT = re.compile(r"(npm|pypi):(?!/)(@?[^@]+)(?:@(.*))?", re.IGNORECASE)
 _NAME_PATTERNS = {

@@ -8,12 +8,11 @@ written behind the remote: 'https://git.test/manual.git#v1.2'.
 """
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import quote, unquote
 
 from kept.errors import InvalidInput
-from kept.model.nouns import dataclass
 from kept.model.url import canonicalize_url
 
 

@@ -1,11 +1,11 @@
 """A schedule: when a source is refreshed without anybody asking."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from kept.errors import InvalidInput
 from kept.model.duration import parse_duration
-from kept.model.nouns import dataclass
 
 MIN_INTERVAL = timedelta(minutes=1)
 MAX_INTERVAL = timedelta(days=366)

@@ -1,12 +1,10 @@
 """A source: one thing that is kept, and how far its crawls may go."""
 
 import re
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
-
-from kept.model.nouns import dataclass
 
 
 class SourceKind(StrEnum):

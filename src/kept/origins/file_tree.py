@@ -4,6 +4,7 @@ Each file has a validator that is as good as its bytes, so what has not changed 
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from kept.model.document import Validators
@@ -18,7 +19,6 @@ from kept.model.frontier import (
     Unreachable,
     Visit,
 )
-from kept.model.nouns import dataclass
 from kept.model.url import canonicalize_url
 from kept.origins.origin import AllotHostSlots
 

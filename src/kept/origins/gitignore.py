@@ -8,8 +8,7 @@ import errno
 import os
 import re
 import stat
-
-from kept.model.nouns import dataclass
+from dataclasses import dataclass
 
 IGNORE_FILES = (".gitignore", ".keptignore")
 MAX_BYTES = 1024 * 1024

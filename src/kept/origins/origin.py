@@ -5,11 +5,11 @@ whole cannot be read, which fails the crawl and deletes nothing.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from kept.model.document import Validators
 from kept.model.frontier import Fetched, FrontierEntry, ListedUrl, ListingFailure, Visit
-from kept.model.nouns import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

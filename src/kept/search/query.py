@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from kept.errors import InvalidInput
-from kept.model.nouns import dataclass
 from kept.model.tokens import Term, symbol_token, tokenize
 
 MAX_QUERY_CHARACTERS = 1000

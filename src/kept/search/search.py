@@ -6,12 +6,12 @@ match checked.
 """
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import unquote
 
-from kept.model.nouns import dataclass
 from kept.model.tokens import FullTextQuery, language_token, symbol_token
 from kept.model.url import with_anchor
 from kept.search.hit_groups import HitGroup, group_hits

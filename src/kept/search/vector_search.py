@@ -1,12 +1,11 @@
 """Finding sections by what they mean: the nearest vectors first, then which of them the asked generations show."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kept.embed.embedder import Embedder
 from kept.errors import EmbedderUnavailable, TextRejected
 from kept.log import Log
-from kept.model.nouns import dataclass
 from kept.model.tokens import Term
 from kept.search import search as words
 from kept.search.fuse import fuse_rankings

@@ -13,7 +13,7 @@ import ipaddress
 import math
 import re
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from fastapi import Response
@@ -23,7 +23,6 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kept.model.key import ApiKey, KeyScope
-from kept.model.nouns import dataclass
 from kept.server.problems import problem_response
 from kept.service import keys
 from kept.service.access import Principal

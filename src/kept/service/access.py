@@ -2,14 +2,13 @@
 
 import asyncio
 import math
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from kept.errors import InvalidInput, QuotaExceeded
 from kept.model.job import CrawlJob, CrawlMode
 from kept.model.key import KeyScope
-from kept.model.nouns import dataclass
 from kept.model.source import Limits, Source
 from kept.service import jobs, keeping, keys, source_request, uploads
 from kept.service import sources as kept
@@ -56,7 +55,9 @@ async def add_source(
     services.check_source(request.kind, request.root, request.settings)
     version = request.version if version is None else version
     if principal.quota.pages and request.settings.limits.max_pages is None:
-        request = replace(request, root_settings=replace(request.root_settings, limits=Limits(max_pages=principal.quota.pages)))
+        request = replace(
+            request, root_settings=replace(request.root_settings, limits=Limits(max_pages=principal.quota.pages))
+        )
     async with principal.quota_lock:
         await _check_quota(services, principal, request, version)
         source, is_new = await keeping.upsert_source(services, request, name=name, version=version)

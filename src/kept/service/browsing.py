@@ -1,11 +1,11 @@
 """Browsing: the documents of a source, the outline of one, and which of its links are kept."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from kept.errors import NotFound
 from kept.model.document import Lifecycle
-from kept.model.nouns import dataclass
 from kept.search.search import title_from_url
 from kept.service.lookup import find_readable_generation, find_source
 from kept.store import browsing, documents, sections

@@ -2,12 +2,11 @@
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from kept.errors import InvalidInput
-from kept.model.nouns import dataclass
 from kept.model.source import format_label
 from kept.search.search import title_from_url
 from kept.service.lookup import find_source, is_id

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import takewhile
 
 from kept.crawl.lifecycle import LifecycleRules
 from kept.errors import NotFound
 from kept.model.generation import GenerationState
-from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.search.search import title_from_url
 from kept.service.lookup import find_document_id, find_readable_generation, find_source

@@ -1,5 +1,6 @@
 """Reading: a document as a generation shows it, and what became of it."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -7,7 +8,6 @@ from kept.crawl.lifecycle import LifecycleRules
 from kept.errors import NotFound
 from kept.model.document import Lifecycle
 from kept.model.generation import GenerationState
-from kept.model.nouns import dataclass
 from kept.search.search import title_from_url
 from kept.service.lookup import find_document_id, find_readable_generation
 from kept.service.reviewing import preview_held_document

@@ -8,13 +8,12 @@ is in now is told once.
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from kept.errors import InvalidInput
 from kept.model.job import JobStatus
-from kept.model.nouns import dataclass
 from kept.model.source import format_label
 from kept.service import jobs as jobs_service
 from kept.service import serializers

@@ -1,11 +1,10 @@
 """A source's past: its generations, what differs between them, going back. And what waits for a person."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from kept.crawl import activate, rollback
 from kept.crawl.lifecycle import LifecycleRules
 from kept.model.generation import Generation, GenerationState
-from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.service.lookup import find_readable_generation, find_source, load_source
 from kept.service.reviewing import plan_held_activation

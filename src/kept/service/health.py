@@ -1,6 +1,7 @@
 """How the database is: what it is, and whether it can be used."""
 
-from kept.model.nouns import dataclass
+from dataclasses import dataclass
+
 from kept.store.database import Database, describe_database
 
 

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from kept.errors import InvalidInput, NotFound
 from kept.jobs import queue
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Pace
-from kept.model.nouns import dataclass
 from kept.model.source import format_label
 from kept.service.lookup import find_source, is_id
 from kept.store import browsing, idempotency, jobs

@@ -2,10 +2,10 @@
 
 import hashlib
 import secrets as chance
+from dataclasses import dataclass
 
 from kept.errors import InvalidInput, NotFound, QuotaExceeded
 from kept.model.key import ApiKey, KeyScope
-from kept.model.nouns import dataclass
 from kept.model.root import check_label
 from kept.model.source import Source
 from kept.store import keys

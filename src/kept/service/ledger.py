@@ -1,14 +1,13 @@
 """The ledger: what the last crawl made of a URL, and why a page is not here."""
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 from urllib.parse import urlsplit
 
 from kept.errors import InvalidInput, NotFound
 from kept.model.frontier import Outcome
-from kept.model.nouns import dataclass
 from kept.model.source import Source
 from kept.service.lookup import find_source, to_canonical_url
 from kept.store import browsing, frontier, jobs, sources

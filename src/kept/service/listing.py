@@ -2,10 +2,10 @@
 
 import base64
 import binascii
+from dataclasses import dataclass
 from typing import Any
 
 from kept.errors import InvalidInput
-from kept.model.nouns import dataclass
 from kept.search.search import title_from_url
 from kept.service.lookup import find_readable_generation, find_source
 from kept.store import documents, events

@@ -7,7 +7,9 @@ from kept.store import documents, generations, jobs
 from kept.store.database import Connection, Row, current_time
 
 
-async def plan_held_activation(db: Connection, held: Generation, rules: LifecycleRules) -> tuple[Generation, ActivationPlan]:
+async def plan_held_activation(
+    db: Connection, held: Generation, rules: LifecycleRules
+) -> tuple[Generation, ActivationPlan]:
     """The base of a held generation, and what activating it would do."""
     base, job = await generations.get(db, held.source_id, held.base or 0), await jobs.get(db, held.job_id or "")
     assert base is not None, "only a generation with a base is held"

@@ -1,11 +1,10 @@
 """Search: the best sections for a query."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
 
 from kept.errors import InvalidInput, NotFound
-from kept.model.nouns import dataclass
 from kept.model.source import Source, parse_label
 from kept.search import search as ranked
 from kept.search import versions

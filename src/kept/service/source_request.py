@@ -4,8 +4,9 @@ Who asks decides what may be asked. A person at the command line names their own
 of the server may name only what its operator allows. No store is looked at here.
 """
 
+from dataclasses import dataclass
+
 from kept.errors import InvalidInput, NotFound
-from kept.model.nouns import dataclass
 from kept.model.repository import remote_host_and_port, repository_from_root
 from kept.model.root import derive_version, parse_root, split_login
 from kept.model.source import Access, Scope, SourceKind, SourceSettings, host_and_port

@@ -1,7 +1,7 @@
 """What is kept: sources, their settings, and how they are."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain, count
 
@@ -12,7 +12,6 @@ from kept.maintenance.next_run import SchedulePolicy, next_run
 from kept.model.generation import Generation, GenerationState
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus
-from kept.model.nouns import dataclass
 from kept.model.root import check_label
 from kept.model.schedule import parse_schedule
 from kept.model.source import Source, SourceKind, SourceSettings, parse_secret_reference

@@ -1,11 +1,11 @@
 """Documents and their versions: rows in, nouns out."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from kept.model.document import Document, Lifecycle, Validators
-from kept.model.nouns import dataclass
 from kept.store.compression import compress_links
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 

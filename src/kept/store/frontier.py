@@ -1,12 +1,12 @@
 """The frontier of a job: rows in, nouns out."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from kept.model.document import Lifecycle, Validators, Version
 from kept.model.frontier import FrontierEntry, Outcome
-from kept.model.nouns import dataclass
 from kept.store.compression import compress_links, decompress_links
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 

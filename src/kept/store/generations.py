@@ -1,11 +1,10 @@
 """Generations: rows in, nouns out."""
 
 import json
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 
 from kept.model.generation import GENERATION_TRANSITIONS, Generation, GenerationState, Tally
-from kept.model.nouns import dataclass
 from kept.model.source import SourceSettings
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 

@@ -1,6 +1,7 @@
 """Shares of hosts: who may ask a host how much at once. Rows in, numbers out."""
 
-from kept.model.nouns import dataclass
+from dataclasses import dataclass
+
 from kept.store.database import Connection
 
 

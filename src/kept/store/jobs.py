@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from kept.errors import LeaseLost
 from kept.model.generation import Tally
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Progress
-from kept.model.nouns import dataclass
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 _FIRST_ID, _LAST_ID = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"

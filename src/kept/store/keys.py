@@ -1,7 +1,8 @@
 """Keys, and what those who have them use: rows in, nouns out."""
 
+from dataclasses import dataclass
+
 from kept.model.key import ApiKey, KeyScope
-from kept.model.nouns import dataclass
 from kept.store.database import Connection, Row, parse_time
 
 

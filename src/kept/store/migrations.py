@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kept.errors import StoreTooNew
-from kept.model.nouns import dataclass
 from kept.store.database import SQL_FOLDER
 
 MIGRATIONS_TABLE = """

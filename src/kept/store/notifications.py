@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 from kept.model.ids import new_id
-from kept.model.nouns import dataclass
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 NotificationEvent: TypeAlias = Literal["activated", "held", "failed"]

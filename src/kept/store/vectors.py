@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from kept.model.nouns import dataclass
 from kept.store.database import Connection, Row
 
 if TYPE_CHECKING:  # heavy, and not part of a plain install

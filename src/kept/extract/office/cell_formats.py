@@ -6,11 +6,10 @@ Dates are written as ISO 8601 has them, whatever their order on the sheet: they 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TypeAlias
 from xml.etree.ElementTree import Element
-
-from kept.model.nouns import dataclass
 
 # What the numbers of formats stand for that every workbook has; those of other languages are dates too.
 _BUILT_IN_FORMATS = {

@@ -12,9 +12,9 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from kept.model.nouns import dataclass
 from kept.origins.git.errors import GitErrorKind, classify_git_error
 from kept.origins.git.program import FETCH_SECONDS, Git
 from kept.origins.subprocesses import ProgramFailed

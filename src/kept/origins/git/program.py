@@ -6,11 +6,10 @@ command line: other users of the machine could read it there.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-from kept.model.nouns import dataclass
 from kept.origins.subprocesses import ProgramFailed, run_program
 
 QUERY_SECONDS = 120.0  # seconds, for what asks little

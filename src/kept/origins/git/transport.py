@@ -5,12 +5,11 @@ Secrets go into git's environment and nowhere else.
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from kept.errors import SourceUnavailable
-from kept.model.nouns import dataclass
 from kept.model.repository import remote_host_and_port
 from kept.model.source import SourceSettings
 from kept.origins.git.program import Git, make_git_environment

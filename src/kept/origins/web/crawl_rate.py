@@ -36,7 +36,9 @@ class CrawlRateLimiter:
         pair = target.host_port if target else ("", 0)
         if pair not in self._hosts:
             host = self._rate_limiters.for_host(*pair)
-            crawled = host.join(max_concurrency=self._max_concurrency, delay=self._delay, shared=self._allot is not None)
+            crawled = host.join(
+                max_concurrency=self._max_concurrency, delay=self._delay, shared=self._allot is not None
+            )
             self._hosts[pair] = host, self._exit_stack.enter_context(crawled)
             if self._allot:
                 await self._renew(pair)

@@ -114,7 +114,7 @@ class GateProxy:
 
 def _header_value(headers: list[str], name: str) -> str:
     return next(
-        (value.strip() for name, _, value in (one.partition(":") for one in headers) if name.lower() == name), ""
+        (value.strip() for key, _, value in (line.partition(":") for line in headers) if key.lower() == name), ""
     )
 
 

@@ -16,7 +16,7 @@ import asyncio
 import errno
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from socket import gaierror
 from time import monotonic
@@ -33,7 +33,6 @@ from kept.model.frontier import (
     Unreachable,
     Visit,
 )
-from kept.model.nouns import dataclass
 from kept.model.source import RenderMode, SourceSettings
 from kept.model.url import resolve_link as resolve_link
 from kept.model.url import with_route

@@ -11,12 +11,12 @@ import asyncio
 import codecs
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
 
 from protego import Protego
 
-from kept.model.nouns import dataclass
 from kept.origins.web.http.client import HttpClient
 from kept.origins.web.http.messages import FailedRequest, FailureKind, HttpResponse
 

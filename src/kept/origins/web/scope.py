@@ -13,12 +13,12 @@ Sites move to https, and answer to their name with and without www: such twins o
 import re
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
 from urllib.parse import unquote
 
 from kept.errors import InvalidInput
-from kept.model.nouns import dataclass
 from kept.model.source import Scope
 from kept.model.url import resolve_link
 from kept.origins.web.http.public_addresses import is_ip_address

@@ -7,12 +7,12 @@ reading: without one there are no entities, and no bombs made of them.
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
 from xml.parsers import expat
 
 from kept.model.frontier import ListedUrl, ListingFailure
-from kept.model.nouns import dataclass
 from kept.model.url import canonicalize_url
 from kept.origins.web.http.client import HttpClient
 from kept.origins.web.http.decoding import UndecodableBody, decompress_gzip

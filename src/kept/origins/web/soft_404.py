@@ -9,10 +9,9 @@ with a large template all pages are alike, and a short page is a page.
 """
 
 import re
+from dataclasses import dataclass
 from html import unescape
 from urllib.parse import unquote
-
-from kept.model.nouns import dataclass
 
 PROBE_NAME = "kept-asks-for-a-page-that-is-not-there"
 LOGIN_REASON = "looks like a log-in page"

@@ -5,8 +5,7 @@ with a limit (``shape_of``): the caller counts.
 """
 
 import re
-
-from kept.model.nouns import dataclass
+from dataclasses import dataclass
 
 MAX_PATH_DEPTH = 30  # parts of a path
 MAX_PARAMETERS = 8

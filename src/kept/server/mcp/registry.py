@@ -1,6 +1,7 @@
 """Where tools are offered: their hints, their answers, and errors as sentences."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from kept.errors import KeptError
 from kept.log import Log
 from kept.model.key import KeyScope
-from kept.model.nouns import dataclass
 from kept.server.error_text import replace_cli_hints
 from kept.server.mcp.untrusted import clean_text, clean_values, truncate
 from kept.service.access import Principal

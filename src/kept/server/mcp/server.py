@@ -24,7 +24,7 @@ def make_mcp_server(services: Services, settings: Settings, *, read_only: bool =
     )
     network = settings.network
     caller = Permissions(local_files=bool(network.allow_files), private_hosts=bool(network.allow_private))
-    door = ToolRegistry(server, services, caller, settings.uploads_folder, read_only)
+    registry = ToolRegistry(server, services, caller, settings.uploads_folder, read_only)
     for module in (documents, sources, jobs, resources):
-        module.offer(door)
+        module.register(registry)
     return server

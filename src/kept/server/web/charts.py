@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from kept.model.nouns import dataclass
 from kept.service.generations import TimelineEntry
 
 WIDTH, HEIGHT = 600, 120

@@ -1,9 +1,8 @@
 """Two versions of a text side by side, line by line."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
-
-from kept.model.nouns import dataclass
 
 CONTEXT_LINES = 3  # lines around what differs
 MAX_LINES = 4_000  # that are compared; comparing costs the square of what differs

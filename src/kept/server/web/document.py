@@ -1,12 +1,12 @@
 """One document: readable, its past, and what changed between two versions of it."""
 
 import asyncio
+from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
 
 from kept.errors import NotFound
 from kept.model.generation import GenerationState
-from kept.model.nouns import dataclass
 from kept.server.web.diff import diff_rows
 from kept.server.web.markdown_html import MarkdownPage
 from kept.server.web.page import GenerationParam, PageRoute, get_services, redirect_to, render_page

@@ -1,13 +1,12 @@
 """One source: its past, what waits for a decision, its documents, its settings."""
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from fastapi import APIRouter, Request, Response
 
 from kept.model.generation import GenerationState
 from kept.model.job import CrawlMode
-from kept.model.nouns import dataclass
 from kept.server.responses import get_principal
 from kept.server.web import charts
 from kept.server.web.forms import parse_source_options

@@ -1,8 +1,9 @@
 """What is kept."""
 
+from dataclasses import dataclass
+
 from fastapi import APIRouter, Request, Response
 
-from kept.model.nouns import dataclass
 from kept.server.web import charts
 from kept.server.web.page import PageRoute, get_services, render_page
 from kept.service.generations import TimelineEntry, timeline

@@ -4,10 +4,10 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
-from kept.model.nouns import dataclass
 from kept.model.url import resolve_link
 from kept.origins.web.http.address_policy import Endpoint
 

@@ -4,10 +4,10 @@ import asyncio
 import base64
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from kept.errors import InvalidInput
-from kept.model.nouns import dataclass
 from kept.origins.web.http.address_policy import AddressPolicy, HostPort, Resolver
 from kept.origins.web.http.public_addresses import is_ip_address
 
