@@ -1,5 +1,7 @@
 """What verbs stand on: the store, and whoever can reach the origins. ``runtime`` builds it."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # a verb loads what it needs
@@ -11,7 +13,7 @@ if TYPE_CHECKING:  # a verb loads what it needs
     from kept.search.rerank import Reranking
     from kept.search.vector_search import VectorSearchOptions
     from kept.secrets import SecretStore
-    from kept.store.database import Database
+    from kept.store.database import Connection, Database, ReadableDatabase
 
 
 class Services(Protocol):
@@ -56,3 +58,24 @@ class Services(Protocol):
 
     async def preview_page(self, kind: "SourceKind", url: str, settings: "SourceSettings") -> "PagePreview":
         """One page as a source of its own would keep it. Nothing is kept."""
+
+
+class SharedSnapshot:
+    """One open snapshot in place of a database."""
+
+    def __init__(self, connection: "Connection") -> None:
+        self._connection = connection
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator["Connection"]:
+        yield self._connection
+
+
+@asynccontextmanager
+async def share_snapshot(db: "ReadableDatabase") -> AsyncIterator[SharedSnapshot]:
+    """Open one snapshot for several reads, so that an answer made of them shows one moment.
+
+    The result takes the place of the database in every function that only reads. The reads come one after another.
+    """
+    async with db.snapshot() as connection:
+        yield SharedSnapshot(connection)
