@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.extract.reader_pool.pool import ReaderPool
     from kept.maintenance.embedding_backlog import EmbeddingBacklog
     from kept.maintenance.gc import Retention
-    from kept.origins.origin import Origin
     from kept.maintenance.next_run import SchedulePolicy
     from kept.maintenance.periodic import PeriodicTask
     from kept.maintenance.reaper import Reaper
@@ -33,6 +32,7 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.maintenance.webhooks import DeliveryReport
     from kept.model.document import Content, Section
     from kept.model.job import CrawlJob
+    from kept.origins.origin import Origin
     from kept.search.rerank import Reranking
     from kept.search.vector_search import VectorSearchOptions
     from kept.secrets import SecretStore
