@@ -50,17 +50,17 @@ class CliContext:
 
     @asynccontextmanager
     async def open_runtime(
-        self, *, create: bool = False, readers: "ReaderPool | None" = None
+        self, *, create: bool = False, deferred: bool = False, readers: "ReaderPool | None" = None
     ) -> "AsyncIterator[Runtime]":
-        """A runtime on the database. A command that may begin one asks for it to be made, and shows how it goes."""
+        """Open a runtime on the database. ``create``: also where there is none; ``deferred``: by the first write."""
         import logging
 
         from kept.runtime.runtime import open_runtime
 
         if not self.verbose:  # libraries would write their warnings between our sentences
             logging.getLogger().addHandler(logging.NullHandler())
-        with nullcontext() if create else self.spinner("one moment …"):
-            async with open_runtime(self.settings, create=create, readers=readers) as runtime:
+        with nullcontext() if create or deferred else self.spinner("one moment …"):
+            async with open_runtime(self.settings, create=create, deferred=deferred, readers=readers) as runtime:
                 yield runtime
 
     @contextmanager

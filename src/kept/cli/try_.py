@@ -8,10 +8,10 @@ from kept.cli.source_options import with_source_options
 from kept.cli.views import previews as show
 from kept.errors import InvalidInput
 from kept.model.source import SourceKind
-from kept.runtime.origin_factory import check_source
 from kept.runtime.preview import preview_page
-from kept.service import serializers, source_request
+from kept.service import serializers
 from kept.service.source_options import SourceOptions
+from kept.service.source_request import SourceRequest, resolve_request
 
 
 @with_source_options
@@ -26,12 +26,11 @@ async def try_(context: typer.Context, page: options.PageArgument, *, given: Sou
     cli: CliContext = context.obj
     if page.startswith("@"):
         raise InvalidInput("'kept try' looks at one page. 'kept add @urls.txt --dry-run' looks at a list.")
-    request = source_request.parse_source_request(page, given, as_="web")
-    if request.kind is SourceKind.PACKAGE:
+    source = resolve_request(SourceRequest(root=page, options=given, as_="web"))
+    if source.kind is SourceKind.PACKAGE:
         raise InvalidInput(f"'kept try' looks at one page. 'kept add {page} --dry-run' lists the files of a package.")
-    check_source(request.kind, request.root, request.settings, cli.settings)
-    with cli.spinner(f"reading {request.root} …"):
-        found = await preview_page(cli.settings, request.kind, request.root, request.settings)
+    with cli.spinner(f"reading {source.root} …"):
+        found = await preview_page(cli.settings, source.kind, source.root, source.settings)
     if cli.as_json:
         cli.print_json(serializers.page_preview(found))
     else:

@@ -92,9 +92,6 @@ class Runtime:
     def check_source(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
         origin_factory.check_source(kind, root, settings, self.settings)
 
-    async def probe_root(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
-        await preview.probe_root(self.settings, kind, root, settings)
-
     async def preview_scope(self, kind: SourceKind, root: str, settings: SourceSettings) -> "ScopePreview":
         return await preview.preview_scope(self.settings, kind, root, settings)
 
@@ -353,10 +350,19 @@ class Runtime:
 
 @asynccontextmanager
 async def open_runtime(
-    settings: Settings, *, create: bool = True, readers: "ReaderPool | None" = None
+    settings: Settings, *, create: bool = True, deferred: bool = False, readers: "ReaderPool | None" = None
 ) -> AsyncIterator[Runtime]:
-    """A runtime on the database of the settings, closed at the end. Without ``create`` it has to be there already."""
-    db = await open_database(settings.database, create=create, lease_seconds=settings.work.silent_seconds)
+    """Open a runtime on the database of the settings, and close it at the end.
+
+    Without ``create`` the database has to exist. ``deferred``: it is created by the first write, not at once.
+    """
+    db: Database
+    if deferred:
+        from kept.runtime.deferred_database import DeferredDatabase
+
+        db = DeferredDatabase(settings.database, lease_seconds=settings.work.silent_seconds)
+    else:
+        db = await open_database(settings.database, create=create, lease_seconds=settings.work.silent_seconds)
     runtime = Runtime(settings, db, readers)
     try:
         yield runtime

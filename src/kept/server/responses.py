@@ -10,13 +10,12 @@ from fastapi import Depends, Request, Response
 from starlette.responses import StreamingResponse
 
 from kept.errors import StoreError
-from kept.model.job import CrawlJob
-from kept.model.source import Source
 from kept.server.change_poller import ChangePoller
 from kept.service import events, serializers
 from kept.service.access import Principal
 from kept.service.context import Services
 from kept.service.events import EventCursor
+from kept.service.sources import AddedSource
 
 KEEPALIVE_SECONDS = 15
 
@@ -45,10 +44,11 @@ def json_response(
     return not_modified_response(request, body) or json_response_with_etag(request, body, value)
 
 
-def source_added_response(source: Source, is_new: bool, job: CrawlJob) -> Response:
+def source_added_response(added: AddedSource) -> Response:
     """A source that was added, or was there already, and the crawl of it that was asked for."""
-    where = {"Location": f"/api/v1/sources/{quote(source.label, safe='@')}"}
-    return json_response(serializers.crawl(source.label, job, None, 0), 201 if is_new else 200, headers=where)
+    label = added.source.label
+    where = {"Location": f"/api/v1/sources/{quote(label, safe='@')}"}
+    return json_response(serializers.crawl(label, added.job, None, 0), 201 if added.is_new else 200, headers=where)
 
 
 def not_modified_response(request: Request, etag_input: bytes) -> Response | None:

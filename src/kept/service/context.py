@@ -29,6 +29,9 @@ class Services(Protocol):
     @property
     def secrets(self) -> "SecretStore": ...
 
+    async def reap_jobs(self) -> None:
+        """Requeue the jobs whose workers are gone."""
+
     def vector_search(self) -> "VectorSearchOptions | None":
         """What a search goes by; None: words alone."""
 
@@ -49,9 +52,6 @@ class Services(Protocol):
 
     def check_source(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> None:
         """WrongCall unless the settings of a source make sense, as far as that can be seen from here."""
-
-    async def probe_root(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> None:
-        """Raises where there is nobody at the root of a source, or nothing."""
 
     async def preview_scope(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> "ScopePreview":
         """What a source would begin with. Nothing is kept."""

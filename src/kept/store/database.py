@@ -71,8 +71,9 @@ class ReadableDatabase(Protocol):
 class Database(ReadableDatabase, Protocol):
     """An open database."""
 
-    has_shared_clock: bool
-    """Everybody who uses it goes by its clock; otherwise each process goes by its own."""
+    @property
+    def has_shared_clock(self) -> bool:
+        """Whether every process that uses it goes by its clock; otherwise each goes by its own."""
 
     def transaction(self, *, durable: bool = False) -> AbstractAsyncContextManager[Connection]:
         """Everything inside happens, or nothing. Durable: once committed, it survives a power cut."""

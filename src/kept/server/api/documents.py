@@ -14,9 +14,10 @@ from kept.server.responses import (
     json_response_with_etag,
     not_modified_response,
 )
-from kept.service import document_diff, documents, ledger, listing, serializers, source_request
+from kept.service import document_diff, documents, ledger, serializers
 from kept.service import search as search_service
 from kept.service.context import Services
+from kept.service.source_request import SourceRequest, resolve_request
 
 router = APIRouter(tags=["documents"])
 
@@ -67,7 +68,7 @@ async def _search_etag_input(services: Services, labels: list[str] | None) -> by
     """
     if services.vector_search() or services.reranking():
         return None
-    return f"{__version__} {await listing.content_token(services.db, labels)}".encode()
+    return f"{__version__} {await documents.content_token(services.db, labels)}".encode()
 
 
 @router.get("/documents", responses=describe_response(models.DocumentText))
@@ -138,6 +139,5 @@ async def why(request: Request, services: ServicesDep, url: Annotated[LongText, 
 @router.post("/try", responses=describe_response(models.Look))
 async def try_page(body: models.Page, services: ServicesDep, principal: PrincipalDep) -> Response:
     """One page as it would be kept. Nothing is kept."""
-    wish = source_request.parse_source_request(body.url, body.to_options(), principal.permissions)
-    services.check_source(wish.kind, wish.root, wish.settings)
-    return json_response(serializers.page_preview(await services.preview_page(wish.kind, wish.root, wish.settings)))
+    page = resolve_request(SourceRequest(root=body.url, options=body.to_options()), principal.permissions)
+    return json_response(serializers.page_preview(await services.preview_page(page.kind, page.root, page.settings)))

@@ -9,7 +9,7 @@ from kept.server.api import models
 from kept.server.api.idempotency import IdempotencyKeyHeader, build_idempotency_key
 from kept.server.api.models import JobId, SourceLabel, describe_response
 from kept.server.responses import PrincipalDep, ServicesDep, event_stream_response, json_response
-from kept.service import access, events, jobs, serializers
+from kept.service import events, jobs, serializers, sources
 from kept.service.events import EventCursor
 
 router = APIRouter(tags=["jobs"])
@@ -37,7 +37,7 @@ async def request_crawl(
 ) -> Response:
     """Asks for the next generation. A request that meets a waiting crawl joins it."""
     said = body or models.NewCrawl()
-    job = await access.request_crawl(
+    job = await sources.refresh_source(
         services,
         principal,
         name,

@@ -9,8 +9,9 @@ from kept.errors import InvalidInput
 from kept.server.mcp import formatting
 from kept.server.mcp.registry import READ_ONLY, READ_ONLY_OPEN_WORLD, ToolRegistry, tool_result
 from kept.server.mcp.untrusted import UNTRUSTED_NOTICE, clean_text, truncate, wrap_untrusted
-from kept.service import documents, ledger, search, serializers, source_request
+from kept.service import documents, ledger, search, serializers
 from kept.service.source_options import SourceOptions
+from kept.service.source_request import SourceRequest, resolve_request
 
 CHARACTERS_PER_TOKEN = 4  # about
 SEARCH_BUDGET_TOKENS = 4_000  # tokens of one answer, unless the agent says what it can pay
@@ -103,7 +104,7 @@ def _register_read(registry: ToolRegistry) -> None:
         url: Annotated[str, Field(description="The page's URL.")], start: StartArg = 0
     ) -> Annotated[CallToolResult, formatting.FetchUrlResult]:
         """Fetch one page from the web, now, and read it as Markdown. Nothing is kept; add_source keeps."""
-        wish = source_request.parse_source_request(url, SourceOptions(), registry.permissions)
+        wish = resolve_request(SourceRequest(root=url, options=SourceOptions()), registry.permissions)
         look = serializers.page_preview(await house.preview_page(wish.kind, wish.root, wish.settings))
         shape = look | {
             "links": look["links"][:50],

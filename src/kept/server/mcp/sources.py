@@ -11,8 +11,9 @@ from kept.server.mcp import formatting, versions
 from kept.server.mcp.jobs import WaitArg, wait_for_crawl
 from kept.server.mcp.registry import ADDITIVE, DESTRUCTIVE, READ_ONLY, ToolRegistry, tool_result
 from kept.server.mcp.untrusted import clean_text, wrap_untrusted
-from kept.service import access, serializers, source_request, sources
+from kept.service import serializers, sources, uploads
 from kept.service.source_options import SourceOptions
+from kept.service.source_request import SourceRequest
 
 SourceArg = Annotated[str, Field(description="The source: its name, or name@version.")]
 StringListArg = list[str] | None
@@ -28,7 +29,7 @@ def register(registry: ToolRegistry) -> None:
     @registry.tool("Remove a source", DESTRUCTIVE)
     async def remove_source(source: SourceArg) -> Annotated[CallToolResult, formatting.RemoveSourceResult]:
         """Remove a source and everything kept of it. Ask the person first: it cannot be undone."""
-        removed = await access.remove_source_and_upload(house, source, registry.uploads_folder)
+        removed = await uploads.remove_source_and_upload(house, source, registry.uploads_folder)
         return tool_result(f"{removed.label} is removed.", {"source": removed.label, "removed": True})
 
 
@@ -103,11 +104,9 @@ def _register_crawl_tools(registry: ToolRegistry) -> None:
             schedule=schedule,
         )
         asker = registry.principal_for(context)
-        wish = source_request.parse_source_request(root, given, asker.permissions)
-        house.check_source(wish.kind, wish.root, wish.settings)
-        await house.probe_root(wish.kind, wish.root, wish.settings)
-        made, _, job = await access.add_source(house, asker, wish, name=name, version=version)
-        return await wait_for_crawl(house, made, job, wait, context)
+        request = SourceRequest(root=root, options=given, name=name, version=version)
+        added = await sources.add_source(house, asker, request)
+        return await wait_for_crawl(house, added.source, added.job, wait, context)
 
     @registry.tool("Bring a source up to date", ADDITIVE)
     async def refresh_source(
@@ -115,5 +114,5 @@ def _register_crawl_tools(registry: ToolRegistry) -> None:
     ) -> Annotated[CallToolResult, formatting.CrawlToolResult]:
         """Crawl a source again; only what changed is read."""
         known = (await sources.show_source(house.db, source)).source
-        job = await access.request_crawl(house, registry.principal_for(context), known.label)
+        job = await sources.refresh_source(house, registry.principal_for(context), known.label)
         return await wait_for_crawl(house, known, job, wait, context)

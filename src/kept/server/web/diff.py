@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from kept.service.document_diff import diff_lines
+
 CONTEXT_LINES = 3  # lines around what differs
 MAX_LINES = 4_000  # that are compared; comparing costs the square of what differs
 _MAX_WORD_DIFF_LINE = 2_000  # in which words are compared
@@ -42,7 +44,7 @@ def diff_rows(before: str, after: str) -> tuple[list[DiffRow], bool]:
 
 
 def _iter_rows(a: Sequence[str], b: Sequence[str]) -> Iterator[DiffRow]:
-    codes = SequenceMatcher(None, a, b).get_opcodes()
+    codes = diff_lines(a, b)
     room = _MAX_WORD_DIFF_TOTAL
     for at, (kind, a1, a2, b1, b2) in enumerate(codes):
         if kind == "equal":

@@ -10,7 +10,7 @@ from kept.model.generation import GenerationState
 from kept.server.web.diff import diff_rows
 from kept.server.web.markdown_html import MarkdownPage
 from kept.server.web.page import GenerationParam, PageRoute, get_services, redirect_to, render_page
-from kept.service import browsing, documents, generations
+from kept.service import documents, generations
 from kept.service.context import Services
 from kept.service.documents import DocumentHistory
 
@@ -35,9 +35,9 @@ async def show_document(request: Request, id: str, generation: GenerationParam |
     if generation is None and past and past[-1].until is not None:
         return redirect_to(f"/documents/{id}?generation={past[-1].generation}")  # it is not shown any more
     page = await documents.read_document(house.db, id, generation=generation, rules=house.lifecycle_rules)
-    headings = await browsing.get_outline(house.db, page.document, page.generation)
+    headings = await documents.get_outline(house.db, page.document, page.generation)
     text = await asyncio.to_thread(MarkdownPage, page.markdown, page.url)
-    found = await browsing.find_documents_at(house.db, history.source, page.generation, text.links)
+    found = await documents.find_documents_at(house.db, history.source, page.generation, text.links)
     then = "" if generation is None else f"?generation={generation}"
     kept = {url: f"/documents/{other}{then}" for url, other in found.items()}
     return render_page(

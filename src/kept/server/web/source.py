@@ -12,7 +12,7 @@ from kept.server.web import charts
 from kept.server.web.forms import parse_source_options
 from kept.server.web.page import AfterUrl, GenerationParam, PageRoute, get_services, redirect_to, render_page
 from kept.server.web.tree import build_tree
-from kept.service import access, browsing, generations, ledger
+from kept.service import documents, generations, ledger, uploads
 from kept.service import sources as kept
 from kept.service.context import Services
 from kept.service.generations import GenerationDiff
@@ -51,8 +51,8 @@ async def show_changes(request: Request, label: str, a: GenerationParam, b: Gene
     """What differs between two generations, with the documents behind it."""
     house = get_services(request)
     found = await generations.diff_generations(house.db, label, a, b, house.lifecycle_rules)
-    before = await browsing.find_documents_at(house.db, label, a, found.removed[:MAX_URLS_SHOWN])
-    after = await browsing.find_documents_at(
+    before = await documents.find_documents_at(house.db, label, a, found.removed[:MAX_URLS_SHOWN])
+    after = await documents.find_documents_at(
         house.db, label, b, [*found.added[:MAX_URLS_SHOWN], *found.changed[:MAX_URLS_SHOWN]]
     )
     return render_page(
@@ -64,18 +64,18 @@ async def show_changes(request: Request, label: str, a: GenerationParam, b: Gene
 async def show_tree(request: Request, label: str, after: AfterUrl = "") -> Response:
     db = get_services(request).db
     view = await kept.show_source(db, label)
-    documents = await browsing.list_document_summaries(db, label, after=after, limit=TREE_PAGE_SIZE + 1)
-    more = documents[TREE_PAGE_SIZE - 1].url if len(documents) > TREE_PAGE_SIZE else None
-    return render_page(
-        "tree.html", request, label=label, top=build_tree(documents[:TREE_PAGE_SIZE], view.source.root), more=more
-    )
+    shown, more = [], None
+    if view.generation:
+        page = await documents.list_documents(db, label, after=after, limit=TREE_PAGE_SIZE)
+        shown, more = page.documents, page.documents[-1].url if page.next else None
+    return render_page("tree.html", request, label=label, top=build_tree(shown, view.source.root), more=more)
 
 
 @router.post("/sources/{label}/refresh")
 async def refresh(request: Request, label: str) -> Response:
     form = await request.form()
     mode = CrawlMode.FULL if form.get("mode") == "full" else CrawlMode.REFRESH
-    job = await access.request_crawl(get_services(request), get_principal(request), label, mode=mode)
+    job = await kept.refresh_source(get_services(request), get_principal(request), label, mode=mode)
     return redirect_to(f"/jobs/{job.id}")
 
 
@@ -102,13 +102,13 @@ async def discard(request: Request, label: str) -> Response:
 @router.post("/sources/{label}/settings")
 async def update_settings(request: Request, label: str) -> Response:
     said = parse_source_options(await request.form(), clear_empty=True)
-    await access.change_settings(get_services(request), get_principal(request), label, said)
+    await kept.change_settings(get_services(request), get_principal(request), label, said)
     return redirect_to(f"{_source_url(label)}#settings")
 
 
 @router.post("/sources/{label}/remove")
 async def remove_source(request: Request, label: str) -> Response:
-    await access.remove_source_and_upload(get_services(request), label, request.app.state.settings.uploads_folder)
+    await uploads.remove_source_and_upload(get_services(request), label, request.app.state.settings.uploads_folder)
     return redirect_to("/sources")
 
 
