@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kept.cli import options
+from kept.cli import options as opt
 from kept.cli.command import CliContext
 from kept.cli.source_options import with_source_options
 from kept.errors import InvalidInput
@@ -26,15 +26,15 @@ if TYPE_CHECKING:  # imported when they are needed
 @with_source_options
 async def add(
     context: typer.Context,
-    root: options.RootArgument,
-    name: options.SourceNameOption = None,
-    version: options.VersionLabelOption = None,
-    priority: options.PriorityOption = 0,
-    as_: options.RootKindOption = None,
-    dry_run: options.DryRunOption = False,
-    no_wait: options.NoWaitOption = False,
+    root: opt.RootArgument,
+    name: opt.SourceNameOption = None,
+    version: opt.VersionLabelOption = None,
+    priority: opt.PriorityOption = 0,
+    as_: opt.RootKindOption = None,
+    dry_run: opt.DryRunOption = False,
+    no_wait: opt.NoWaitOption = False,
     *,
-    given: SourceOptions,
+    options: SourceOptions,
 ) -> int | None:
     """Keep a web site, a git repository, a package, a folder or a file of documentation.
 
@@ -55,7 +55,7 @@ async def add(
     async with nullcontext() if dry_run or no_wait else started_reader_pool() as readers:
         from kept.service.source_request import SourceRequest
 
-        request = SourceRequest(root=root, options=given, name=name, version=version, priority=priority, as_=as_)
+        request = SourceRequest(root=root, options=options, name=name, version=version, priority=priority, as_=as_)
         if dry_run:
             await _show_scope(cli, request)
             return None
@@ -123,7 +123,7 @@ async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]
 
 
 @with_source_options
-async def set_(context: typer.Context, name: options.SourceArgument, *, given: SourceOptions) -> None:
+async def set_(context: typer.Context, name: opt.SourceArgument, *, options: SourceOptions) -> None:
     """Change settings of a source, from its next crawl on.
 
     An empty text clears a setting: --include '', --header 'Authorization:'.
@@ -136,10 +136,10 @@ async def set_(context: typer.Context, name: options.SourceArgument, *, given: S
     from kept.service.access import OWNER
 
     cli: CliContext = context.obj
-    if not given:
+    if not options:
         raise InvalidInput("Say what to change. See 'kept set --help'.")
     async with cli.open_runtime() as runtime:
-        await sources.change_settings(runtime, OWNER, name, given)
+        await sources.change_settings(runtime, OWNER, name, options)
         view = await sources.show_source(runtime.db, name, runtime.schedule_policy)
     if cli.as_json:
         from kept.service import serializers
@@ -151,12 +151,12 @@ async def set_(context: typer.Context, name: options.SourceArgument, *, given: S
 
 async def refresh(
     context: typer.Context,
-    name: options.SourceArgument,
-    full: options.FullOption = False,
-    failed_only: options.FailedOnlyOption = False,
-    quick: options.QuickOption = False,
-    priority: options.PriorityOption = 0,
-    no_wait: options.NoWaitOption = False,
+    name: opt.SourceArgument,
+    full: opt.FullOption = False,
+    failed_only: opt.FailedOnlyOption = False,
+    quick: opt.QuickOption = False,
+    priority: opt.PriorityOption = 0,
+    no_wait: opt.NoWaitOption = False,
 ) -> int:
     """Bring a source up to date: its next generation.
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from kept.cli import options
+from kept.cli import options as opt
 from kept.cli.command import CliContext
 from kept.cli.source_options import with_source_options
 from kept.cli.views import previews as show
@@ -15,7 +15,7 @@ from kept.service.source_request import SourceRequest, resolve_request
 
 
 @with_source_options
-async def try_(context: typer.Context, page: options.PageArgument, *, given: SourceOptions) -> None:
+async def try_(context: typer.Context, page: opt.PageArgument, *, options: SourceOptions) -> None:
     """Show one page as it would be kept: its sections, text and links. Keeps nothing.
 
     \b
@@ -26,7 +26,7 @@ async def try_(context: typer.Context, page: options.PageArgument, *, given: Sou
     cli: CliContext = context.obj
     if page.startswith("@"):
         raise InvalidInput("'kept try' looks at one page. 'kept add @urls.txt --dry-run' looks at a list.")
-    source = resolve_request(SourceRequest(root=page, options=given, as_="web"))
+    source = resolve_request(SourceRequest(root=page, options=options, as_="web"))
     if source.kind is SourceKind.PACKAGE:
         raise InvalidInput(f"'kept try' looks at one page. 'kept add {page} --dry-run' lists the files of a package.")
     with cli.spinner(f"reading {source.root} …"):

@@ -54,7 +54,7 @@ async def change_source(
     name: SourceLabel, body: models.SourceIn, services: ServicesDep, principal: PrincipalDep
 ) -> Response:
     """Changes settings, from the next crawl on. An empty text clears one."""
-    source = await sources.change_settings(services, principal, name, body.to_options())
+    source = await sources.change_settings(services, principal, name, body.to_options(clear_null=True))
     return json_response(serializers.source(await sources.show_source(services.db, source.label)))
 
 
