@@ -46,7 +46,7 @@ def test_a_book_whose_fonts_are_scrambled_is_read() -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (epub({}), "an e-book without words"),
+        (epub({}), "an e-book without text"),
         (epub({"a.xhtml": "<p>x</p>"}, container="<container/>"), "an e-book with no list of its contents"),
     ],
 )

@@ -65,7 +65,7 @@ NONSENSE = ["", "<", '"', "&x;", "<a>", "999999999999999999999", "-1", "../", "\
 def hostile() -> dict[str, tuple[str, bytes, str]]:
     """By what is wrong with it: a kind of file, its bytes, and a part of the reason for which it is not read."""
     return {
-        "a bomb": ("docx", packages.docx(BLANKS), "a bomb, perhaps"),
+        "a bomb": ("docx", packages.docx(BLANKS), "as in a zip bomb"),
         "a part too large": ("docx", packages.docx(BLANKS + BLANKS), "a part of more than 24 MB"),
         "many small bombs": ("pptx", packages.pptx(*[" " * 1_000_000] * 80), "of more than 64 MB, unpacked"),
         "a lie about its size": ("docx", patched(GOOD, b"PK\x01\x02", 24, struct.pack("<I", 100)), "does not open"),
@@ -87,16 +87,16 @@ def hostile() -> dict[str, tuple[str, bytes, str]]:
         "a wrong checksum": ("docx", patched(GOOD, b"PK\x01\x02", 16, b"\1\2\3\4"), "does not open"),
         "a bit that flipped": ("docx", bitten(GOOD), "does not open"),
         "a password": ("docx", patched(GOOD, b"PK\x01\x02", 8, b"\1\0"), "that is encrypted"),
-        "an odd packer": ("docx", patched(GOOD, b"PK\x01\x02", 10, b"\x0c\0"), "packed in a way"),
+        "an odd packer": ("docx", patched(GOOD, b"PK\x01\x02", 10, b"\x0c\0"), "compressed by a method"),
         "the old format": ("docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5_000), "encrypted, or was written"),
         "deep forms": ("docx", packages.docx(nested("w:sdt", deep=DEEP // 4)), "nested too deep"),
         "deep runs": ("docx", packages.docx(f"<w:p>{nested('w:smartTag')}</w:p>"), "nested too deep"),
         "deep tables": ("docx", packages.docx(nested("w:tbl", "w:tr", "w:tc", deep=DEEP // 4)), "too deep"),
         "deep groups": ("pptx", packages.pptx(nested("p:grpSp", deep=DEEP // 4)), "nested too deep"),
-        "deep rows": ("xlsx", packages.xlsx({"s": nested("row")}), "nothing in it"),
-        "deep words": ("epub", packages.epub({"a.xhtml": "<div>" * DEEP}), "without words"),
+        "deep rows": ("xlsx", packages.xlsx({"s": nested("row")}), "an empty workbook"),
+        "deep words": ("epub", packages.epub({"a.xhtml": "<div>" * DEEP}), "without text"),
         "not an archive of this kind": ("epub", GOOD, "no list of its contents"),
-        "a book inside itself": ("epub", packages.epub({"../../a.xhtml": ""}), "without words"),
+        "a book inside itself": ("epub", packages.epub({"../../a.xhtml": ""}), "without text"),
     }  # fmt: skip
 
 

@@ -68,7 +68,7 @@ def test_cells_that_point_nowhere_are_blank() -> None:
     found = extract(xlsx({"S": f"<sheetData>{cells}</sheetData>"}, sharedStrings=STRINGS), None)
     assert isinstance(found, Extraction)
     assert found.markdown == "## S\n\n|  |  | nan |\n| --- | --- | --- |"
-    assert extract(xlsx({}), None) == Unreadable(reason="a workbook with nothing in it")
+    assert extract(xlsx({}), None) == Unreadable(reason="an empty workbook")
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def has_plain_whitespace(text: str) -> bool:
 
 
 def collapse_whitespace(text: str, plain_whitespace: bool = False) -> str:
-    """Return " ".join(text.split()), faster; even more so with `plain_whitespace`, if has_plain_whitespace() is true."""
+    """Return " ".join(text.split()), faster. Faster still if `plain_whitespace` is known."""
     plain = text.strip()
     if "\n" in plain:
         plain = " ".join([words for line in plain.split("\n") if (words := line.strip())])
