@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.maintenance.webhooks import DeliveryReport
     from kept.model.document import Content, Section
     from kept.model.job import CrawlJob
+    from kept.origins.origin import Origin
     from kept.search.rerank import Reranking
     from kept.search.vector_search import VectorSearchOptions
     from kept.secrets import SecretStore
@@ -80,7 +81,13 @@ class Runtime:
         return SecretStore(self.settings.secrets_file, self.settings.environment)
 
     def why_excluded(self, source: Source, url: str) -> str | None:
-        return origin_factory.why_excluded(source.kind, source.root, source.settings, self.settings, url)
+        origin = origin_factory.make_origin(source.kind, source.root, source.settings, self.settings)
+        return origin.why_excluded(url)
+
+    def make_origin(
+        self, kind: SourceKind, root: str, settings: SourceSettings, before: SourceSettings | None = None
+    ) -> "Origin":
+        return origin_factory.make_checked_origin(kind, root, settings, self.settings, before=before)
 
     def check_source(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
         origin_factory.check_source(kind, root, settings, self.settings)
@@ -305,7 +312,7 @@ class Runtime:
             self.db,
             lease,
             source,
-            origin_factory.make_origin(source.kind, source.root, source.settings, self.settings, self.secrets.look_up),
+            origin_factory.make_origin(source.kind, source.root, source.settings, self.settings),
             read=partial(self._get_reader_pool().read, region=region),
             signature=pipeline_signature(region=region) + (" heedless" if heedless else ""),
             rules=self.lifecycle_rules,
