@@ -107,7 +107,8 @@ class FullListing:
         was = source.root_identity
         if was and root_identity and was != root_identity and absent * 2 > base_document_count:
             raise SourceUnavailable(
-                f"{source.root} is another folder than before, and {absent} of {base_document_count} documents are not there."
+                f"{source.root} is another folder than before, and {absent} of {base_document_count} documents "
+                "are not there."
             )
 
     def _make_listed_entry(self, listed: ListedUrl, held: StoredPage | None) -> ListedEntry | None:

@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 from kept.errors import NotFound, SourceUnavailable
 from kept.extract.sections import Unreadable
 from kept.model.document import ParsedPage
-from kept.model.frontier import Fetched, FrontierEntry, Gone, ListedUrl, Redirected, Refused, Unreachable
-from kept.origins.file_tree import TreeOrigin
-from kept.origins.folder import FolderOrigin
-from kept.origins.web import WebOrigin
+from kept.model.frontier import Fetched, FrontierEntry, Gone, ListingFailure, Redirected, Refused, Unreachable
+from kept.origins.origin import Origin
 
 MAX_PREVIEW_URLS = 2000  # URLs that a survey looks at
 MAX_REDIRECTS = 10
@@ -38,7 +36,7 @@ class ScopePreview:
     more: bool = False  # there are more than were looked at
 
 
-async def preview_page(origin: WebOrigin | FolderOrigin | TreeOrigin, read: ReadPreviewPage, url: str) -> PagePreview:
+async def preview_page(origin: Origin, read: ReadPreviewPage, url: str) -> PagePreview:
     """The page at a URL, by the same gate, rules and readers as in a crawl. Raises where it would not be kept."""
     await origin.open()
     for _ in range(MAX_REDIRECTS):
@@ -68,9 +66,7 @@ async def preview_page(origin: WebOrigin | FolderOrigin | TreeOrigin, read: Read
     raise SourceUnavailable(f"{url} redirects more than {MAX_REDIRECTS} times.")
 
 
-async def preview_scope(
-    origin: WebOrigin | FolderOrigin | TreeOrigin, read: ReadPreviewPage, root: str | None
-) -> ScopePreview:
+async def preview_scope(origin: Origin, read: ReadPreviewPage, root: str | None) -> ScopePreview:
     """The pages that the root, its links and the lists of its site name, and which of them would be visited.
 
     Without a root: those that the origin lists.
@@ -79,25 +75,18 @@ async def preview_scope(
     made = ScopePreview()
     seen: dict[str, str | None] = {}
 
-    def judged(url: str) -> bool:
-        if len(seen) < MAX_PREVIEW_URLS:
-            seen.setdefault(url, origin.why_excluded(url))
-        return len(seen) >= MAX_PREVIEW_URLS  # what is named after the last that is looked at ends the listing
-
-    listing = origin.list(judged) if isinstance(origin, WebOrigin) else origin.list()
-    async for one in listing:
-        if not isinstance(one, ListedUrl):
+    async for one in origin.list(include_excluded=True):
+        if isinstance(one, ListingFailure):
             made.unread[one.url] = one.reason
             continue
-        seen.setdefault(one.url, None)
-        if len(seen) >= MAX_PREVIEW_URLS:
+        if len(seen) >= MAX_PREVIEW_URLS and one.url not in seen:
             made.more = True
             break
+        seen.setdefault(one.url, one.excluded)
     if root and not made.more:
         seen |= {link: why for link, why in (await preview_page(origin, read, root)).links.items() if link not in seen}
     for url, why in seen.items():
-        if why is None and isinstance(origin, WebOrigin):
-            why = await origin.why_forbidden(url)
+        why = why or await origin.why_forbidden(url)
         if why is None:
             made.included.append(url)
         else:

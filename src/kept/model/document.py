@@ -65,7 +65,7 @@ class Content(NamedTuple):
     title: str
     markdown: str
     sections: tuple[Section, ...]
-    index_fields: "tuple[IndexFields, ...]" = ()  # what full text holds of each section, if its reader has made that already
+    index_fields: "tuple[IndexFields, ...]" = ()  # for each section, if the reader has prepared them
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Packed as plain tuples, in half the time that so many named ones take."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # heavy: a search needs none of them
     from kept.crawl.preview import PagePreview, ScopePreview
     from kept.maintenance.gc import Retention
     from kept.maintenance.next_run import SchedulePolicy
+    from kept.origins.origin import Origin
     from kept.search.rerank import Reranking
     from kept.search.vector_search import VectorSearchOptions
     from kept.secrets import SecretStore
@@ -73,7 +74,13 @@ class AppServices:
         return self.models.reranking()
 
     def why_excluded(self, source: Source, url: str) -> str | None:
-        return origin_factory.why_excluded(source.kind, source.root, source.settings, self.settings, url)
+        origin = origin_factory.make_origin(source.kind, source.root, source.settings, self.settings)
+        return origin.why_excluded(url)
+
+    def make_origin(
+        self, kind: SourceKind, root: str, settings: SourceSettings, before: SourceSettings | None = None
+    ) -> "Origin":
+        return origin_factory.make_checked_origin(kind, root, settings, self.settings, before=before)
 
     def check_source(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
         origin_factory.check_source(kind, root, settings, self.settings)

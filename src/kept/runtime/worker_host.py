@@ -169,7 +169,7 @@ class WorkerHost:
             self._db,
             lease,
             source,
-            make_origin(source.kind, source.root, settings, self._settings, self._services.secrets.look_up),
+            make_origin(source.kind, source.root, settings, self._settings),
             read=partial(self._get_readers().read, region=settings.region),
             signature=pipeline_signature(region=settings.region) + suffix,
             rules=self._services.lifecycle_rules,

@@ -8,10 +8,10 @@ from kept.model.generation import Generation, GenerationState
 from kept.model.source import Source, parse_label
 from kept.model.url import canonicalize_route_url, canonicalize_url, file_url, get_anchor
 from kept.store import generations, sources
-from kept.store.database import Connection, Database
+from kept.store.database import Connection, ReadableDatabase
 
 
-async def load_source(db: Database, label: str) -> Source:
+async def load_source(db: ReadableDatabase, label: str) -> Source:
     async with db.snapshot() as snapshot:
         return await find_source(snapshot, label)
 

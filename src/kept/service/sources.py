@@ -18,7 +18,7 @@ from kept.model.source import Source, SourceKind, SourceSettings, parse_secret_r
 from kept.secrets import SecretStore
 from kept.service.lookup import find_source
 from kept.store import documents, generations, jobs, notifications, sections, sources
-from kept.store.database import Connection, Database, current_time
+from kept.store.database import Connection, Database, ReadableDatabase, current_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,12 +123,12 @@ async def update_settings(
     return changed
 
 
-async def list_sources(db: Database) -> list[SourceView]:
+async def list_sources(db: ReadableDatabase) -> list[SourceView]:
     async with db.snapshot() as snapshot:
         return [await _view(snapshot, source) for source in await sources.all(snapshot)]
 
 
-async def show_source(db: Database, label: str, schedule_policy: SchedulePolicy | None = None) -> SourceView:
+async def show_source(db: ReadableDatabase, label: str, schedule_policy: SchedulePolicy | None = None) -> SourceView:
     """One source, and what its history tells of it."""
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)

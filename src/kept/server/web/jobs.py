@@ -87,7 +87,7 @@ async def stream_job(request: Request, id: str) -> Response:
     house = get_services(request)
     view = await jobs_service.show_job(house.db, id)
     return StreamingResponse(
-        _job_events(house, request.app.state.ticker, view), media_type="text/event-stream", headers=PAGE_HEADERS
+        _job_events(house, request.app.state.change_poller, view), media_type="text/event-stream", headers=PAGE_HEADERS
     )
 
 
