@@ -132,7 +132,7 @@ async def test_several_at_once_embed_each_text_once(db: Database, monkeypatch: p
     assert sum(bool(one.embedded) for one in embedders) > 1, "they did it together"
     assert set(together.values()) == {1}
     assert len(together) == await counted(db, "vectors") == 151
-    assert await counted(db, "texts_taken") == 0
+    assert await counted(db, "embedding_claims") == 0
 
 
 @story
@@ -153,11 +153,11 @@ async def test_what_a_killed_process_had_taken_is_embedded_by_the_next(
         killed.setattr(vectors, "release_texts", leaves_it_taken)
         with pytest.raises(Killed):
             await dead.embed_pending(db)
-    assert await counted(db, "texts_taken") == WordEmbedder.batch
+    assert await counted(db, "embedding_claims") == WordEmbedder.batch
     done = await alive.embed_pending(db, seconds=0.5)
     assert done.embedded == 21 - WordEmbedder.batch, "it may still be at work"
     async with db.transaction() as tx:
-        await raw(tx, "UPDATE texts_taken SET until = '2001-01-01T00:00:00.000000+00:00'")
+        await raw(tx, "UPDATE embedding_claims SET until = '2001-01-01T00:00:00.000000+00:00'")
     assert await alive.embed_pending(db) == EmbeddingReport(embedded=WordEmbedder.batch, contents=21 - done.contents)
 
 

@@ -433,10 +433,15 @@ class CrashPoints:
     def _wrap_migrations(self) -> None:
         """These have no names: they are counted from the first to the last."""
         from kept.store import sqlite
-        from kept.store.migrations import list_migrations
+        from kept.store.migrations import fresh_schema, list_migrations
         from kept.store.postgres import PostgresConnection
 
-        ours = {sql for backend in ("sqlite", "postgres") for one in list_migrations(backend) for sql in one.statements}
+        ours = {
+            sql
+            for backend in ("sqlite", "postgres")
+            for one in (fresh_schema(backend), *list_migrations(backend))
+            for sql in one.statements
+        }
         execute, execute_there = sqlite._execute, PostgresConnection.execute
 
         def executing(connection: Any, sql: str) -> None:
