@@ -390,7 +390,7 @@ async def crawl(url: str, root: str, last_job: str | None = None, heartbeat: flo
         job = (await sources.show_source(runtime.db, source.label)).last_job
         if job is None or job.id == last_job:
             job = await jobs.request_crawl(runtime.db, source.label)
-        done = await runtime.run_job(job)
+        done = await runtime.worker_host.run_job(job)
         if done.status is not JobStatus.COMPLETED:
             raise RuntimeError(f"the job is {done.status}: {done.error}")
 
