@@ -20,16 +20,15 @@ from pathlib import Path
 
 from kept.crawl import activate
 from kept.crawl.engine import CrawlRun
-from kept.crawl.leases import LEASE_BATCH_SIZE
+from kept.crawl.entry_leases import LEASE_BATCH_SIZE
 from kept.errors import InvalidInput, LeaseLost, SourceUnavailable, StoreError
 from kept.jobs import queue
 from kept.log import Log
 from kept.model.ids import new_id
-from kept.model.job import CrawlJob, JobStatus
+from kept.model.job import CrawlJob, JobStatus, Lease
 from kept.model.source import Source
 from kept.store import jobs, sources
 from kept.store.database import Database
-from kept.store.jobs import Lease
 
 log = Log(__name__)
 

@@ -31,11 +31,10 @@ if TYPE_CHECKING:  # heavy: only a crawl loads these, a search answers at once
     from kept.maintenance.scheduler import ScheduleReport
     from kept.maintenance.webhooks import DeliveryReport
     from kept.model.document import Content, Section
-    from kept.model.job import CrawlJob
+    from kept.model.job import CrawlJob, Lease
     from kept.search.rerank import Reranking
     from kept.search.vector_search import VectorSearchOptions
     from kept.secrets import SecretStore
-    from kept.store.jobs import Lease
 
 SCHEDULE_INTERVAL_SECONDS = 5.0
 GC_INTERVAL_SECONDS = 600.0

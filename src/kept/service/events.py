@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from kept.errors import InvalidInput
-from kept.model.job import JobStatus
+from kept.model.job import JobStatus, JobSummary
 from kept.model.source import format_label
 from kept.service import jobs as jobs_service
 from kept.service import serializers
@@ -21,7 +21,6 @@ from kept.service.jobs import JobView
 from kept.service.lookup import is_id
 from kept.store import events, jobs
 from kept.store.database import Connection, Database, Row, current_time, parse_time
-from kept.store.jobs import JobSummary
 
 EVENTS_PER_READ = 500
 TRANSACTION_MARGIN = timedelta(seconds=10)  # a transaction's time is when it began
