@@ -23,7 +23,7 @@ run:
 	@sh tools/bootstrap run
 	@mkdir -p .kept
 	$(kept) add docs --name kept
-	$(kept) search "complete old set or the complete new set" --limit 3
+	$(kept) search "complete old state or the complete new state" --limit 3
 	@printf '%s\n' '' \
 	  'Keep a site of your own:  .venv/bin/kept add https://docs.example.com' \
 	  'Pages, API and MCP:       .venv/bin/kept serve' \

@@ -403,7 +403,7 @@ def test_whoever_follows_a_job_hears_when_it_is_gone_with_its_source(tmp_path: P
             await sources.remove_source(runtime.db, "docs")
             await collect(runtime.db, Retention())
             with pytest.raises(NotFound, match="removed"):
-                await runtime.run_job(job)
+                await runtime.worker_host.run_job(job)
 
     asyncio.run(tell())
 

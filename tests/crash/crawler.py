@@ -390,7 +390,7 @@ async def crawl(url: str, root: str, last_job: str | None = None, heartbeat: flo
         job = (await sources.show_source(runtime.db, source.label)).last_job
         if job is None or job.id == last_job:
             job = await jobs.request_crawl(runtime.db, source.label)
-        done = await runtime.run_job(job)
+        done = await runtime.worker_host.run_job(job)
         if done.status is not JobStatus.COMPLETED:
             raise RuntimeError(f"the job is {done.status}: {done.error}")
 
@@ -433,10 +433,15 @@ class CrashPoints:
     def _wrap_migrations(self) -> None:
         """These have no names: they are counted from the first to the last."""
         from kept.store import sqlite
-        from kept.store.migrations import list_migrations
+        from kept.store.migrations import fresh_schema, list_migrations
         from kept.store.postgres import PostgresConnection
 
-        ours = {sql for backend in ("sqlite", "postgres") for one in list_migrations(backend) for sql in one.statements}
+        ours = {
+            sql
+            for backend in ("sqlite", "postgres")
+            for one in (fresh_schema(backend), *list_migrations(backend))
+            for sql in one.statements
+        }
         execute, execute_there = sqlite._execute, PostgresConnection.execute
 
         def executing(connection: Any, sql: str) -> None:

@@ -44,7 +44,7 @@ class LockedFolder(FolderOrigin):
 
     locked: frozenset[str] = frozenset()
 
-    def _read(self, path: str) -> Visit:
+    def _read_file(self, path: str) -> Visit:
         return Unreachable(reason="locked", is_retryable=False) if path in self.locked else super()._read_file(path)
 
 

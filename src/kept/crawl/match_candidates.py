@@ -19,7 +19,7 @@ from kept.store.database import Connection
 
 
 def find_former_documents(observations: Observations, changes: dict[str, LifecycleChange]) -> list[FormerDocument]:
-    """Return documents of the base whose content may be found elsewhere: lost ones, and missing ones that were skipped."""
+    """Return documents of the base whose content may be elsewhere now: lost ones, and skipped ones that are missing."""
     skipped = {seen.document for seen in observations.documents if seen.outcome is Outcome.SKIPPED}
     former = []
     for change in changes.values():

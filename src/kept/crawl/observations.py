@@ -1,4 +1,4 @@
-"""Observations: what a crawl saw of the documents of its base, read from the frontier, with the documents that moved."""
+"""Observations: what a crawl saw of the documents of its base, read from the frontier; and which of them moved."""
 
 from dataclasses import dataclass, field
 

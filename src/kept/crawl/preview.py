@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 
 from kept.errors import NotFound, SourceUnavailable
 from kept.model.document import ParsedPage, Unreadable
-from kept.model.frontier import Fetched, FrontierEntry, Gone, ListedUrl, Redirected, Refused, Unreachable
-from kept.origins.file_tree import TreeOrigin
-from kept.origins.folder import FolderOrigin
-from kept.origins.web import WebOrigin
+from kept.model.frontier import Fetched, FrontierEntry, Gone, ListingFailure, Redirected, Refused, Unreachable
+from kept.origins.origin import Origin
 
 MAX_PREVIEW_URLS = 2000
 MAX_REDIRECTS = 10
@@ -37,8 +35,8 @@ class ScopePreview:
     more: bool = False  # there are more than MAX_PREVIEW_URLS
 
 
-async def preview_page(origin: WebOrigin | FolderOrigin | TreeOrigin, read: ReadPreviewPage, url: str) -> PagePreview:
-    """Fetch and read a page by the same rules as a crawl. Raises NotFound or SourceUnavailable if it would not be kept."""
+async def preview_page(origin: Origin, read: ReadPreviewPage, url: str) -> PagePreview:
+    """Fetch and read a page by the rules of a crawl. Raises NotFound or SourceUnavailable if it would not be kept."""
     await origin.open()
     for _ in range(MAX_REDIRECTS):
         visit = await origin.visit(
@@ -67,9 +65,7 @@ async def preview_page(origin: WebOrigin | FolderOrigin | TreeOrigin, read: Read
     raise SourceUnavailable(f"{url} redirects more than {MAX_REDIRECTS} times.")
 
 
-async def preview_scope(
-    origin: WebOrigin | FolderOrigin | TreeOrigin, read: ReadPreviewPage, root: str | None
-) -> ScopePreview:
+async def preview_scope(origin: Origin, read: ReadPreviewPage, root: str | None) -> ScopePreview:
     """Collect the URLs of the site's lists and of the root's links, and whether a crawl would visit them.
 
     Without a root: only those that the origin lists.
@@ -78,27 +74,19 @@ async def preview_scope(
     preview = ScopePreview()
     seen: dict[str, str | None] = {}
 
-    def has_enough(url: str) -> bool:
-        """Record a URL that the site's lists name; True ends the listing."""
-        if len(seen) < MAX_PREVIEW_URLS:
-            seen.setdefault(url, origin.why_excluded(url))
-        return len(seen) >= MAX_PREVIEW_URLS
-
-    listing = origin.list(has_enough) if isinstance(origin, WebOrigin) else origin.list()
-    async for listed in listing:
-        if not isinstance(listed, ListedUrl):
+    async for listed in origin.list(include_excluded=True):
+        if isinstance(listed, ListingFailure):
             preview.unread[listed.url] = listed.reason
             continue
-        seen.setdefault(listed.url, None)
-        if len(seen) >= MAX_PREVIEW_URLS:
+        if len(seen) >= MAX_PREVIEW_URLS and listed.url not in seen:
             preview.more = True
             break
+        seen.setdefault(listed.url, listed.excluded)
     if root and not preview.more:
         links = (await preview_page(origin, read, root)).links
         seen |= {link: reason for link, reason in links.items() if link not in seen}
-    for url, reason in seen.items():
-        if reason is None and isinstance(origin, WebOrigin):
-            reason = await origin.why_forbidden(url)
+    for url, excluded in seen.items():
+        reason = excluded or await origin.why_forbidden(url)
         if reason is None:
             preview.included.append(url)
         else:

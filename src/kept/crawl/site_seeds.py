@@ -34,7 +34,7 @@ class SiteSeeds:
             ]
 
     def check_claims(self, results: Iterable[VisitResult]) -> None:
-        """Count which of the pages that were claimed to be modified were. Other bytes count, even with equal content."""
+        """Count how many pages that are claimed to be modified were. Other bytes with equal content count too."""
         if not self._claimed_modified:
             return
         for result in results:

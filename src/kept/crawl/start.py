@@ -36,7 +36,7 @@ async def start_generation(
 
 
 def effective_mode(job: CrawlJob, source: Source, lists_everything: bool) -> CrawlMode:
-    """Return the mode to crawl in: REFRESH for a first crawl, and instead of QUICK where listing everything is cheap."""
+    """Return the mode to crawl in: REFRESH for a first crawl, and not QUICK where the origin lists everything."""
     is_first = source.active_generation is None
     is_widened = (job.mode is CrawlMode.QUICK and lists_everything) or (is_first and not job.mode.is_exhaustive)
     return CrawlMode.REFRESH if is_widened else job.mode

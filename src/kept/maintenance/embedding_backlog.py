@@ -138,7 +138,8 @@ class EmbeddingBacklog:
             self._dimensions = self._dimensions or model.dimensions or len(vector)
             if len(vector) != self._dimensions:
                 raise EmbedderUnavailable(
-                    f"The vectors of {model.name} had {self._dimensions} numbers, and now the embedder gives {len(vector)}. "
+                    f"The vectors of {model.name} had {self._dimensions} numbers, and now the embedder gives "
+                    f"{len(vector)}. "
                     "If it is another model by now, say so with another embed.model or embed.dimensions."
                 )
 

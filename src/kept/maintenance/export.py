@@ -1,6 +1,6 @@
 """Writes what is kept into a folder that people, other programs and ``kept import`` can read.
 
-    manifest.json                                  the sources and, by path, every document: see docs/upkeep.md
+    manifest.json                                  the sources and, by path, every document: see docs/maintenance.md
     documents/{doc_id}/content.md                  what the active generation shows
     documents/{doc_id}/versions/{version_id}/…     what it was before, by the generation that brought it
     …/version.json                                 beside each content.md: its sections, links and validators

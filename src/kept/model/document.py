@@ -65,7 +65,7 @@ class Content(NamedTuple):
     title: str
     markdown: str
     sections: tuple[Section, ...]
-    index_fields: "tuple[IndexFields, ...]" = ()  # of each section, if the reader computed them
+    index_fields: "tuple[IndexFields, ...]" = ()  # for each section, if the reader has prepared them
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as plain tuples, which takes half the time of named ones."""

@@ -44,6 +44,7 @@ class ListedUrl(NamedTuple):
     url: str
     etag: str | None = None
     modified_at: datetime | None = None
+    excluded: str | None = None  # why the scope leaves it out, where the listing includes such URLs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

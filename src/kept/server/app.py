@@ -31,7 +31,7 @@ def make_app(services: Services, settings: Settings, *, host: str = "127.0.0.1")
     app.state.house, app.state.settings, app.state.measures = services, settings, Metrics()
     beside: list[AbstractAsyncContextManager[Any]] = []
     app.state.beside, app.state.closing = beside, asyncio.Event()
-    app.state.ticker = ChangePoller(services, app.state.closing)
+    app.state.change_poller = ChangePoller(services, app.state.closing)
     add_api(app)
     mcp.mount(app, services, settings)
     app.include_router(web.router)  # last: it has a page for every address that nobody else answers

@@ -12,6 +12,7 @@ from starlette.responses import StreamingResponse
 from kept.errors import StoreError
 from kept.model.job import CrawlJob
 from kept.model.source import Source
+from kept.server.change_poller import ChangePoller
 from kept.service import events, serializers
 from kept.service.access import Principal
 from kept.service.context import Services
@@ -83,10 +84,10 @@ def event_stream_response(request: Request, services: Services, cursor: EventCur
 
 
 async def _sse_events(request: Request, services: Services, cursor: EventCursor) -> AsyncIterator[bytes]:
-    closing, ticker = request.app.state.closing, request.app.state.ticker
+    poller: ChangePoller = request.app.state.change_poller
     yield b"retry: 1000\n\n"
-    while not closing.is_set() and not events.is_finished(cursor):
-        version = ticker.version
+    while not poller.is_shutting_down and not events.is_finished(cursor):
+        sequence = poller.sequence
         try:
             found = await events.read_events(services.db, cursor)
         except StoreError:
@@ -96,5 +97,5 @@ async def _sse_events(request: Request, services: Services, cursor: EventCursor)
             yield head.encode() + _to_json(event.data) + b"\n\n"
         cursor = found[-1].cursor if found else cursor
         if not found:
-            await ticker.wait(version, KEEPALIVE_SECONDS)
+            await poller.wait_for_change(sequence, KEEPALIVE_SECONDS)
             yield b": still here\n\n"

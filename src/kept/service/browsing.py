@@ -9,7 +9,7 @@ from kept.model.document import Lifecycle
 from kept.search.search import title_from_url
 from kept.service.lookup import find_readable_generation, find_source
 from kept.store import browsing, documents, sections
-from kept.store.database import Database, parse_time
+from kept.store.database import ReadableDatabase, parse_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class DocumentHeading:
 
 
 async def list_document_summaries(
-    db: Database, label: str, *, generation: int | None = None, after: str = "", limit: int = 1000
+    db: ReadableDatabase, label: str, *, generation: int | None = None, after: str = "", limit: int = 1000
 ) -> list[DocumentSummary]:
     """What a generation of a source shows (the active one, unless another is named), by URL, from a URL on."""
     async with db.snapshot() as snapshot:
@@ -55,7 +55,7 @@ async def list_document_summaries(
     ]
 
 
-async def get_outline(db: Database, document: str, generation: int) -> list[DocumentHeading]:
+async def get_outline(db: ReadableDatabase, document: str, generation: int) -> list[DocumentHeading]:
     """The headings of a document that can be pointed at, in its order."""
     async with db.snapshot() as snapshot:
         row = await documents.version_in_generation(snapshot, document, generation)
@@ -70,7 +70,7 @@ async def get_outline(db: Database, document: str, generation: int) -> list[Docu
     return list(headings.values())
 
 
-async def find_documents_at(db: Database, label: str, generation: int, urls: Sequence[str]) -> dict[str, str]:
+async def find_documents_at(db: ReadableDatabase, label: str, generation: int, urls: Sequence[str]) -> dict[str, str]:
     """The ids of the documents that a generation shows at these URLs; none for what it does not show."""
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)

@@ -1,5 +1,7 @@
 """What verbs stand on: the store, and whoever can reach the origins. ``runtime`` builds it."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # a verb loads what it needs
@@ -7,10 +9,11 @@ if TYPE_CHECKING:  # a verb loads what it needs
     from kept.crawl.preview import PagePreview, ScopePreview
     from kept.maintenance.next_run import SchedulePolicy
     from kept.model.source import Source, SourceKind, SourceSettings
+    from kept.origins.origin import Origin
     from kept.search.rerank import Reranking
     from kept.search.vector_search import VectorSearchOptions
     from kept.secrets import SecretStore
-    from kept.store.database import Database
+    from kept.store.database import Connection, Database, ReadableDatabase
 
 
 class Services(Protocol):
@@ -35,6 +38,15 @@ class Services(Protocol):
     def why_excluded(self, source: "Source", url: str) -> str | None:
         """Why a URL is none of a source, by its settings; None: it could be."""
 
+    def make_origin(
+        self, kind: "SourceKind", root: str, settings: "SourceSettings", before: "SourceSettings | None" = None
+    ) -> "Origin":
+        """Build an origin from the settings of a request, and check them. Connects to nothing; close it afterwards.
+
+        Raises InvalidInput where root or settings are not valid, or refer to a stored secret that ``before``, the
+        settings they replace, did not refer to.
+        """
+
     def check_source(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> None:
         """WrongCall unless the settings of a source make sense, as far as that can be seen from here."""
 
@@ -46,3 +58,24 @@ class Services(Protocol):
 
     async def preview_page(self, kind: "SourceKind", url: str, settings: "SourceSettings") -> "PagePreview":
         """One page as a source of its own would keep it. Nothing is kept."""
+
+
+class SharedSnapshot:
+    """One open snapshot in place of a database."""
+
+    def __init__(self, connection: "Connection") -> None:
+        self._connection = connection
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator["Connection"]:
+        yield self._connection
+
+
+@asynccontextmanager
+async def share_snapshot(db: "ReadableDatabase") -> AsyncIterator[SharedSnapshot]:
+    """Open one snapshot for several reads, so that an answer made of them shows one moment.
+
+    The result takes the place of the database in every function that only reads. The reads come one after another.
+    """
+    async with db.snapshot() as connection:
+        yield SharedSnapshot(connection)

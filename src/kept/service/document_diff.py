@@ -15,7 +15,7 @@ from kept.service.lookup import find_document_id, find_readable_generation, find
 from kept.service.reviewing import preview_held_document
 from kept.store import documents, generations, sources
 from kept.store.compression import decompress
-from kept.store.database import Connection, Database, Row
+from kept.store.database import Connection, ReadableDatabase, Row
 
 CONTEXT_LINES = 3  # lines around a difference
 MAX_DIFF_LINES = 10_000  # that are compared one by one: it costs the square of them
@@ -69,7 +69,13 @@ class DocumentDiff:
 
 
 async def diff_document(
-    db: Database, document: str, a: int, b: int, *, label: str | None = None, rules: LifecycleRules | None = None
+    db: ReadableDatabase,
+    document: str,
+    a: int,
+    b: int,
+    *,
+    label: str | None = None,
+    rules: LifecycleRules | None = None,
 ) -> DocumentDiff:
     """What differs in a document, named by its URL, path or id, between generations ``a`` and ``b`` of its source.
 

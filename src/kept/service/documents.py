@@ -13,7 +13,7 @@ from kept.service.lookup import find_document_id, find_readable_generation
 from kept.service.reviewing import preview_held_document
 from kept.store import documents, generations, sections, sources
 from kept.store.compression import decompress
-from kept.store.database import Connection, Database, Row, parse_optional_time, parse_time
+from kept.store.database import Connection, ReadableDatabase, Row, parse_optional_time, parse_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class DocumentHistory:
 
 
 async def read_document(
-    db: Database,
+    db: ReadableDatabase,
     what: str,
     *,
     section: str | None = None,
@@ -93,7 +93,7 @@ async def read_document(
         )
 
 
-async def read_history(db: Database, what: str) -> DocumentHistory:
+async def read_history(db: ReadableDatabase, what: str) -> DocumentHistory:
     """A document's versions and moves, oldest first."""
     async with db.snapshot() as snapshot:
         document_id, _ = await find_document_id(snapshot, what)

@@ -9,7 +9,7 @@ from kept.model.source import Source
 from kept.service.lookup import find_readable_generation, find_source, load_source
 from kept.service.reviewing import plan_held_activation
 from kept.store import browsing, documents, generations
-from kept.store.database import Connection, Database, Row
+from kept.store.database import Connection, Database, ReadableDatabase, Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class TimelineEntry:
         return bool(self.added or self.changed or self.moved or self.lost)
 
 
-async def timeline(db: Database, label: str, *, limit: int = 30) -> tuple[Source, list[TimelineEntry]]:
+async def timeline(db: ReadableDatabase, label: str, *, limit: int = 30) -> tuple[Source, list[TimelineEntry]]:
     """A source's latest generations, the newest first, and what each of them did."""
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)
@@ -62,14 +62,14 @@ def _timeline_entry(generation: Generation, did: Row | None) -> TimelineEntry:
 _CHANGE_COUNTS = ("added", "changed", "moved", "lost")
 
 
-async def list_generations(db: Database, label: str) -> tuple[Source, list[Generation]]:
+async def list_generations(db: ReadableDatabase, label: str) -> tuple[Source, list[Generation]]:
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)
         return source, await generations.all(snapshot, source.id)
 
 
 async def diff_generations(
-    db: Database, label: str, a: int, b: int, rules: LifecycleRules | None = None
+    db: ReadableDatabase, label: str, a: int, b: int, rules: LifecycleRules | None = None
 ) -> GenerationDiff:
     """What was added, removed, changed and moved from generation ``a`` to ``b``. What another reader made of the same
     bytes is no change.

@@ -10,7 +10,7 @@ from kept.model.job import CrawlJob, CrawlMode, JobStatus, JobSummary, Lease, Pa
 from kept.model.source import format_label
 from kept.service.lookup import find_source, is_id
 from kept.store import browsing, idempotency, jobs
-from kept.store.database import Connection, Database, current_time, parse_time
+from kept.store.database import Connection, Database, ReadableDatabase, current_time, parse_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ async def _job_for_key(db: Connection, owner: str, idempotency_key: IdempotencyK
 
 
 async def list_jobs(
-    db: Database, *, status: str | None = None, limit: int = 50, before: str | None = None
+    db: ReadableDatabase, *, status: str | None = None, limit: int = 50, before: str | None = None
 ) -> list[JobView]:
     """The latest first; only those in one status, if it is named; from behind a job on."""
     if status is not None and status not in list(JobStatus):
@@ -89,7 +89,7 @@ async def list_jobs(
         return [await _view(snapshot, row) for row in rows]
 
 
-async def get_job(db: Database, job_id: str) -> CrawlJob:
+async def get_job(db: ReadableDatabase, job_id: str) -> CrawlJob:
     async with db.snapshot() as snapshot:
         job = await jobs.get(snapshot, job_id.lower()) if is_id(job_id) else None
     if job is None:
@@ -97,14 +97,14 @@ async def get_job(db: Database, job_id: str) -> CrawlJob:
     return job
 
 
-async def show_job(db: Database, what: str) -> JobView:
+async def show_job(db: ReadableDatabase, what: str) -> JobView:
     """The job whose id this is, or begins with this."""
     async with db.snapshot() as snapshot:
         row = await _find_job(snapshot, what)
         return await _view(snapshot, row, leases=await jobs.leases_of_job(snapshot, row.job.id))
 
 
-async def progress_over_time(db: Database, job: CrawlJob) -> list[tuple[float, int]]:
+async def progress_over_time(db: ReadableDatabase, job: CrawlJob) -> list[tuple[float, int]]:
     """How a crawl went: after so many seconds since it began, so many URLs were done."""
     async with db.snapshot() as snapshot:
         rows = await browsing.list_batches(snapshot, job.id)

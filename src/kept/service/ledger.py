@@ -11,7 +11,7 @@ from kept.model.frontier import Outcome
 from kept.model.source import Source
 from kept.service.lookup import find_source, to_canonical_url
 from kept.store import browsing, frontier, jobs, sources
-from kept.store.database import Connection, Database, Row, parse_optional_time
+from kept.store.database import Connection, ReadableDatabase, Row, parse_optional_time
 
 ExclusionCheck = Callable[[Source, str], str | None]
 
@@ -51,7 +51,7 @@ class LedgerSummary:
     reasons: list[NotKeptReason]
 
 
-async def explain_url(db: Database, what: str, why_excluded: ExclusionCheck) -> list[LedgerEntry]:
+async def explain_url(db: ReadableDatabase, what: str, why_excluded: ExclusionCheck) -> list[LedgerEntry]:
     """What the last crawls made of a URL: one account for each source that knows it, the latest first.
 
     ``why_not`` says why a URL is none of a source. NoSuchThing, with the reason, where no crawl has met it.
@@ -69,7 +69,7 @@ async def explain_url(db: Database, what: str, why_excluded: ExclusionCheck) -> 
     return list(accounts.values())
 
 
-async def summarize_not_kept(db: Database, label: str, *, examples: int) -> LedgerSummary:
+async def summarize_not_kept(db: ReadableDatabase, label: str, *, examples: int) -> LedgerSummary:
     """Every URL that the last crawl of a source did not keep, by reason, with some examples of each."""
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)
@@ -86,7 +86,7 @@ async def summarize_not_kept(db: Database, label: str, *, examples: int) -> Ledg
 
 
 async def list_entries(
-    db: Database, job: str, *, outcome: str | None = None, after: str = "", limit: int = 100
+    db: ReadableDatabase, job: str, *, outcome: str | None = None, after: str = "", limit: int = 100
 ) -> list[LedgerEntry]:
     """A page of what a crawl made of every URL it met, by URL; only of one outcome, or what is ``open``, if named."""
     if outcome is not None and outcome not in (*Outcome, "open"):
@@ -96,7 +96,7 @@ async def list_entries(
     return [_ledger_entry(row) for row in rows]
 
 
-async def is_source_label(db: Database, what: str) -> bool:
+async def is_source_label(db: ReadableDatabase, what: str) -> bool:
     """Whether this is the label of a source."""
     async with db.snapshot() as snapshot:
         return any(source.label == what for source in await sources.all(snapshot))

@@ -9,7 +9,7 @@ from kept.errors import InvalidInput
 from kept.search.search import title_from_url
 from kept.service.lookup import find_readable_generation, find_source
 from kept.store import documents, events
-from kept.store.database import Database, parse_time
+from kept.store.database import ReadableDatabase, parse_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class DocumentPage:
 
 
 async def list_documents(
-    db: Database, label: str, *, generation: int | None = None, cursor: str | None = None, limit: int = 100
+    db: ReadableDatabase, label: str, *, generation: int | None = None, cursor: str | None = None, limit: int = 100
 ) -> DocumentPage:
     """The documents of a source, as the active generation shows them, or another one.
 
@@ -51,7 +51,7 @@ async def list_documents(
     return DocumentPage(source=source.label, generation=number, documents=shown, next=more)
 
 
-async def content_token(db: Database, labels: list[str] | None = None) -> str:
+async def content_token(db: ReadableDatabase, labels: list[str] | None = None) -> str:
     """A text that is the same as long as these sources (or all) show the same."""
     async with db.snapshot() as snapshot:
         chosen = {(await find_source(snapshot, label)).id for label in labels or ()}
@@ -59,7 +59,7 @@ async def content_token(db: Database, labels: list[str] | None = None) -> str:
     return " ".join(f"{row['id']}:{row['active_generation']}" for row in rows if not chosen or row["id"] in chosen)
 
 
-async def count_jobs_and_documents(db: Database) -> tuple[dict[str, int], dict[str, int]]:
+async def count_jobs_and_documents(db: ReadableDatabase) -> tuple[dict[str, int], dict[str, int]]:
     """Jobs by status; how much is kept."""
     async with db.snapshot() as snapshot:
         return await events.jobs_by_status(snapshot), await events.count_totals(snapshot)

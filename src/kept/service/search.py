@@ -15,7 +15,7 @@ from kept.search.search import SearchScope
 from kept.service.context import Services
 from kept.service.lookup import find_readable_generation, find_source
 from kept.store import sections, sources
-from kept.store.database import Connection, Database
+from kept.store.database import Connection, ReadableDatabase
 from kept.store.sections import GenerationFilter
 
 HitKind = Literal["text", "code"]
@@ -76,7 +76,7 @@ async def run_search(
 
 
 async def search_sections(
-    db: Database,
+    db: ReadableDatabase,
     text: str,
     *,
     labels: Sequence[str] = (),
@@ -123,7 +123,9 @@ async def search_sections(
         return hits
 
 
-async def count_missing_vectors(db: Database, labels: Sequence[str] = (), version: str | None = None) -> dict[str, int]:
+async def count_missing_vectors(
+    db: ReadableDatabase, labels: Sequence[str] = (), version: str | None = None
+) -> dict[str, int]:
     """How many sections of each source only words can find so far; across all sources unless some are named."""
     from kept.store import vectors
 
@@ -135,7 +137,7 @@ async def count_missing_vectors(db: Database, labels: Sequence[str] = (), versio
 
 
 async def suggest_spelling(
-    db: Database, text: str, *, labels: Sequence[str] = (), version: str | None = None
+    db: ReadableDatabase, text: str, *, labels: Sequence[str] = (), version: str | None = None
 ) -> str | None:
     """Another spelling of a query that found nothing; None if nothing there is like it."""
     from kept.search.suggest import suggest_spelling  # most searches find something
@@ -146,14 +148,14 @@ async def suggest_spelling(
         )
 
 
-async def find_version(db: Database, source: str, target: str = versions.LATEST) -> Source:
+async def find_version(db: ReadableDatabase, source: str, target: str = versions.LATEST) -> Source:
     """The source of this name whose version answers best to the target: ``18``, ``^18``, ``~18.2``, ``latest``."""
     async with db.snapshot() as snapshot:
         found = await _best_versions(snapshot, [source], target)
     return found[0]
 
 
-async def list_versions(db: Database, source: str) -> list[str]:
+async def list_versions(db: ReadableDatabase, source: str) -> list[str]:
     """The versions of this name that are kept, from old to new; one without a label is empty."""
     async with db.snapshot() as snapshot:
         kept = [one.version for one in await sources.all(snapshot) if one.name == source]

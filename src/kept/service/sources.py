@@ -18,7 +18,7 @@ from kept.model.source import Source, SourceKind, SourceSettings, parse_secret_r
 from kept.secrets import SecretStore
 from kept.service.lookup import find_source
 from kept.store import documents, generations, jobs, notifications, sections, sources
-from kept.store.database import Connection, Database, current_time
+from kept.store.database import Connection, Database, ReadableDatabase, current_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class SourceView:
     def state(self) -> str:
         """How it is, in one word: what happens to it now, else what waits for a person, else what it has to show."""
         job = self.last_job
-        if job and job.status in (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED):
+        if job and job.status.is_live:
             return job.status
         if self.upcoming and self.upcoming.state is GenerationState.HELD:
             return "held"
@@ -123,12 +123,12 @@ async def update_settings(
     return changed
 
 
-async def list_sources(db: Database) -> list[SourceView]:
+async def list_sources(db: ReadableDatabase) -> list[SourceView]:
     async with db.snapshot() as snapshot:
         return [await _view(snapshot, source) for source in await sources.all(snapshot)]
 
 
-async def show_source(db: Database, label: str, schedule_policy: SchedulePolicy | None = None) -> SourceView:
+async def show_source(db: ReadableDatabase, label: str, schedule_policy: SchedulePolicy | None = None) -> SourceView:
     """One source, and what its history tells of it."""
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)

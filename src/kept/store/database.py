@@ -61,17 +61,21 @@ class Connection(Protocol):
         """Ids and scores of a model's vectors nearest to this one, best first; of all of them, or among these ids."""
 
 
-class Database(Protocol):
-    """A store that is open."""
+class ReadableDatabase(Protocol):
+    """Opens snapshots: the part of a database that functions need which only read."""
+
+    def snapshot(self) -> AbstractAsyncContextManager[Connection]:
+        """Open a read transaction: all its reads see one moment, whatever is written meanwhile."""
+
+
+class Database(ReadableDatabase, Protocol):
+    """An open database."""
 
     has_shared_clock: bool
     """Everybody who uses it goes by its clock; otherwise each process goes by its own."""
 
     def transaction(self, *, durable: bool = False) -> AbstractAsyncContextManager[Connection]:
         """Everything inside happens, or nothing. Durable: once committed, it survives a power cut."""
-
-    def snapshot(self) -> AbstractAsyncContextManager[Connection]:
-        """Reads that all see one moment, whatever is written meanwhile."""
 
     async def wait_for_notification(self, channel: str, seconds: float) -> bool:
         """Waits until somebody calls on the channel: True. False after so long, or where nobody can call."""

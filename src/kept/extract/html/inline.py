@@ -169,7 +169,8 @@ def a(page: WriterState, tag: Tag) -> CloseHandler:
     before = " " if text[0].isspace() else ""
     behind = " " if text[-1].isspace() else ""
     page.paragraph.append(
-        f"{before}[{collapse_whitespace(escape_markdown(core), page.has_plain_whitespace)}]({escape_link_target(href)}){behind}"
+        f"{before}[{collapse_whitespace(escape_markdown(core), page.has_plain_whitespace)}]"
+        f"({escape_link_target(href)}){behind}"
     )
     page.next_tag()
     return already_consumed

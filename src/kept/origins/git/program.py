@@ -85,12 +85,13 @@ def make_git_environment(
     )
     for number, (key, value) in enumerate(told):
         environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    ssh_command = user_environment.get("GIT_SSH_COMMAND") or program or ssh
     return environment | {
         "GIT_CONFIG_COUNT": str(len(told)),
         "GIT_ALLOW_PROTOCOL": f"{protocol}:ssh",
         "GIT_ASKPASS": "",
         "GIT_TERMINAL_PROMPT": "0",
-        "GIT_SSH_COMMAND": f"{user_environment.get('GIT_SSH_COMMAND') or program or ssh} -oBatchMode=yes -oConnectTimeout=20",
+        "GIT_SSH_COMMAND": f"{ssh_command} -oBatchMode=yes -oConnectTimeout=20",
         "GIT_OPTIONAL_LOCKS": "0",
         "LC_ALL": "C",
     }
