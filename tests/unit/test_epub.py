@@ -4,7 +4,7 @@ import pytest
 
 from kept.extract.office.epub import extract
 from kept.extract.sections import Extraction, Unreadable
-from tests.packages import epub
+from tests.office_files import epub
 
 ENCRYPTION = (
     '<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><EncryptedData '

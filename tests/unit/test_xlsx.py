@@ -5,7 +5,7 @@ import pytest
 from kept.extract.office.cell_formats import parse_number_format
 from kept.extract.office.xlsx import MAX_ROWS, extract
 from kept.extract.sections import Extraction, Unreadable
-from tests.packages import xlsx, xml
+from tests.office_files import xlsx, xml
 
 STYLES = xml(
     "styleSheet",
