@@ -91,7 +91,7 @@ async def _add_and_crawl(cli: CliContext, request: "SourceRequest", readers: "Re
         from kept.service.sources import add_source
 
         with cli.spinner(f"looking at {root} …"):
-            added = await add_source(runtime, OWNER, request)
+            added = await add_source(runtime.services, OWNER, request)
         source = added.source
         if not added.is_new and request.name and request.name != source.name:
             cli.err.line(f"{source.root} is kept already, as '{source.label}'.")
@@ -106,7 +106,7 @@ async def _add_and_crawl(cli: CliContext, request: "SourceRequest", readers: "Re
 
 
 def _import_crawl_modules(kind: "SourceKind") -> None:
-    from kept.runtime.preview import preload_crawl_modules
+    from kept.runtime.readers import preload_crawl_modules
 
     preload_crawl_modules(kind)
     import kept.cli.run_crawl  # noqa: F401
@@ -139,8 +139,8 @@ async def set_(context: typer.Context, name: opt.SourceArgument, *, options: Sou
     if not options:
         raise InvalidInput("Say what to change. See 'kept set --help'.")
     async with cli.open_runtime() as runtime:
-        await sources.change_settings(runtime, OWNER, name, options)
-        view = await sources.show_source(runtime.db, name, runtime.schedule_policy)
+        await sources.change_settings(runtime.services, OWNER, name, options)
+        view = await sources.show_source(runtime.db, name, runtime.services.schedule_policy)
     if cli.as_json:
         from kept.service import serializers
 
@@ -167,7 +167,7 @@ async def refresh(
     """
     from kept.cli.run_crawl import configure_logging, follow_crawl
     from kept.model.job import CrawlMode
-    from kept.runtime.preview import preload_crawl_modules
+    from kept.runtime.readers import preload_crawl_modules
     from kept.service.access import OWNER
     from kept.service.lookup import load_source
     from kept.service.sources import refresh_source
@@ -184,5 +184,5 @@ async def refresh(
         configure_logging(verbose=cli.verbose)
         if not no_wait:
             preload_crawl_modules(source.kind)
-        job = await refresh_source(runtime, OWNER, source.label, mode=mode, priority=priority)
+        job = await refresh_source(runtime.services, OWNER, source.label, mode=mode, priority=priority)
         return await follow_crawl(cli, runtime, source, job, wait=not no_wait)

@@ -8,6 +8,7 @@ if TYPE_CHECKING:  # a verb loads what it needs
     from kept.crawl.lifecycle import LifecycleRules
     from kept.crawl.preview import PagePreview, ScopePreview
     from kept.maintenance.next_run import SchedulePolicy
+    from kept.maintenance.reaper import ReapReport
     from kept.model.source import Source, SourceKind, SourceSettings
     from kept.origins.origin import Origin
     from kept.search.rerank import Reranking
@@ -29,8 +30,8 @@ class Services(Protocol):
     @property
     def secrets(self) -> "SecretStore": ...
 
-    async def reap_jobs(self) -> None:
-        """Requeue the jobs whose workers are gone."""
+    async def reap_jobs(self) -> "ReapReport":
+        """Requeue the jobs of dead workers. A crawl that is requested afterwards joins the requeued job."""
 
     def vector_search(self) -> "VectorSearchOptions | None":
         """What a search goes by; None: words alone."""
