@@ -168,20 +168,20 @@ async def has_former(db: Connection, source: str) -> bool:
 
 
 async def new_matching_former(db: Connection, source: str, generation: int) -> list[Row]:
-    return await db.all("arrivals_like_former_documents", source=source, generation=generation)
+    return await db.all("new_matching_former_documents", source=source, generation=generation)
 
 
 async def list_new(db: Connection, source: str, generation: int) -> list[Row]:
     """Everything that is new in a generation."""
-    return await db.all("arrivals", source=source, generation=generation)
+    return await db.all("new_documents", source=source, generation=generation)
 
 
 async def new_by_url(db: Connection, source: str, generation: int, url: str) -> Row | None:
-    return await db.one("arrival_at", source=source, generation=generation, url=url)
+    return await db.one("new_document_by_url", source=source, generation=generation, url=url)
 
 
 async def new_with_content(db: Connection, source: str, generation: int, content_id: int) -> list[Row]:
-    return await db.all("arrivals_with_content", source=source, generation=generation, content=content_id)
+    return await db.all("new_documents_with_content", source=source, generation=generation, content=content_id)
 
 
 async def upcoming_by_url(db: Connection, source: str, urls: Sequence[str], *, generation: int) -> list[Row]:
@@ -189,7 +189,7 @@ async def upcoming_by_url(db: Connection, source: str, urls: Sequence[str], *, g
     found: list[Row] = []
     for start in range(0, len(urls), URLS_PER_QUERY):
         asked = list(urls[start : start + URLS_PER_QUERY])
-        found += await db.all("living_versions_at", source=source, urls=asked, generation=generation)
+        found += await db.all("upcoming_versions_by_url", source=source, urls=asked, generation=generation)
     return found
 
 
@@ -204,27 +204,27 @@ async def reassign_version(
     db: Connection, *, version_id: int, provisional_id: str, document_id: str, generation: int
 ) -> None:
     """The version at a new URL belongs to a document that was there before; the provisional one was never seen."""
-    await db.run("drop_pending_version", document=document_id, generation=generation)  # of a page that is given up
+    await db.run("delete_pending_version", document=document_id, generation=generation)  # of a page that is given up
     await db.run("end_version", document=document_id, generation=generation)
-    await db.run("adopt_version", version=version_id, document=document_id)
+    await db.run("reassign_version", version=version_id, document=document_id)
     await db.run("delete_document", id=provisional_id)
 
 
 async def end_versions(db: Connection, documents: Iterable[str], *, generation: int) -> None:
     """From this generation on they are not shown."""
     rows = [{"document": document, "generation": generation} for document in documents]
-    await db.run_many("drop_pending_version", rows)
+    await db.run_many("delete_pending_version", rows)
     await db.run_many("end_version", rows)
 
 
 async def replace_changed(db: Connection, source: str, *, generation: int) -> None:
     """The old versions of changed documents end, the new ones live."""
     await db.run("end_replaced_versions", source=source, generation=generation)
-    await db.run("settle_pending_versions", source=source, generation=generation)
+    await db.run("publish_pending_versions", source=source, generation=generation)
 
 
 async def apply_metadata_updates(db: Connection, job: str) -> None:
-    await db.run("carry_over_renewals", job=job)
+    await db.run("apply_metadata_updates", job=job)
 
 
 async def replaced_validators(
@@ -253,7 +253,7 @@ async def set_lifecycles(db: Connection, rows: Iterable[Mapping[str, Any]]) -> N
 async def roll_back(db: Connection, source: str, *, target: int, number: int, reason: str) -> None:
     """Generation ``number`` shows exactly what ``target`` showed."""
     await db.run("end_versions_since", source=source, target=target, number=number)
-    await db.run("bring_back_versions", source=source, target=target, number=number)
+    await db.run("restore_versions", source=source, target=target, number=number)
     await db.run("show_rolled_back_documents", source=source)
     await db.run("hide_rolled_back_documents", source=source, reason=reason)
 
@@ -275,4 +275,4 @@ async def delete_dead_versions(db: Connection, source: str, *, oldest: int, limi
 
 
 async def delete_orphaned(db: Connection, source: str, *, limit: int) -> int:
-    return await db.run("delete_forgotten_documents", source=source, limit=limit)
+    return await db.run("delete_orphaned_documents", source=source, limit=limit)
