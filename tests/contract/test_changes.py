@@ -124,7 +124,7 @@ def test_as_much_of_the_past_is_kept_as_the_settings_say(database_url: str, tmp_
     async def left(**history: str) -> list[int]:
         environment = {f"KEPT_HISTORY__{name.upper()}": value for name, value in history.items()}
         async with open_runtime(load(environment=environment, folder=tmp_path, database=database_url)) as runtime:
-            await collect(runtime.db, runtime.retention)
+            await collect(runtime.db, runtime.services.retention)
             return [one.number for one in (await past.list_generations(runtime.db, "docs"))[1]]
 
     async def tell() -> None:

@@ -424,7 +424,7 @@ async def a_runtime(url: str, database: str, folder: Path) -> AsyncIterator[Runt
         try:
             yield runtime
         finally:
-            await runtime.models.close()
+            await runtime.services.models.close()
 
 
 def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
@@ -437,7 +437,7 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
         server = EmbeddingServer()
         await server.start()
         async with a_runtime(f"http://127.0.0.1:{server.port}/v1", database_url, tmp_path) as runtime:
-            db, embedder = runtime.db, runtime.models.providers.for_indexing()
+            db, embedder = runtime.db, runtime.services.models.providers.for_indexing()
             assert embedder is not None
             moments = iter(range(0, 10**9, 10_000))
             filler = EmbeddingBacklog(embedder, clock=lambda: float(next(moments)))
@@ -448,7 +448,7 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
             await crawl(db, source, Site(a_manual(200)))
             await filler.embed_pending(db)
             assert (await search.count_missing_vectors(db))["docs"] >= 100
-            hits = await search.search_sections(db, "page 150 damson", vectors=runtime.vector_search())
+            hits = await search.search_sections(db, "page 150 damson", vectors=runtime.services.vector_search())
             assert hits[0].text == "page 150 damson", "nobody answers, and words find it"
             await server.start()
             for _ in range(20):
@@ -458,8 +458,8 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
             assert len(server.embedded) == await counted(db, "vectors")
             assert server.keys == {"Bearer sesame-open-the-door"}
             server.is_troubled = False
-            assert "sesame" not in repr(runtime.settings.embed) + repr(runtime.models._clients)
-            hits = await search.search_sections(db, "page 150 damson", vectors=runtime.vector_search())
+            assert "sesame" not in repr(runtime.settings.embed) + repr(runtime.services.models._clients)
+            hits = await search.search_sections(db, "page 150 damson", vectors=runtime.services.vector_search())
             assert (hits[0].text, hits[0].score) == ("page 150 damson", pytest.approx(1.0))
         await server.stop()
 

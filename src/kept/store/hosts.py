@@ -1,17 +1,7 @@
 """Shares of hosts: who may ask a host how much at once. Rows in, numbers out."""
 
-from dataclasses import dataclass
-
+from kept.model.job import HostShare
 from kept.store.database import Connection
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostShare:
-    """What one place has of a host."""
-
-    lease_id: str
-    concurrency: int
-    slots: int
 
 
 async def lock(db: Connection, host: str) -> None:
