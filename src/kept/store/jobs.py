@@ -191,7 +191,7 @@ async def advance_batch(
         "advance_batch",
         job=id,
         discovered=discovered,
-        unmentioned=unchanged_without_entry,
+        without_entry=unchanged_without_entry,
         bytes=bytes,
         limited=limited,
     )
