@@ -374,6 +374,7 @@ def test_every_path_that_is_named_exists(page: str) -> None:
         ("0007-our-own-html-writer.md", "extract/html"),
         ("0011-our-own-office-readers.md", "extract/office"),
         ("0023-our-own-http-client.md", "origins/web/http"),
+        ("0027-own-markdown-outline.md", "extract/markdown"),
     ],
 )
 def test_a_record_states_the_true_size_of_what_we_wrote_ourselves(record: str, package: str) -> None:
