@@ -18,8 +18,7 @@ from kept.crawl.decide import (
     needs_no_visit,
     needs_reading,
 )
-from kept.extract.sections import Unreadable
-from kept.model.document import Content, ParsedPage, Validators, Version
+from kept.model.document import Content, ParsedPage, Unreadable, Validators, Version
 from kept.model.frontier import (
     Fetched,
     FrontierEntry,
@@ -265,10 +264,10 @@ def test_a_request_is_conditional_only_when_the_answer_can_be_trusted(
         ("bytes", None, True),
     ],
 )
-def test_only_the_same_bytes_under_the_same_reader_need_no_page(
+def test_only_the_same_bytes_under_the_same_reader_need_no_reading(
     raw_hash: str, version: Version | None, is_needed: bool
 ) -> None:
-    assert needs_page(entry(version), raw_hash, TODAY) is is_needed
+    assert needs_reading(entry(version), raw_hash, TODAY) is is_needed
 
 
 @pytest.mark.parametrize(
