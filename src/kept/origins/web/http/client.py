@@ -20,7 +20,7 @@ from time import monotonic
 from typing import TypeAlias
 
 from kept.errors import InvalidInput
-from kept.origins.web import error_text
+from kept.origins.web.http import error_text
 from kept.origins.web.http.address_policy import (
     AddressForbidden,
     AddressInfo,
