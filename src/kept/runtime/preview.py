@@ -1,4 +1,4 @@
-"""Previews of a source before it is added. No database is open."""
+"""Probes and previews of a source before it is added. No database is needed and nothing is stored."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,20 +10,10 @@ from kept.runtime.origin_factory import make_checked_origin
 from kept.settings import Settings
 
 if TYPE_CHECKING:
-    from kept.crawl.preview import PagePreview as PagePreview  # the doors show it
+    from kept.crawl.preview import PagePreview as PagePreview  # shown by the interfaces
     from kept.crawl.preview import ReadPreviewPage
     from kept.crawl.preview import ScopePreview as ScopePreview
     from kept.origins.origin import Origin
-
-
-def preload_crawl_modules(kind: SourceKind = SourceKind.WEB) -> None:
-    """Loads what the walk of such a source needs: it begins sooner, and none of this counts as its time."""
-    import kept.jobs.worker
-    from kept.extract.reader import pipeline_signature
-
-    if kind is SourceKind.WEB:
-        import kept.origins.web  # noqa: F401
-    pipeline_signature()
 
 
 async def probe_root(settings: Settings, kind: SourceKind, root: str, source_settings: SourceSettings) -> None:
@@ -38,7 +28,7 @@ async def probe_root(settings: Settings, kind: SourceKind, root: str, source_set
 async def preview_page(
     settings: Settings, kind: SourceKind, url: str, source_settings: SourceSettings
 ) -> "PagePreview":
-    """One page as a source of its own would keep it. Nothing is kept."""
+    """Return one page as a crawl would store it."""
     from kept.crawl.preview import preview_page
 
     async with _opened_origin(settings, kind, url, source_settings) as (origin, read):
@@ -48,7 +38,7 @@ async def preview_page(
 async def preview_scope(
     settings: Settings, kind: SourceKind, root: str, source_settings: SourceSettings
 ) -> "ScopePreview":
-    """What a source would begin with. Nothing is kept."""
+    """Return the pages that a crawl of this source would start with."""
     from kept.crawl import preview
 
     async with _opened_origin(settings, kind, root, source_settings) as (origin, read):
