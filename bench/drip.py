@@ -61,7 +61,7 @@ async def _crawl(runtime: Runtime, root: str) -> None:
     source, _ = await sources.get_or_create_source(
         runtime.db, root=root, kind=SourceKind.WEB, name=name, settings=settings
     )
-    await runtime.run_job(await jobs.request_crawl(runtime.db, source.label))
+    await runtime.worker_host.run_job(await jobs.request_crawl(runtime.db, source.label))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer.main
@@ -24,6 +24,7 @@ from kept.model.key import KeyScope
 from kept.server.app import make_app
 from kept.server.mcp.server import make_mcp_server
 from kept.server.metrics import Metrics
+from kept.store.notifications import NotificationEvent
 
 HERE = Path(__file__).parent.parent
 SOURCE = HERE / "src" / "kept"
@@ -286,6 +287,13 @@ def test_every_metric_is_in_the_table_and_nothing_else() -> None:
         f"{family.name}_total" if family.type == "counter" else family.name for family in Metrics().registry.collect()
     }
     assert set(codes(rows(read("docs/server.md"), "metric"))) == names
+
+
+def test_the_webhook_events_are_those_of_the_code() -> None:
+    cell = next(
+        row[1] for row in rows(part_of("docs/schedules.md", "## Webhooks"), "header") if row[0] == "`Kept-Event`"
+    )
+    assert set(CODE.findall(cell)) == set(get_args(NotificationEvent))
 
 
 def test_every_log_event_of_the_manual_is_logged() -> None:

@@ -56,6 +56,7 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -
     assert names == {f"kept/{file.relative_to(PACKAGE).as_posix()}" for file in ours}
     assert {"kept/py.typed", "kept/store/sql/shared/jobs.sql"} < names
     for backend in ("sqlite", "postgres"):
+        assert f"kept/store/sql/schema/{backend}.sql" in names
         assert sum(name.startswith(f"kept/store/sql/migrations/{backend}/") for name in names) == len(
             list_migrations(backend)
         )
@@ -80,16 +81,14 @@ def test_what_is_installed_adds_a_folder_and_finds_it_again(programs: Path, tmp_
 
 
 def test_what_is_installed_brings_an_older_database_to_todays_schema(programs: Path, tmp_path: Path) -> None:
-    first, *_ = known = list_migrations("sqlite")
     old = apsw.Connection(str(tmp_path / "kept.db"))
-    for statement in (*first.statements, "INSERT INTO migrations VALUES (1, 'foundation', '2026-01-01')"):
-        old.execute(statement)
+    old.execute(Path(__file__).with_name("crash").joinpath("schema_16_sqlite.sql").read_text("utf-8")).fetchall()
     old.close()
     kept(programs, tmp_path, "list")
     new = apsw.Connection(str(tmp_path / "kept.db"), flags=apsw.SQLITE_OPEN_READONLY)
     applied = [number for (number,) in new.execute("SELECT number FROM migrations ORDER BY number")]
     new.close()
-    assert applied == [one.number for one in known]
+    assert applied == [*range(1, 17), *(one.number for one in list_migrations("sqlite"))]
 
 
 def test_a_compiled_wheel_reads_as_the_sources_do(tmp_path: Path) -> None:

@@ -77,6 +77,6 @@ def _readers() -> str:
     kept = PROJECT / "src" / "kept"
     files = [kept / "model" / "words.py", kept / "model" / "indexing.py", *(kept / "extract").rglob("*.py")]
     digest = hashlib.sha256()
-    for file in sorted([*files, *(kept / "store" / "sql" / "migrations").rglob("*.sql")]):
+    for file in sorted([*files, *(kept / "store" / "sql" / "schema").rglob("*.sql")]):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:12]

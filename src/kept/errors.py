@@ -98,3 +98,7 @@ class StoreCorrupt(StoreError):
 
 class StoreTooNew(StoreError):
     """The database was written by a newer Kept."""
+
+
+class StoreTooOld(StoreError):
+    """The database was written by a Kept that is too old to be upgraded."""

@@ -107,7 +107,7 @@ async def test_another_reader_is_no_news_and_what_is_forgotten_is_not_told_wrong
     await crawl(db, source, site({"a": "a two", "b": "b"}), signature="2")
     async with db.snapshot() as snapshot:
         assert (3,) in await raw(snapshot, "SELECT born FROM versions WHERE read_again"), "they were read again"
-        notices = await raw(snapshot, "SELECT payload FROM notices")
+        notices = await raw(snapshot, "SELECT payload FROM notifications")
     assert {one.generation for one in (await feed.list_changes(db)).changes} == {1, 2}
     assert len(notices) == 2, "nobody is told of it either"
     assert [(await past.diff_generations(db, "docs", *pair)).changed for pair in ((2, 3), (3, 2))] == [[], []]
@@ -124,7 +124,7 @@ def test_as_much_of_the_past_is_kept_as_the_settings_say(database_url: str, tmp_
     async def left(**history: str) -> list[int]:
         environment = {f"KEPT_HISTORY__{name.upper()}": value for name, value in history.items()}
         async with open_runtime(load(environment=environment, folder=tmp_path, database=database_url)) as runtime:
-            await collect(runtime.db, runtime.retention)
+            await collect(runtime.db, runtime.services.retention)
             return [one.number for one in (await past.list_generations(runtime.db, "docs"))[1]]
 
     async def tell() -> None:

@@ -132,7 +132,7 @@ async def test_several_at_once_embed_each_text_once(db: Database, monkeypatch: p
     assert sum(bool(one.embedded) for one in embedders) > 1, "they did it together"
     assert set(together.values()) == {1}
     assert len(together) == await counted(db, "vectors") == 151
-    assert await counted(db, "texts_taken") == 0
+    assert await counted(db, "embedding_claims") == 0
 
 
 @story
@@ -153,11 +153,11 @@ async def test_what_a_killed_process_had_taken_is_embedded_by_the_next(
         killed.setattr(vectors, "release_texts", leaves_it_taken)
         with pytest.raises(Killed):
             await dead.embed_pending(db)
-    assert await counted(db, "texts_taken") == WordEmbedder.batch
+    assert await counted(db, "embedding_claims") == WordEmbedder.batch
     done = await alive.embed_pending(db, seconds=0.5)
     assert done.embedded == 21 - WordEmbedder.batch, "it may still be at work"
     async with db.transaction() as tx:
-        await raw(tx, "UPDATE texts_taken SET until = '2001-01-01T00:00:00.000000+00:00'")
+        await raw(tx, "UPDATE embedding_claims SET until = '2001-01-01T00:00:00.000000+00:00'")
     assert await alive.embed_pending(db) == EmbeddingReport(embedded=WordEmbedder.batch, contents=21 - done.contents)
 
 
@@ -424,7 +424,7 @@ async def a_runtime(url: str, database: str, folder: Path) -> AsyncIterator[Runt
         try:
             yield runtime
         finally:
-            await runtime.models.close()
+            await runtime.services.models.close()
 
 
 def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
@@ -437,7 +437,7 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
         server = EmbeddingServer()
         await server.start()
         async with a_runtime(f"http://127.0.0.1:{server.port}/v1", database_url, tmp_path) as runtime:
-            db, embedder = runtime.db, runtime.models.providers.for_indexing()
+            db, embedder = runtime.db, runtime.services.models.providers.for_indexing()
             assert embedder is not None
             moments = iter(range(0, 10**9, 10_000))
             filler = EmbeddingBacklog(embedder, clock=lambda: float(next(moments)))
@@ -448,7 +448,7 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
             await crawl(db, source, Site(a_manual(200)))
             await filler.embed_pending(db)
             assert (await search.count_missing_vectors(db))["docs"] >= 100
-            hits = await search.search_sections(db, "page 150 damson", vectors=runtime.vector_search())
+            hits = await search.search_sections(db, "page 150 damson", vectors=runtime.services.vector_search())
             assert hits[0].text == "page 150 damson", "nobody answers, and words find it"
             await server.start()
             for _ in range(20):
@@ -458,8 +458,8 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
             assert len(server.embedded) == await counted(db, "vectors")
             assert server.keys == {"Bearer sesame-open-the-door"}
             server.is_troubled = False
-            assert "sesame" not in repr(runtime.settings.embed) + repr(runtime.models._clients)
-            hits = await search.search_sections(db, "page 150 damson", vectors=runtime.vector_search())
+            assert "sesame" not in repr(runtime.settings.embed) + repr(runtime.services.models._clients)
+            hits = await search.search_sections(db, "page 150 damson", vectors=runtime.services.vector_search())
             assert (hits[0].text, hits[0].score) == ("page 150 damson", pytest.approx(1.0))
         await server.stop()
 

@@ -333,7 +333,7 @@ async def crawled(runtime: Runtime, root: str) -> CrawlJob:
     source, _ = await sources.get_or_create_source(
         runtime.db, root=root, kind=SourceKind.WEB, name=name, settings=settings
     )
-    return await runtime.run_job(await jobs.request_crawl(runtime.db, source.label))
+    return await runtime.worker_host.run_job(await jobs.request_crawl(runtime.db, source.label))
 
 
 # ── Bombs and floods: memory holds ───────────────────────────────────────────────────────────────────────────────────

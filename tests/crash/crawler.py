@@ -203,13 +203,13 @@ def _prepare() -> tuple[Callable[[Path], None], Callable[..., Any]]:
 
     import kept.extract.reader as reader
     import kept.extract.reader_pool.pool as pool
-    from kept.crawl import activate, engine, full_listing, leases
+    from kept.crawl import abandon, engine, entry_leases, full_listing
     from kept.model.url import file_url
 
     logging.getLogger("kept").setLevel(logging.ERROR)
-    engine.BATCH_PAGES = leases.LEASE_BATCH_SIZE = BATCH
+    engine.BATCH_PAGES = entry_leases.LEASE_BATCH_SIZE = BATCH
     full_listing.LISTING_BATCH_SIZE = 2 * BATCH
-    activate.CLEAR_BATCH_SIZE = BATCH // 4
+    abandon.CLEAR_BATCH_SIZE = BATCH // 4
     reader.pipeline_signature()  # imports every reader
     read, known = reader.parse_page, {}
 
@@ -390,7 +390,7 @@ async def crawl(url: str, root: str, last_job: str | None = None, heartbeat: flo
         job = (await sources.show_source(runtime.db, source.label)).last_job
         if job is None or job.id == last_job:
             job = await jobs.request_crawl(runtime.db, source.label)
-        done = await runtime.run_job(job)
+        done = await runtime.worker_host.run_job(job)
         if done.status is not JobStatus.COMPLETED:
             raise RuntimeError(f"the job is {done.status}: {done.error}")
 
@@ -433,10 +433,15 @@ class CrashPoints:
     def _wrap_migrations(self) -> None:
         """These have no names: they are counted from the first to the last."""
         from kept.store import sqlite
-        from kept.store.migrations import list_migrations
+        from kept.store.migrations import fresh_schema, list_migrations
         from kept.store.postgres import PostgresConnection
 
-        ours = {sql for backend in ("sqlite", "postgres") for one in list_migrations(backend) for sql in one.statements}
+        ours = {
+            sql
+            for backend in ("sqlite", "postgres")
+            for one in (fresh_schema(backend), *list_migrations(backend))
+            for sql in one.statements
+        }
         execute, execute_there = sqlite._execute, PostgresConnection.execute
 
         def executing(connection: Any, sql: str) -> None:

@@ -1,10 +1,10 @@
-"""A migration leaves the old schema or the new one, whoever starts it, and whenever it is killed."""
+"""Opening a database makes or upgrades its schema completely or not at all, whenever the process is killed."""
 
 import asyncio
 import os
 import random
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,39 +13,63 @@ import psycopg
 import pytest
 
 from kept.crawl.lifecycle import LifecycleRules
-from kept.errors import StoreCorrupt, StoreTooNew
+from kept.errors import StoreCorrupt, StoreTooNew, StoreTooOld
 from kept.model.generation import GenerationState
 from kept.service import generations as past
 from kept.service import search, sources
-from kept.store import postgres, sqlite
 from kept.store.database import open_database
-from kept.store.migrations import list_migrations
+from kept.store.migrations import OLDEST_SCHEMA, fresh_schema, list_migrations
 from tests.crash.crawler import COMMIT, MIGRATING, Crawlers, Order, Point
 from tests.crash.state import reading, wait_until_left_alone
 from tests.given import Page, Site, a_database, a_source, crawl, shown
 from tests.postgres import PostgresServer
 
+# The columns are compared by name: an upgrade appends them, and a new table has them in a readable order.
 SCHEMA = {
-    "sqlite": "SELECT type, name, tbl_name, sql FROM sqlite_schema",
+    "sqlite": """
+        SELECT 'table', name, type, wr || ' ' || strict FROM pragma_table_list WHERE schema = 'main'
+        UNION ALL SELECT 'column', t.name, c.name, concat_ws(' ', c.type, c."notnull", c.dflt_value, c.pk, c.hidden)
+          FROM pragma_table_list t, pragma_table_xinfo(t.name) c WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite%'
+        UNION ALL SELECT 'foreign key', t.name, f."from", concat_ws(' ', f."table", f."to", f.on_update, f.on_delete)
+          FROM pragma_table_list t, pragma_foreign_key_list(t.name) f WHERE t.schema = 'main'
+        UNION ALL SELECT 'unique', t.name, i.origin, (SELECT group_concat(name) FROM pragma_index_info(i.name))
+          FROM pragma_table_list t, pragma_index_list(t.name) i WHERE t.schema = 'main' AND i.origin <> 'c'
+        UNION ALL SELECT type, tbl_name, name, sql FROM sqlite_schema WHERE sql IS NOT NULL""",
     "postgres": """
         SELECT 'column', table_name, column_name, data_type || ' ' || is_nullable || ' ' || COALESCE(column_default, '')
+               || ' ' || is_identity
           FROM information_schema.columns WHERE table_schema = 'public'
+        UNION ALL SELECT 'storage', c.relname, a.attname, a.attstorage::text || COALESCE(c.reloptions::text, '')
+          FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+         WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
         UNION ALL SELECT 'index', tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'
         UNION ALL SELECT 'constraint', CAST(conrelid AS regclass)::text, conname, pg_get_constraintdef(oid)
-          FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+          FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype <> 'n'
         UNION ALL SELECT 'view', viewname, '', definition FROM pg_views WHERE schemaname = 'public'
-        UNION ALL SELECT 'function', proname, prolang::text, md5(pg_get_functiondef(p.oid)) FROM pg_proc p
+        UNION ALL SELECT 'trigger', CAST(tgrelid AS regclass)::text, tgname, pg_get_triggerdef(oid)
+          FROM pg_trigger WHERE NOT tgisinternal
+        UNION ALL SELECT 'function', proname, prolang::text, pg_get_functiondef(p.oid) FROM pg_proc p
           WHERE pronamespace = 'public'::regnamespace AND prokind = 'f' AND prolang <> 13
             AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
-        UNION ALL SELECT 'words', cfgname, '', '' FROM pg_ts_config WHERE cfgnamespace = 'public'::regnamespace""",
+        UNION ALL SELECT 'words', c.cfgname, m.maptokentype::text, m.mapdict::regdictionary::text
+          FROM pg_ts_config c JOIN pg_ts_config_map m ON m.mapcfg = c.oid
+         WHERE c.cfgnamespace = 'public'::regnamespace""",
 }
 
-FULL_TEXT = """
-    INSERT INTO main.section_words (rowid, {first}, headings, text)
-    SELECT s.id, c.title, s.headings, s.text FROM main.sections s JOIN main.contents c ON c.id = s.content_id"""
+# The names of schema 16 that later migrations changed, by those of today.
+FORMER_TABLES = {
+    "notifications": "notices",
+    "idempotency_keys": "asked_once",
+    "maintenance_passes": "passes",
+    "embedding_claims": "texts_taken",
+}
+FORMER_COLUMNS = {
+    ("idempotency_keys", "created_at"): "asked_at",
+    ("maintenance_passes", "started_at"): "begun_at",
+    ("host_shares", "lease_id"): "place_id",
+    ("host_shares", "concurrency"): "at_once",
+}
 
-
-GONE = {"run_after": "created_at"}  # columns that are no more, and what they would hold
 LONG = os.environ.get("KEPT_TEST_LONG") == "1"  # at every point, not at twenty
 
 T = TypeVar("T")
@@ -62,57 +86,66 @@ def backend(database_url: str) -> str:
 
 @pytest.fixture
 def older_url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
-    """Another one, for the schema of an earlier Kept."""
+    """Another database, with the oldest schema that can be upgraded."""
     if backend == "sqlite":
-        yield f"sqlite:///{tmp_path}/older.db"
+        url = f"sqlite:///{tmp_path}/older.db"
+        make_older(url)
+        yield url
         return
     server: PostgresServer = request.getfixturevalue("postgres_server")
     url = server.create_database()
+    make_older(url)
     yield url
     server.drop_database(url)
 
 
-def test_a_migration_killed_at_any_statement_leaves_the_old_schema_or_the_new_one(
+def test_a_new_database_killed_at_any_statement_is_still_empty_or_complete(
     crawlers: Crawlers, database_url: str, backend: str, chance: random.Random
 ) -> None:
-    statements = sum(len(migration.statements) for migration in list_migrations(backend))
+    statements = len(fresh_schema(backend).statements)
+    assert statements > 50
     for k in some_of(range(1, statements + 1), chance):
         assert crawlers.crawl(Order(url=database_url, root=None, crash=Point(MIGRATING, "before", k))).killed
         assert schema(database_url) == []
     for side in ("before", "after"):
         assert crawlers.crawl(Order(url=database_url, root=None, crash=Point(COMMIT, side, 1))).killed
         assert bool(schema(database_url)) == (side == "after")
-    assert is_today(database_url, backend)
+    assert is_newest(database_url, backend)
     assert crawlers.crawl(Order(url=database_url, root=None)).error is None
 
 
 def test_an_upgrade_killed_at_any_statement_leaves_the_old_schema_or_the_new_one(
-    crawlers: Crawlers, database_url: str, backend: str, chance: random.Random, monkeypatch: pytest.MonkeyPatch
+    crawlers: Crawlers, older_url: str, backend: str, chance: random.Random
 ) -> None:
-    number = chance.randrange(1, len(list_migrations(backend)))
-    make_older(database_url, number, monkeypatch)
-    old = schema(database_url)
-    statements = sum(len(migration.statements) for migration in list_migrations(backend)[number:])
+    old = schema(older_url)
+    statements = sum(len(migration.statements) for migration in list_migrations(backend))
     points = [Point(MIGRATING, side, k) for k in range(1, statements + 1) for side in ("before", "after")]
     for point in [*some_of(points, chance), Point(COMMIT, "before", 1)]:
-        assert crawlers.crawl(Order(url=database_url, root=None, crash=point)).killed
-        assert schema(database_url) == old, f"killed {point}, from schema {number}"
-    assert crawlers.crawl(Order(url=database_url, root=None, crash=Point(COMMIT, "after", 1))).killed
-    assert schema(database_url) != old, f"from schema {number}"
-    assert is_today(database_url, backend)
+        assert crawlers.crawl(Order(url=older_url, root=None, crash=point)).killed
+        assert schema(older_url) == old, f"killed {point}"
+    assert crawlers.crawl(Order(url=older_url, root=None, crash=Point(COMMIT, "after", 1))).killed
+    assert schema(older_url) != old
+    assert is_newest(older_url, backend)
 
 
-@pytest.mark.parametrize("number", range(1, len(list_migrations("sqlite"))))
+def test_the_schema_reached_by_upgrading_equals_that_of_a_new_database(
+    database_url: str, older_url: str, backend: str
+) -> None:
+    asyncio.run(open_and_close(database_url))
+    assert schema(older_url) != schema(database_url)
+    asyncio.run(open_and_close(older_url))
+    assert schema(older_url) == schema(database_url)
+    assert full_text_settings(older_url, backend) == full_text_settings(database_url, backend)
+
+
 def test_a_database_of_an_earlier_kept_keeps_every_generation_through_the_upgrade(
-    database_url: str, older_url: str, backend: str, number: int, monkeypatch: pytest.MonkeyPatch
+    database_url: str, older_url: str, backend: str
 ) -> None:
     before = asyncio.run(make_generations(database_url))
-    make_older(older_url, number, monkeypatch)
     copy_rows(database_url, older_url, backend)
-    assert not is_today(older_url, backend)
+    assert not is_newest(older_url, backend)
     assert asyncio.run(generations_of(older_url)) == before
-    assert is_today(older_url, backend)
-    assert schema(older_url) == schema(database_url)
+    assert is_newest(older_url, backend)
     asyncio.run(decide_and_go_on(older_url))
 
 
@@ -125,11 +158,26 @@ def test_a_database_of_a_newer_kept_is_left_alone(database_url: str) -> None:
     assert schema(database_url) == before
 
 
-def test_processes_that_open_a_new_database_at_the_same_moment_migrate_it_once(
+def test_a_database_from_before_the_first_release_is_left_alone(older_url: str) -> None:
+    change(older_url, f"DELETE FROM migrations WHERE number = {OLDEST_SCHEMA}")
+    before = schema(older_url)
+    with pytest.raises(StoreTooOld, match=r"\(schema 15; this one upgrades from 16 on\).*'kept export'.*'kept import'"):
+        asyncio.run(open_and_close(older_url))
+    assert schema(older_url) == before
+
+
+def test_processes_that_open_a_new_database_at_the_same_moment_make_it_once(
     crawlers: Crawlers, database_url: str, backend: str
 ) -> None:
     assert crawlers.open_at_once(database_url, 10) == [None] * 10
-    assert is_today(database_url, backend)
+    assert is_newest(database_url, backend)
+
+
+def test_processes_that_open_an_older_database_at_the_same_moment_upgrade_it_once(
+    crawlers: Crawlers, older_url: str, backend: str
+) -> None:
+    assert crawlers.open_at_once(older_url, 10) == [None] * 10
+    assert is_newest(older_url, backend)
 
 
 @pytest.mark.parametrize("content", [b"# Notes\n" * 1000, b"SQLite format 3\0" + b"\xff" * 8000], ids=["text", "noise"])
@@ -155,9 +203,37 @@ def test_a_database_of_another_program_is_left_alone(database_url: str, table: s
 
 
 def schema(url: str) -> list[tuple[Any, ...]]:
+    """Everything that a schema consists of, in a form that does not depend on how it came about."""
     wait_until_left_alone(url)
+    backend = "sqlite" if url.startswith("sqlite") else "postgres"
+    if backend == "sqlite":
+        connection = apsw.Connection(url.removeprefix("sqlite:///"))
+        is_empty = not connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+        rows = [] if is_empty else connection.execute(SCHEMA[backend]).fetchall()
+        connection.close()
+    else:
+        with psycopg.connect(url) as session:
+            rows = session.execute(SCHEMA[backend].encode()).fetchall()
+    return sorted(((kind, table, name, plain_sql(kind, definition)) for kind, table, name, definition in rows), key=str)
+
+
+def plain_sql(kind: str, definition: str) -> Any:
+    """SQLite keeps the text of a CREATE: of a table, only its constraints count here; else all but its layout."""
+    if definition is None:
+        return None
+    text = " ".join(re.sub(r"--.*", "", definition).replace('"', "").split())
+    if kind != "table" or not text.startswith("CREATE TABLE"):
+        return text
+    return sorted(re.findall(r"CHECK (\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))|(DEFERRABLE \w+ \w+)", text))
+
+
+def full_text_settings(url: str, backend: str) -> list[tuple[Any, ...]]:
+    if backend == "postgres":
+        return []
     with reading(url) as db:
-        return sorted(db.rows(SCHEMA["sqlite" if url.startswith("sqlite") else "postgres"]), key=str)
+        found = sorted(db.rows("SELECT k, v FROM section_words_config"))
+    assert ("automerge", 16) in found
+    return found
 
 
 def applied(url: str) -> list[int]:
@@ -165,17 +241,17 @@ def applied(url: str) -> list[int]:
         return [row[0] for row in db.rows("SELECT number FROM migrations ORDER BY number")]
 
 
-def is_today(url: str, backend: str) -> bool:
-    """Every migration was made, once."""
-    return applied(url) == [migration.number for migration in list_migrations(backend)]
+def is_newest(url: str, backend: str) -> bool:
+    """Whether the schema was made at once, or every migration since the oldest schema was made, once."""
+    newest = fresh_schema(backend).number
+    return applied(url) in ([newest], list(range(1, newest + 1)))
 
 
-def make_older(url: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new database with the schema of an earlier Kept."""
-    with monkeypatch.context() as patch:
-        for module in (sqlite, postgres):
-            patch.setattr(module, "list_migrations", lambda backend: list_migrations(backend)[:number])
-        asyncio.run(open_and_close(url))
+def make_older(url: str) -> None:
+    """Make the oldest schema that can be upgraded."""
+    backend = "sqlite" if url.startswith("sqlite") else "postgres"
+    change(url, Path(__file__).with_name(f"schema_{OLDEST_SCHEMA}_{backend}.sql").read_text("utf-8"))
+    assert applied(url)[-1] == OLDEST_SCHEMA
 
 
 async def open_and_close(url: str) -> None:
@@ -185,7 +261,7 @@ async def open_and_close(url: str) -> None:
 def change(url: str, sql: str) -> None:
     if url.startswith("sqlite"):
         connection = apsw.Connection(url.removeprefix("sqlite:///"))
-        connection.execute(sql)
+        connection.execute(sql).fetchall()
         connection.close()
     else:
         with psycopg.connect(url) as session:
@@ -241,44 +317,50 @@ async def decide_and_go_on(url: str) -> None:
         assert (await sources.show_source(db, "docs")).source.active_generation == number + 1
 
 
-def as_today(columns: Iterable[str]) -> str:
-    """Where today's tables have what the columns of an earlier Kept held."""
-    return ", ".join(GONE.get(column, column) for column in columns)
-
-
 def copy_rows(url: str, older_url: str, backend: str) -> None:
-    """The same rows, as far as the earlier Kept had tables and columns for them."""
-    there = applied(older_url)
-    ddl = [sql for migration in list_migrations(backend) if migration.number in there for sql in migration.statements]
-    tables = [found[1] for sql in ddl if (found := re.search(r"^CREATE TABLE (\w+)", sql, re.MULTILINE))]
-    tables.remove("migrations")
+    """Copy every row to a database of the oldest schema, under the names it had there."""
     if backend == "sqlite":
         connection = apsw.Connection(older_url.removeprefix("sqlite:///"))
         connection.execute("ATTACH ? AS today", (url.removeprefix("sqlite:///"),))
         with connection:
-            for table in tables:
-                columns = [row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")]
-                connection.execute(f"DELETE FROM main.{table}")  # a trigger was quicker
+            for table, former in tables_of(url):
+                columns = [row[1] for row in connection.execute(f"PRAGMA today.table_info({table})")]
+                connection.execute(f"DELETE FROM main.{former}")  # a trigger was quicker
                 connection.execute(
-                    f"INSERT INTO main.{table} ({', '.join(columns)}) SELECT {as_today(columns)} FROM today.{table}"
+                    f"INSERT INTO main.{former} ({former_columns(table, columns)}) "
+                    f"SELECT {', '.join(columns)} FROM today.{table}"
                 )
-            if not connection.execute("SELECT 1 FROM main.sqlite_schema WHERE name = 'section_inserted'").fetchall():
-                fields = [row[1] for row in connection.execute("PRAGMA main.table_info(section_words)")]
-                connection.execute(FULL_TEXT.format(first=fields[0]))
+            connection.execute("""
+                INSERT INTO main.section_words (rowid, names, headings, text, code)
+                SELECT s.id, s.heading, c.title || ' ' || s.headings, s.text, ''
+                  FROM main.sections s JOIN main.contents c ON c.id = s.content_id""")
         connection.close()
         return
     with psycopg.connect(url) as today, psycopg.connect(older_url) as older:
-        for table in tables:
+        for table, former in tables_of(url):
             named = "SELECT column_name, is_identity FROM information_schema.columns WHERE table_name = %s"
-            columns = dict(older.execute(named, (table,)).fetchall())
-            rows = f"SELECT {as_today(columns)} FROM {table}"
-            older.execute(f"DELETE FROM {table}".encode())  # a trigger was quicker
+            columns = dict(today.execute(named, (table,)).fetchall())
+            older.execute(f"DELETE FROM {former}".encode())  # a trigger was quicker
+            into = f"COPY {former} ({former_columns(table, list(columns))}) FROM STDIN"
             with (
-                today.cursor().copy(f"COPY ({rows}) TO STDOUT".encode()) as reader,
-                older.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()) as writer,
+                today.cursor().copy(f"COPY (SELECT {', '.join(columns)} FROM {table}) TO STDOUT".encode()) as reader,
+                older.cursor().copy(into.encode()) as writer,
             ):
                 for part in reader:
                     writer.write(part)
-            if columns.get("id") and columns["id"] == "YES":
-                next_id = f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), max(id)) FROM {table}"
+            if columns.get("id") == "YES":
+                next_id = f"SELECT setval(pg_get_serial_sequence('{former}', 'id'), max(id)) FROM {former}"
                 older.execute(next_id.encode())
+
+
+def tables_of(url: str) -> list[tuple[str, str]]:
+    """The tables in an order that foreign keys allow, with their names in the oldest schema."""
+    backend = "sqlite" if url.startswith("sqlite") else "postgres"
+    ddl = "\n".join(fresh_schema(backend).statements)
+    tables = [table for table in re.findall(r"^CREATE TABLE (\w+)", ddl, re.MULTILINE) if table != "migrations"]
+    assert len(tables) == 19
+    return [(table, FORMER_TABLES.get(table, table)) for table in tables]
+
+
+def former_columns(table: str, columns: Sequence[str]) -> str:
+    return ", ".join(FORMER_COLUMNS.get((table, column), column) for column in columns)

@@ -54,7 +54,7 @@ def serving(database: str, folder: Path, *, workers: int = 1, host: str = "127.0
                 started["url"] = url
                 there.set()
 
-            await runtime.serve(started["stop"], host=host, port=0, workers=workers, on_ready=ready)
+            await runtime.server_host.serve(started["stop"], host=host, port=0, workers=workers, on_ready=ready)
 
     def main() -> None:
         try:

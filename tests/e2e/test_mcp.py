@@ -103,9 +103,9 @@ async def inside(environment: dict[str, str]) -> AsyncIterator[Client]:
     settings = load(environment=environment, folder=Path(environment["HOME"]))
     async with open_runtime(settings) as runtime:
         stop = asyncio.Event()
-        working = asyncio.create_task(runtime.run_worker(stop))
+        working = asyncio.create_task(runtime.worker_host.run_worker(stop))
         try:
-            async with Client(make_mcp_server(runtime, settings)) as client:
+            async with Client(make_mcp_server(runtime.services, settings)) as client:
                 yield client
         finally:
             stop.set()
@@ -211,7 +211,7 @@ def test_a_key_that_only_reads_is_shown_no_tool_that_writes(environment: dict[st
         settings = load(environment=environment, folder=Path(environment["HOME"]))
         stop, address = asyncio.Event(), asyncio.get_running_loop().create_future()
         async with open_runtime(settings) as runtime:
-            app = make_app(runtime, settings)
+            app = make_app(runtime.services, settings)
             listening = asyncio.create_task(run_server(app, "127.0.0.1", 0, stop, address.set_result))
 
             async def tools(scope: str, mode: Literal["auto", "legacy"]) -> set[str]:

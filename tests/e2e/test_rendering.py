@@ -115,7 +115,7 @@ def crawled(database: str, site: Site, **access: Any) -> dict[str, tuple[str, st
             source, _ = await sources.get_or_create_source(
                 db, root=site.root, kind=SourceKind.WEB, name="tern", settings=settings
             )
-            job = await runtime.run_job(await jobs.request_crawl(db, source.label))
+            job = await runtime.worker_host.run_job(await jobs.request_crawl(db, source.label))
             assert job.status == "completed"
             ledger = {}
             for path, (outcome, reason) in _ledger(database).items():

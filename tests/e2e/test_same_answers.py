@@ -155,10 +155,10 @@ async def all_doors(folder: Path) -> AsyncIterator[dict[str, Door]]:
     settings = load(environment=environment, folder=folder)
     async with open_runtime(settings) as runtime:
         stop = asyncio.Event()
-        working = asyncio.create_task(runtime.run_worker(stop))
+        working = asyncio.create_task(runtime.worker_host.run_worker(stop))
         try:
             with server(settings.database, folder, workers=0) as serving, serving.client() as http:
-                async with Client(make_mcp_server(runtime, settings)) as client:
+                async with Client(make_mcp_server(runtime.services, settings)) as client:
                     yield {"cli": by_command_line(environment), "mcp": by_mcp(client), "api": by_http(http)}
         finally:
             stop.set()

@@ -25,15 +25,16 @@ from kept.model.frontier import (
     FrontierEntry,
     Gone,
     ListedUrl,
+    MetadataUpdate,
     NotModified,
     Outcome,
     Redirected,
     Refused,
+    StoredPage,
     Unreachable,
     Visit,
 )
 from kept.model.robots_directives import RobotsDirectives
-from kept.store.frontier import MetadataUpdate, StoredPage
 
 URL = "https://docs.test/page"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -133,7 +134,7 @@ def test_the_same_content_is_unchanged_and_carries_only_what_is_fresh(
     links = read.links if read else version.links
     fresh = MetadataUpdate(validators=visit.validators, raw_hash=raw_hash, signature=TODAY, links=links)
     assert decided(version, visit, read, raw_hash) == Unchanged(
-        links=links, renewal=fresh if renews else None, status=200
+        links=links, metadata_update=fresh if renews else None, status=200
     )
 
 
@@ -329,11 +330,11 @@ def test_a_page_whose_header_asks_it_is_skipped_even_if_its_bytes_are_held() -> 
 def test_links_that_are_not_to_be_followed_are_not_remembered_either() -> None:
     kept = decided(None, asking(nofollow=True), reading("content"))
     assert isinstance(kept, NewContent)
-    assert kept.links == kept.reading.links == ()
+    assert kept.links == kept.page.links == ()
     unchanged = decided(held(), asking(nofollow=True), None)
     assert isinstance(unchanged, Unchanged)
-    assert unchanged.renewal is not None
-    assert unchanged.links == unchanged.renewal.links == ()
+    assert unchanged.metadata_update is not None
+    assert unchanged.links == unchanged.metadata_update.links == ()
 
 
 def test_where_nobody_listens_no_wish_counts() -> None:
@@ -359,8 +360,8 @@ def test_a_canonical_url_is_remembered_if_it_is_another() -> None:
         read = reading("content")._replace(canonical=canonical)
         kept = decided(None, fetched(), read)
         assert isinstance(kept, NewContent)
-        assert kept.reading.canonical == remembered
+        assert kept.page.canonical == remembered
     unchanged = decided(held(), fetched(), reading("content")._replace(canonical=other), "other bytes")
     assert isinstance(unchanged, Unchanged)
-    assert unchanged.renewal is not None
-    assert unchanged.renewal.canonical == other
+    assert unchanged.metadata_update is not None
+    assert unchanged.metadata_update.canonical == other

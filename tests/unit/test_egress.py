@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from kept.errors import InvalidInput
 from kept.model.source import Access, Header, Limits, Scope, SourceSettings, host_and_port
-from kept.origins.web.factory import default_user_agent, make_http_client, parse_host_port
+from kept.origins.web.client_factory import default_user_agent, make_http_client, parse_host_port
 from kept.origins.web.gate_proxy import GateProxy
 from kept.origins.web.http import decoding
 from kept.origins.web.http.address_policy import Endpoint, parse_endpoint

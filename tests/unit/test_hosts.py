@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kept.crawl.host_budget import divide_budget
-from kept.store.hosts import HostShare
+from kept.model.job import HostShare
 
 
 def share(place: str, slots: int = 0, at_once: int = 8) -> HostShare:

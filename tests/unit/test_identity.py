@@ -7,14 +7,12 @@ import pytest
 from kept.crawl.document_matching import (
     MIN_MATCH_CHARS,
     DuplicateCandidate,
-    FormerDocument,
-    MatchTier,
     MoveCandidate,
-    NewPage,
     find_duplicates,
     match_documents,
     resolve_redirects,
 )
+from kept.model.document import FormerDocument, MatchTier, NewPage
 
 LONG = MIN_MATCH_CHARS
 

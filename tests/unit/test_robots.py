@@ -184,7 +184,7 @@ class Scripted(HttpClient):
         super().__init__()
         self.answers = list(answers)
 
-    async def follow(self, url: str, **_: object) -> HttpResponse | FailedRequest:
+    async def get_following_redirects(self, url: str, **_: object) -> HttpResponse | FailedRequest:
         return self.answers.pop(0)
 
 

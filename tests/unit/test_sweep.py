@@ -5,15 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kept.crawl.lifecycle import (
-    CrawlCoverage,
-    DocumentObservation,
-    LifecycleChange,
-    LifecycleRules,
-    check_brake,
-    decide_lifecycle,
-)
-from kept.model.document import Lifecycle
+from kept.crawl.brake import check_brake
+from kept.crawl.lifecycle import CrawlCoverage, DocumentObservation, LifecycleRules, decide_lifecycle
+from kept.model.document import Lifecycle, LifecycleChange
 from kept.model.frontier import Outcome
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)

@@ -320,7 +320,7 @@ def test_what_a_request_says() -> None:
             secrets = SecretHeaders(
                 parse_endpoint(server.url()), (("X-Key", "one"), ("X-Key", "two"), ("accept", "text/x-own"))
             )
-            egress = server.egress(user_agent="Kept/1", secrets=secrets)
+            egress = server.egress(user_agent="Kept/1", secret_headers=secrets)
             await egress.request(server.url("/a?b=c"), max_bytes=100)
             await egress.request(
                 server.url("/"), max_bytes=100, headers={"If-None-Match": '"é"', "ACCEPT": "text/plain"}

@@ -71,8 +71,8 @@ async def set_(context: typer.Context, name: options.SourceArgument, *, given: S
     if not given:
         raise InvalidInput("Say what to change. See 'kept set --help'.")
     async with cli.open_runtime() as runtime:
-        await keeping.check_and_update_settings(runtime, name, given)
-        view = await sources.show_source(runtime.db, name, runtime.schedule_policy)
+        await keeping.check_and_update_settings(runtime.services, name, given)
+        view = await sources.show_source(runtime.db, name, runtime.services.schedule_policy)
     if cli.as_json:
         from kept.service import serializers
 

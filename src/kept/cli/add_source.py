@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from kept.cli.command import CliContext
 from kept.model.source import SourceKind
 from kept.runtime.origin_factory import check_source
-from kept.runtime.preview import preload_crawl_modules, preview_scope, probe_root
+from kept.runtime.preview import preview_scope, probe_root
+from kept.runtime.readers import preload_crawl_modules
 from kept.service.source_request import SourceRequest
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ async def add_and_crawl(
         from kept.cli.run_crawl import crawl_source, watch_folder
         from kept.service import keeping
 
-        source, is_new = await keeping.upsert_source(runtime, request, name=name, version=version)
+        source, is_new = await keeping.upsert_source(runtime.services, request, name=name, version=version)
         if not is_new and name and name != source.name:
             cli.err.line(f"{source.root} is kept already, as '{source.label}'.")
         waits = readers is not None

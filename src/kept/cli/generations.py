@@ -46,14 +46,14 @@ async def diff(
     async with cli.open_runtime() as runtime:
         if document is not None:
             found = await document_diff.diff_document(
-                runtime.db, document, a, b, label=name, rules=runtime.lifecycle_rules
+                runtime.db, document, a, b, label=name, rules=runtime.services.lifecycle_rules
             )
             if cli.as_json:
                 cli.print_json(serializers.document_diff(found))
             else:
                 diffs.print_document_diff(cli.out, found)
             return
-        difference = await past.diff_generations(runtime.db, name, a, b, runtime.lifecycle_rules)
+        difference = await past.diff_generations(runtime.db, name, a, b, runtime.services.lifecycle_rules)
     if cli.as_json:
         cli.print_json(serializers.diff(difference))
     else:
@@ -111,7 +111,7 @@ async def activate(context: typer.Context, name: options.SourceArgument) -> None
     """
     cli: CliContext = context.obj
     async with cli.open_runtime() as runtime:
-        number = await past.activate_held(runtime.db, name, runtime.lifecycle_rules)
+        number = await past.activate_held(runtime.db, name, runtime.services.lifecycle_rules)
     if cli.as_json:
         cli.print_json({"source": name, "generation": number, "state": "active"})
     else:

@@ -29,14 +29,14 @@ async def gc(
 
     cli: CliContext = context.obj
     async with cli.open_runtime() as runtime:
-        retention = runtime.retention
+        retention = runtime.services.retention
         retention = replace(retention, generations=keep) if keep else retention
         if older_than:
             retention = replace(retention, younger_than=timedelta(seconds=parse_duration(older_than)))
         if dry_run:
-            found = await upkeep.list_garbage(runtime.db, retention, cache=runtime.cache_folder)
+            found = await upkeep.list_garbage(runtime.db, retention, cache=cli.settings.cache_folder)
         else:
-            done = asdict(await upkeep.collect(runtime.db, retention, cache=runtime.cache_folder))
+            done = asdict(await upkeep.collect(runtime.db, retention, cache=cli.settings.cache_folder))
     if cli.as_json:
         cli.print_json({"would_go": [asdict(one) for one in found]} if dry_run else done)
     elif dry_run:
@@ -55,12 +55,13 @@ async def check(context: typer.Context) -> int:
     kept check
     kept check --json
     """
+    from kept.runtime.readers import hash_content
     from kept.service import upkeep
 
     cli: CliContext = context.obj
     try:
         async with cli.open_runtime() as runtime:
-            problems = await upkeep.check(runtime.db, runtime.hash_content)
+            problems = await upkeep.check(runtime.db, hash_content)
     except StoreCorrupt as error:  # so much that it cannot be opened
         problems = [upkeep.damaged_store_problem(error)]
     if cli.as_json:
@@ -123,7 +124,9 @@ async def export(
 
     cli: CliContext = context.obj
     async with cli.open_runtime() as runtime:
-        done = await export_service.export(runtime.db, folder, list(names or ()), tree=tree, cache=runtime.cache_folder)
+        done = await export_service.export(
+            runtime.db, folder, list(names or ()), tree=tree, cache=cli.settings.cache_folder
+        )
     if cli.as_json:
         cli.print_json({"folder": folder, **asdict(done)})
     else:
@@ -137,6 +140,7 @@ async def import_(context: typer.Context, where: options.ExportPathArgument) -> 
     \b
     kept --database postgresql://kept@db/kept import ~/mirror
     """
+    from kept.runtime.readers import hash_content
     from kept.service import export as export_service
 
     cli: CliContext = context.obj
@@ -144,9 +148,9 @@ async def import_(context: typer.Context, where: options.ExportPathArgument) -> 
         done = await export_service.import_(
             runtime.db,
             where,
-            read=runtime.read_markdown,
-            hash_content=runtime.hash_content,
-            schedule_policy=runtime.schedule_policy,
+            read=runtime.worker_host.read_markdown,
+            hash_content=hash_content,
+            schedule_policy=runtime.services.schedule_policy,
         )
     labels = [source.label for source in done.sources]
     if cli.as_json:

@@ -24,7 +24,7 @@ async def read(
     cli: CliContext = context.obj
     async with cli.open_runtime() as runtime:
         page = await documents.read_document(
-            runtime.db, what, section=section, generation=generation, rules=runtime.lifecycle_rules
+            runtime.db, what, section=section, generation=generation, rules=runtime.services.lifecycle_rules
         )
     if cli.as_json:
         cli.print_json(serializers.document(page))

@@ -11,7 +11,7 @@ from kept.cli.progress import CrawlProgressBar
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.source import Source
-from kept.runtime.preview import preload_crawl_modules
+from kept.runtime.readers import preload_crawl_modules
 from kept.service import generations as past
 from kept.service import jobs, serializers, sources
 
@@ -32,17 +32,19 @@ async def crawl_source(
     configure_logging(verbose=cli.verbose)
     if wait:
         preload_crawl_modules(source.kind)
-    await runtime.reap_jobs()  # a crawl that was killed goes on; it must not be taken for one that still runs
+    await (
+        runtime.worker_host.reap_jobs()
+    )  # a crawl that was killed goes on; it must not be taken for one that still runs
     job = await jobs.request_crawl(runtime.db, source.label, mode=mode, priority=priority)
     began = time.monotonic()
     if wait:
         job = await _run_job(cli, runtime, source, job)
     seconds = time.monotonic() - began  # the job's own
     if wait:
-        await runtime.deliver_webhooks()
+        await runtime.worker_host.deliver_webhooks()
     generation = await _find_generation(runtime, source, job)
     cli.err.line(_summarize_crawl(source.label, job, generation, seconds))
-    if wait and runtime.embedding_backlog:
+    if wait and runtime.services.models.embedding_backlog:
         from kept.service.search import count_missing_vectors
 
         if missing := await count_missing_vectors(runtime.db, [source.label]):
@@ -65,7 +67,7 @@ async def watch_folder(cli: CliContext, runtime: "Runtime", source: Source) -> i
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     cli.err.line(f"{source.label}: watching {source.root}; Ctrl-C ends it.")
     cli.as_json = False  # one value was answered
-    async for _ in runtime.file_changes(source, stop):
+    async for _ in runtime.worker_host.watch_files(source, stop):
         await crawl_source(cli, runtime, source)
     return EXIT_OK
 
@@ -75,11 +77,11 @@ async def _run_job(cli: CliContext, runtime: "Runtime", source: Source, job: Cra
     follow = job.again is not None
     try:
         with CrawlProgressBar(cli.err, source.label, source.root, live=not cli.verbose) as watch:
-            job = await runtime.run_job(job, watch)
+            job = await runtime.worker_host.run_job(job, watch)
             if follow:
                 last = (await sources.show_source(runtime.db, source.label)).last_job
                 if last and last.id != job.id:
-                    job = await runtime.run_job(last, watch)
+                    job = await runtime.worker_host.run_job(last, watch)
     except asyncio.CancelledError:
         cli.err.line(f"{source.label}: stopped. 'kept refresh {source.label}' goes on where it was.")
         raise

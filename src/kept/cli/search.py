@@ -34,7 +34,7 @@ async def search(
     text = " ".join(query)
     async with cli.open_runtime() as runtime:
         found = await search_service.run_search(
-            runtime,
+            runtime.services,
             text,
             labels=source or (),
             limit=limit,

@@ -32,9 +32,9 @@ async def serve(
         cli.err.line(f"Kept serves at {url}/ (API at /api/v1, MCP at /mcp). Ctrl-C stops it.")
 
     async with cli.open_runtime(create=True) as runtime:
-        if runtime.needs_keys(host) and not await list_keys(runtime.db):
+        if runtime.server_host.requires_keys(host) and not await list_keys(runtime.db):
             cli.err.line("Whoever asks here needs a key, and there is none yet: kept keys add NAME --scope write")
-        await runtime.serve(
+        await runtime.server_host.serve(
             stop, host=host, port=port, workers=workers, on_ready=ready, separate_process=True, verbose=cli.verbose
         )
 
@@ -55,7 +55,7 @@ async def mcp(
     configure_logging(verbose=cli.verbose)
     stop = stop_on_signal()
     async with cli.open_runtime(create=True) as runtime:
-        hung_up = await runtime.serve_mcp_stdio(stop, read_only=read_only, workers=workers)
+        hung_up = await runtime.server_host.serve_mcp_stdio(stop, read_only=read_only, workers=workers)
     if not hung_up:  # a thread still waits for the next line, and nothing but that line would end it
         sys.stderr.flush()
         os._exit(0)

@@ -33,7 +33,7 @@ async def show(context: typer.Context, name: options.SourceArgument) -> None:
     """
     cli: CliContext = context.obj
     async with cli.open_runtime() as runtime:
-        view = await service.show_source(runtime.db, name, runtime.schedule_policy)
+        view = await service.show_source(runtime.db, name, runtime.services.schedule_policy)
     if cli.as_json:
         cli.print_json(serializers.source(view) | serializers.source_insights(view))
     else:
@@ -48,7 +48,7 @@ async def remove(context: typer.Context, name: options.SourceArgument) -> None:
     """
     cli: CliContext = context.obj
     async with cli.open_runtime() as runtime:
-        source = await service.remove_source(runtime.db, name, runtime.secrets)
+        source = await service.remove_source(runtime.db, name, runtime.services.secrets)
     if cli.as_json:
         cli.print_json({"source": source.label, "removed": True})
     else:

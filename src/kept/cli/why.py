@@ -26,7 +26,7 @@ async def why(
             else:
                 show.print_not_kept(cli.out, found)
             return
-        accounts = await ledger.explain_url(runtime.db, what, runtime.why_excluded)
+        accounts = await ledger.explain_url(runtime.db, what, runtime.services.why_excluded)
     if cli.as_json:
         cli.print_json(serializers.ledger_entries(accounts))
     else:

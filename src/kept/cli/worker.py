@@ -33,7 +33,7 @@ async def worker(
     if behind:
         _run_behind_server()
     async with cli.open_runtime(create=True) as runtime:
-        done = await runtime.run_worker(stop, name=name, concurrency=concurrency)
+        done = await runtime.worker_host.run_worker(stop, name=name, concurrency=concurrency)
     if cli.as_json:
         cli.print_json({"jobs": done})
 

@@ -29,24 +29,22 @@ from typing import Any, TypeVar
 from kept.crawl import activate, settle
 from kept.crawl.activate import ActivationResult
 from kept.crawl.context import CrawlContext
+from kept.crawl.decide import VisitResult
+from kept.crawl.entry_leases import EntryLeases
 from kept.crawl.full_listing import FullListing
 from kept.crawl.host_budget import HostBudget
-from kept.crawl.leases import EntryLeases
 from kept.crawl.lifecycle import LifecycleRules
 from kept.crawl.links import LinkDiscovery
-from kept.crawl.settle import VisitResult
 from kept.crawl.site_seeds import SiteSeeds
 from kept.crawl.visitor import ReadPage, Visitor
 from kept.errors import LeaseLost
 from kept.log import Log
-from kept.model.frontier import FrontierEntry, ListingFailure
-from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.frontier import DiscoveredUrl, FrontierEntry, ListingFailure
+from kept.model.job import CrawlJob, CrawlMode, JobStatus, Lease
 from kept.model.source import Source
 from kept.origins.origin import Origin
 from kept.store import frontier, jobs, sources
 from kept.store.database import Database
-from kept.store.frontier import DiscoveredUrl
-from kept.store.jobs import Lease
 
 log = Log(__name__)
 T = TypeVar("T")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kept.crawl import activate
+from kept.crawl import abandon, activate
 from kept.errors import NeedsDecision, NotFound
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
@@ -80,7 +80,7 @@ async def cancel(db: Database, job_id: str) -> CrawlJob:
         if not await jobs.cancel(tx, job_id):
             raise await _wrong_status_error(tx, job_id, "cancelled")
         if source:
-            await activate.abandon_generation(tx, source, "its job was cancelled", job_id=job_id)
+            await abandon.abandon_generation(tx, source, "its job was cancelled", job_id=job_id)
         return await _get_job(tx, job_id)
 
 

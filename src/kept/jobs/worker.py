@@ -20,16 +20,15 @@ from pathlib import Path
 
 from kept.crawl import activate
 from kept.crawl.engine import CrawlRun
-from kept.crawl.leases import LEASE_BATCH_SIZE
+from kept.crawl.entry_leases import LEASE_BATCH_SIZE
 from kept.errors import InvalidInput, LeaseLost, SourceUnavailable, StoreError
 from kept.jobs import queue
 from kept.log import Log
 from kept.model.ids import new_id
-from kept.model.job import CrawlJob, JobStatus
+from kept.model.job import CrawlJob, JobStatus, Lease
 from kept.model.source import Source
 from kept.store import jobs, sources
 from kept.store.database import Database
-from kept.store.jobs import Lease
 
 log = Log(__name__)
 
@@ -171,8 +170,8 @@ class Worker:
 
         try:
             job = await _run_claimed(self._db, claimed, make_run, self._heartbeat)
-            self.jobs_done += bool(job and job.status not in _LIVE_STATUSES)
-            if lease.joined_running_job and job and job.status in _LIVE_STATUSES:
+            self.jobs_done += bool(job and job.status.has_ended)
+            if lease.joined_running_job and job and job.status.is_live:
                 self._join_cooldowns[job.id] = time.monotonic() + JOIN_COOLDOWN_SECONDS
         except StoreError as error:
             log.warning("walk interrupted", job=lease.job_id, reason=str(error))
@@ -186,9 +185,6 @@ class Worker:
                     await queue.requeue_or_fail(tx, lease.job_id, f"a bug in Kept: {type(error).__name__}: {error}")
         finally:
             self._runs.pop(lease.id, None)
-
-
-_LIVE_STATUSES = (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED)
 
 
 # One job -------------------------------------------------------------------------------------------------------
@@ -253,7 +249,7 @@ async def _run_claimed(db: Database, claimed: ClaimedJob, make_run: MakeCrawlRun
                 await activate.fail_leased_job(db, lease, f"{error} Nothing was changed.")
     except LeaseLost as lost:
         left = await _release_lease(db, lease)
-        if left and left.status in _LIVE_STATUSES:
+        if left and left.status.is_live:
             log.warning("place lost", **facts, reason=str(lost))
         return left
     except StoreError:

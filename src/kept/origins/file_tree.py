@@ -3,7 +3,7 @@
 Each file has a validator that is as good as its bytes, so what has not changed is never read.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -20,7 +20,7 @@ from kept.model.frontier import (
     Visit,
 )
 from kept.model.url import canonicalize_url
-from kept.origins.origin import AllotHostSlots
+from kept.origins.origin import Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ def tree_file_url(base_url: str, path: str) -> str | None:
     return canonicalize_url(base_url + quote(path.encode(errors="surrogateescape"), safe="/!$&'()*+,;=:@~"))
 
 
-class TreeOrigin:
+class TreeOrigin(Origin):
     """An origin whose files are known once it is open."""
 
     lists_everything = True
@@ -59,31 +59,14 @@ class TreeOrigin:
         self._files: dict[str, TreeFile] = {}  # by URL
         self._unlisted: list[ListingFailure] = []
 
-    async def renew_host_slots(self, allot: AllotHostSlots) -> None:
-        pass  # files are fetched together, not one by one
-
-    async def open(self) -> None:
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        raise NotImplementedError
-
     def admits(self, url: str) -> bool:
-        """Whether the source's own settings have it in."""
         return self.why_excluded(url) is None
 
-    def why_excluded(self, url: str) -> str | None:
-        """Why a URL is none of this source, by its settings; None: it could be."""
-        raise NotImplementedError
-
-    async def list(self) -> AsyncIterator[ListedUrl | ListingFailure]:
+    async def list(self, *, include_excluded: bool = False) -> AsyncIterator[ListedUrl | ListingFailure]:
         for unlisted in self._unlisted:
             yield unlisted
         for url, file in self._files.items():
             yield ListedUrl(url=url, etag=file.etag)
-
-    async def find_renames(self, missing: Mapping[str, Validators], new_urls: Sequence[str]) -> Mapping[str, str]:
-        return {}
 
     async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
         file = self._files.get(entry.url)
@@ -101,9 +84,6 @@ class TreeOrigin:
         if body.startswith(_LFS_POINTER) and len(body) < 1024:
             return Refused(reason="a Git LFS pointer: the file itself is kept elsewhere")
         return Fetched(body=body, content_type=file.content_type, validators=validators, robots_directives=None)
-
-    async def render(self, entry: FrontierEntry, fetched: Fetched) -> Visit | None:
-        return None
 
     async def _read_file(self, file: TreeFile) -> bytes:
         """Its bytes. Raises TooLarge or NotHad."""

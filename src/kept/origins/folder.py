@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from fnmatch import translate
 from itertools import islice
 from operator import attrgetter
@@ -24,7 +24,7 @@ from kept.model.source import Limits, Scope
 from kept.model.url import MAX_URL_LENGTH, file_path, file_url, quote_file_name
 from kept.origins import gitignore
 from kept.origins.gitignore import IgnoreRules
-from kept.origins.origin import AllotHostSlots
+from kept.origins.origin import Origin
 
 LISTING_CHUNK = 2000
 RECENT_MTIME_SECONDS = 2.0
@@ -35,7 +35,7 @@ ROOT_MARKER = ".kept-root"
 """A file by which a folder is known wherever it lies: a copy of it is the same folder, another one is not."""
 
 
-class FolderOrigin:
+class FolderOrigin(Origin):
     """The files below a root that a reader exists for. Hidden files and folders are left out."""
 
     lists_everything = True
@@ -48,9 +48,6 @@ class FolderOrigin:
         self._included = [re.compile(translate(glob)) for glob in scope.include]
         self._excluded = [re.compile(translate(glob)) for glob in scope.exclude]
         self._has_patterns = bool(self._included or self._excluded)
-
-    async def renew_host_slots(self, allot: AllotHostSlots) -> None:
-        pass  # no host is asked
 
     async def open(self) -> str | None:
         try:
@@ -89,20 +86,14 @@ class FolderOrigin:
             return "left out by the source's patterns"
         return "left out by an ignore file" if self._is_ignored(below) else None
 
-    async def list(self) -> AsyncIterator[ListedUrl | ListingFailure]:
+    async def list(self, *, include_excluded: bool = False) -> AsyncIterator[ListedUrl | ListingFailure]:
         walk = self._walk()
         while chunk := await asyncio.to_thread(lambda: list(islice(walk, LISTING_CHUNK))):
             for one in chunk:
                 yield one
 
-    async def find_renames(self, missing: Mapping[str, Validators], new_urls: Sequence[str]) -> Mapping[str, str]:
-        return {}  # a folder does not remember names
-
     async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
         return await asyncio.to_thread(self._read_file, file_path(entry.url))
-
-    async def render(self, entry: FrontierEntry, fetched: Fetched) -> Visit | None:
-        return None
 
     # Walking
 

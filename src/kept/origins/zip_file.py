@@ -57,7 +57,7 @@ class ZipOrigin(FolderOrigin):
         if self._archive:
             self._archive.close()
 
-    async def list(self) -> AsyncIterator[ListedUrl | ListingFailure]:
+    async def list(self, *, include_excluded: bool = False) -> AsyncIterator[ListedUrl | ListingFailure]:
         for path, member in self._members.items():
             if not self._is_selected(path):
                 continue

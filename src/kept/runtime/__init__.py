@@ -1,1 +1,1 @@
-"""The only place that builds things and joins them."""
+"""The composition root: the only package that may import all others."""

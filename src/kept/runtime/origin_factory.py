@@ -1,29 +1,23 @@
-"""Where sources live, built from their settings and from those of this machine."""
+"""Builds the origin of a source from its settings and the settings of this machine."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING
 
 from kept.errors import NotFound
-from kept.model.source import DEFAULT_REGION, SourceKind, SourceSettings, parse_secret_reference
+from kept.model.source import DEFAULT_REGION, SourceKind, SourceSettings
 from kept.settings import Settings
 
-if TYPE_CHECKING:  # heavy: one kind of source needs only its own
-    from kept.origins.file_tree import TreeOrigin
-    from kept.origins.folder import FolderOrigin
-    from kept.origins.web import WebOrigin
-
-AnyOrigin: TypeAlias = Union["WebOrigin", "FolderOrigin", "TreeOrigin"]
+if TYPE_CHECKING:  # imports are late: a search needs none of them, and a crawl only those of one kind
+    from kept.origins.origin import Origin
 
 
-def make_origin(
-    kind: SourceKind,
-    root: str,
-    settings: SourceSettings,
-    app_settings: Settings,
-    look_up: Callable[[str], str] | None = None,
-) -> AnyOrigin:
-    """Where a source lives. WrongCall where its settings make no sense, SecretUnavailable where a value is missing."""
+def make_origin(kind: SourceKind, root: str, settings: SourceSettings, app_settings: Settings) -> "Origin":
+    """Build the origin of a source. Raises InvalidInput where the root is none of this kind.
+
+    Secrets are looked up when the origin first needs them, which may raise SecretUnavailable.
+    """
+    from kept.secrets import SecretStore
+
+    look_up = SecretStore(app_settings.secrets_file, app_settings.environment).look_up
     if kind is SourceKind.WEB:
         from kept.origins.web import make_web_origin
 
@@ -38,7 +32,7 @@ def make_origin(
             root,
             settings,
             type_of=guess_content_type,
-            look_up=look_up or str,
+            look_up=look_up,
             environment=app_settings.environment,
             cache_folder=app_settings.cache_folder,
         )
@@ -53,24 +47,42 @@ def make_origin(
     return origin(root, scope=settings.scope, limits=settings.limits, type_of=guess_content_type)
 
 
+def make_checked_origin(
+    kind: SourceKind,
+    root: str,
+    settings: SourceSettings,
+    app_settings: Settings,
+    *,
+    before: SourceSettings | None = None,
+) -> "Origin":
+    """Build an origin from the settings of a request, and check them. Connects to nothing.
+
+    Raises InvalidInput where root or settings are not valid, or refer to a stored secret that ``before``, the settings
+    they replace, did not refer to.
+    """
+    from kept.secrets import check_references
+
+    check_references(settings, before)
+    origin = make_origin(kind, root, settings, app_settings)
+    _check_settings(origin, settings)
+    return origin
+
+
 def check_source(kind: SourceKind, root: str, settings: SourceSettings, app_settings: Settings) -> None:
-    """WrongCall unless the settings of a source make sense, as far as that can be seen from here."""
+    """Raise InvalidInput unless the settings of a source are valid. Connects to nothing."""
+    _check_settings(make_origin(kind, root, settings, app_settings), settings)
+
+
+def _check_settings(origin: "Origin", settings: SourceSettings) -> None:
     if settings.region != DEFAULT_REGION:
         from kept.extract.html.reader import check_region
 
         check_region(settings.region)
-    said = settings.access if not parse_secret_reference(settings.access.proxy) else replace(settings.access, proxy="")
-    make_origin(kind, root, replace(settings, access=replace(said, headers=())), app_settings)
-
-
-def why_excluded(kind: SourceKind, root: str, settings: SourceSettings, app_settings: Settings, url: str) -> str | None:
-    """Why a URL is none of a source, by its settings; None: it could be. No secret is looked up for that."""
-    open_to_all = replace(settings.access, headers=(), proxy="", ca_file="")
-    return make_origin(kind, root, replace(settings, access=open_to_all), app_settings).why_excluded(url)
+    origin.check()
 
 
 def require_browser(settings: Settings) -> str:
-    """The Chromium that pages are opened in. NoSuchThing, with what to do, where there is none."""
+    """Return the Chromium that renders pages. Raises NotFound, with what to do, where there is none."""
     from kept.origins.web.devtools import BrowserUnavailable, find_browser
 
     try:

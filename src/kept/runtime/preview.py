@@ -1,43 +1,34 @@
-"""Looking at a source before anything is kept: no database is open."""
+"""Probes and previews of a source before it is added. No database is needed and nothing is stored."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from kept.model.source import SourceKind, SourceSettings
-from kept.runtime.origin_factory import AnyOrigin, make_origin
+from kept.runtime.origin_factory import make_checked_origin
 from kept.settings import Settings
 
 if TYPE_CHECKING:
-    from kept.crawl.preview import PagePreview as PagePreview  # the doors show it
+    from kept.crawl.preview import PagePreview as PagePreview  # shown by the interfaces
     from kept.crawl.preview import ReadPreviewPage
     from kept.crawl.preview import ScopePreview as ScopePreview
-    from kept.origins.web import WebOrigin
-
-
-def preload_crawl_modules(kind: SourceKind = SourceKind.WEB) -> None:
-    """Loads what the walk of such a source needs: it begins sooner, and none of this counts as its time."""
-    import kept.jobs.worker
-    from kept.extract.reader import pipeline_signature
-
-    if kind is SourceKind.WEB:
-        import kept.origins.web  # noqa: F401
-    pipeline_signature()
+    from kept.origins.origin import Origin
 
 
 async def probe_root(settings: Settings, kind: SourceKind, root: str, source_settings: SourceSettings) -> None:
-    """Raises where there is nobody at the root of a source, or nothing: a slip should not become a source."""
-    async with _opened_origin(settings, kind, root, source_settings) as (origin, _):
-        await origin.open()
-        if kind is SourceKind.WEB:
-            await cast("WebOrigin", origin).probe()
+    """Raise InvalidInput or SourceUnavailable unless the root of a source can be reached now."""
+    origin = make_checked_origin(kind, root, source_settings, settings)
+    try:
+        await origin.probe()
+    finally:
+        await origin.close()
 
 
 async def preview_page(
     settings: Settings, kind: SourceKind, url: str, source_settings: SourceSettings
 ) -> "PagePreview":
-    """One page as a source of its own would keep it. Nothing is kept."""
+    """Return one page as a crawl would store it."""
     from kept.crawl.preview import preview_page
 
     async with _opened_origin(settings, kind, url, source_settings) as (origin, read):
@@ -47,7 +38,7 @@ async def preview_page(
 async def preview_scope(
     settings: Settings, kind: SourceKind, root: str, source_settings: SourceSettings
 ) -> "ScopePreview":
-    """What a source would begin with. Nothing is kept."""
+    """Return the pages that a crawl of this source would start with."""
     from kept.crawl import preview
 
     async with _opened_origin(settings, kind, root, source_settings) as (origin, read):
@@ -59,13 +50,10 @@ async def preview_scope(
 @asynccontextmanager
 async def _opened_origin(
     settings: Settings, kind: SourceKind, root: str, source_settings: SourceSettings
-) -> AsyncIterator[tuple[AnyOrigin, "ReadPreviewPage"]]:
+) -> AsyncIterator[tuple["Origin", "ReadPreviewPage"]]:
     from kept.extract.reader_pool.pool import ReaderPool
-    from kept.secrets import SecretStore, check_references
 
-    check_references(source_settings)
-    secrets = SecretStore(settings.secrets_file, settings.environment)
-    origin = make_origin(kind, root, source_settings, settings, secrets.look_up)
+    origin = make_checked_origin(kind, root, source_settings, settings)
     pool = ReaderPool(processes=1)
     try:
         yield origin, partial(pool.read, region=source_settings.region)

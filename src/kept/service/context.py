@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # a verb loads what it needs
     from kept.crawl.preview import PagePreview, ScopePreview
     from kept.maintenance.next_run import SchedulePolicy
     from kept.model.source import Source, SourceKind, SourceSettings
+    from kept.origins.origin import Origin
     from kept.search.rerank import Reranking
     from kept.search.vector_search import VectorSearchOptions
     from kept.secrets import SecretStore
@@ -36,6 +37,15 @@ class Services(Protocol):
 
     def why_excluded(self, source: "Source", url: str) -> str | None:
         """Why a URL is none of a source, by its settings; None: it could be."""
+
+    def make_origin(
+        self, kind: "SourceKind", root: str, settings: "SourceSettings", before: "SourceSettings | None" = None
+    ) -> "Origin":
+        """Build an origin from the settings of a request, and check them. Connects to nothing; close it afterwards.
+
+        Raises InvalidInput where root or settings are not valid, or refer to a stored secret that ``before``, the
+        settings they replace, did not refer to.
+        """
 
     def check_source(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> None:
         """WrongCall unless the settings of a source make sense, as far as that can be seen from here."""

@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
+from kept.model.job import JobSummary
 from kept.store.database import Connection, Row
-from kept.store.jobs import JobSummary, read_summary
+from kept.store.jobs import read_summary
 
 
 async def list_live_or_recent(db: Connection, *, since: datetime) -> list[JobSummary]:

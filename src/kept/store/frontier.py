@@ -1,121 +1,27 @@
 """The frontier of a job: rows in, nouns out."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 from kept.model.document import Lifecycle, Validators, Version
-from kept.model.frontier import FrontierEntry, Outcome
+from kept.model.frontier import (
+    CanonicalEntry,
+    ChangedPage,
+    DiscoveredUrl,
+    EntryResult,
+    EntryRetry,
+    ExceptionalEntry,
+    FrontierEntry,
+    ListedEntry,
+    MetadataUpdate,
+    OpenEntries,
+    Outcome,
+    SettledEntry,
+    StoredEtag,
+    StoredPage,
+)
 from kept.store.compression import compress_links, decompress_links
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetadataUpdate:
-    """What an unchanged page brought that its living version does not have yet. Activation carries it over."""
-
-    validators: Validators
-    raw_hash: str
-    signature: str
-    links: tuple[str, ...]
-    canonical: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettledEntry:
-    """What becomes of an entry."""
-
-    url: str
-    outcome: Outcome
-    reason: str | None = None
-    http_status: int | None = None
-    document_id: str | None = None
-    by_settings: bool = False
-    redirect_to: str | None = None
-    metadata_update: MetadataUpdate | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryRetry:
-    """An entry that is to be tried again."""
-
-    url: str
-    due_at: datetime
-    reason: str
-    http_status: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveredUrl:
-    """A URL that a reached entry names."""
-
-    url: str
-    depth: int
-    parent: str | None = None
-    moved_document_id: str | None = None  # moves here by a redirect
-    reached: bool = True
-    visit_if_known: bool = False  # also by a quick crawl that knows it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedEntry:
-    """What an origin that lists everything names; with an outcome, there is nothing to visit."""
-
-    url: str
-    version_id: int | None = None
-    document_id: str | None = None
-    depth: int = 0
-    outcome: Outcome | None = None
-    reason: str | None = None
-    by_settings: bool = False
-    redirect_to: str | None = None
-
-
-StoredEtag: TypeAlias = tuple[str, int, str | None]
-"""URL, version id, the ETag if it is enough. A bare row: a refresh has one of every file."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredPage:
-    """What the base shows at a URL, as far as a list needs it."""
-
-    url: str
-    version_id: int
-    document_id: str
-    depth: int = 0
-    validators: Validators = Validators()
-    signature: str = ""
-    needs_entry: bool = False  # activation asks what the crawl saw of it, changed or not
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenEntries:
-    """Whether something is left to do."""
-
-    has_any: bool
-    has_reached: bool  # some of them are reached
-    next_due_at: datetime | None  # the first that nobody has leased; None: all are with somebody
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExceptionalEntry:
-    """A document, or a redirect, that did not simply stay as it was."""
-
-    url: str
-    depth: int
-    outcome: Outcome
-    reason: str | None
-    by_settings: bool
-    redirect_to: str | None
-    reached: bool
-    document_id: str | None
-    content_id: int | None
-    lifecycle: Lifecycle | None
-    since: datetime | None
-    missed_crawls: int
-    retry_count: int
-    verified_at: datetime | None
 
 
 async def seed_known(db: Connection, job: str, *, source: str, base: int) -> int:
@@ -130,14 +36,16 @@ async def seed_error_documents(db: Connection, job: str, *, source: str) -> int:
     return await db.run("seed_errors", job=job, source=source)
 
 
-async def list_change_counts(db: Connection, source: str) -> list[tuple[ListedEntry, Row]]:
-    """What is shown and was otherwise before; with how often it changed, and since when that is known."""
+async def list_changed_pages(db: Connection, source: str) -> list[ChangedPage]:
+    """Return the pages of the active generation that changed before, with how often and since when that is known."""
     return [
-        (
-            ListedEntry(
+        ChangedPage(
+            entry=ListedEntry(
                 url=row["url"], version_id=row["version_id"], document_id=row["document_id"], depth=row["depth"]
             ),
-            row,
+            changes=row["changes"],
+            known_since=parse_time(row["known_since"]),
+            fetched_at=parse_time(row["fetched_at"]),
         )
         for row in await db.all("pages_that_changed", source=source)
     ]
@@ -322,16 +230,33 @@ async def list_unreached(db: Connection, job: str) -> list[ExceptionalEntry]:
     return [_exceptional_entry(row) for row in await db.all("unreached_documents", job=job)]
 
 
-async def list_with_canonical(
-    db: Connection, job: str, *, source: str, generation: int
-) -> list[tuple[ExceptionalEntry, Row]]:
-    """Pages that this crawl saw and that should be known by another URL; with what they are now."""
-    rows = await db.all("entries_with_canonical", job=job, source=source, generation=generation)
-    return [(_exceptional_entry(row), row) for row in rows]
+async def list_with_canonical(db: Connection, job: str, *, source: str, generation: int) -> list[CanonicalEntry]:
+    """Return the pages of this crawl that name another URL as their canonical one."""
+    return [
+        CanonicalEntry(
+            entry=_exceptional_entry(row),
+            canonical=row["canonical"],
+            version_id=row["version_id"],
+            content_id=row["content_now"],
+            content_type=row["content_type"],
+        )
+        for row in await db.all("entries_with_canonical", job=job, source=source, generation=generation)
+    ]
 
 
-async def entry(db: Connection, job: str, url: str) -> Row | None:
-    return await db.one("entry", job=job, url=url)
+async def get_result(db: Connection, job: str, url: str) -> EntryResult | None:
+    row = await db.one("entry", job=job, url=url)
+    if row is None:
+        return None
+    return EntryResult(
+        url=row["url"],
+        outcome=Outcome(row["outcome"]) if row["outcome"] else None,
+        reason=row["reason"],
+        by_settings=bool(row["by_settings"]),
+        was_visited=row["visited_at"] is not None,
+        version_id=row["version_id"],
+        document_id=row["document_id"],
+    )
 
 
 async def set_outcome(

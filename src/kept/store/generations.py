@@ -1,10 +1,10 @@
 """Generations: rows in, nouns out."""
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime, timedelta
 
-from kept.model.generation import GENERATION_TRANSITIONS, Generation, GenerationState, Tally
+from kept.model.generation import GENERATION_TRANSITIONS, Generation, GenerationChangeCounts, GenerationState, Tally
 from kept.model.source import SourceSettings
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
@@ -85,15 +85,6 @@ async def set_held_counts(
         tally=json.dumps(tally.as_json()),
         partial=partial,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class GenerationChangeCounts:
-    brought: int  # versions born in the generation
-    news: int  # those of them that are changes of the page, not of the reader
-    replacing: int  # those that replace a living version once the generation is active
-    ended: int  # versions that died in it
-    removed: int  # those of them that nothing replaces
 
 
 async def count_changes(db: Connection, source: str, number: int) -> GenerationChangeCounts:

@@ -1,17 +1,7 @@
 """Shares of hosts: who may ask a host how much at once. Rows in, numbers out."""
 
-from dataclasses import dataclass
-
+from kept.model.job import HostShare
 from kept.store.database import Connection
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostShare:
-    """What one place has of a host."""
-
-    lease_id: str
-    concurrency: int
-    slots: int
 
 
 async def lock(db: Connection, host: str) -> None:
@@ -22,9 +12,12 @@ async def lock(db: Connection, host: str) -> None:
 async def shares(db: Connection, host: str, *, expires_after: float) -> list[HostShare]:
     """The shares that were renewed within so many seconds, the oldest first."""
     rows = await db.all("host_shares", host=host, seconds=expires_after)
-    return [HostShare(lease_id=row["place_id"], concurrency=row["at_once"], slots=row["slots"]) for row in rows]
+    return [HostShare(lease_id=row["lease_id"], concurrency=row["concurrency"], slots=row["slots"]) for row in rows]
 
 
 async def upsert_share(db: Connection, host: str, share: HostShare) -> bool:
     """True if it is kept; False if its worker was replaced."""
-    return await db.run("keep_share", host=host, place=share.lease_id, at_once=share.concurrency, slots=share.slots) > 0
+    return (
+        await db.run("keep_share", host=host, lease=share.lease_id, concurrency=share.concurrency, slots=share.slots)
+        > 0
+    )

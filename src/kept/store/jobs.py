@@ -2,41 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from kept.errors import LeaseLost
 from kept.model.generation import Tally
-from kept.model.job import CrawlJob, CrawlMode, JobStatus, Progress
+from kept.model.job import CrawlJob, CrawlMode, JobStatus, JobSummary, Lease, Progress
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 _FIRST_ID, _LAST_ID = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """A worker's place in a job. Its leases name it; without it a worker writes nothing."""
-
-    id: str
-    job_id: str
-    worker_name: str
-    host: str
-    pid: int
-    process_started: str
-    attempt: int
-    heartbeat_count: int = 0  # how often it was heard of
-    joined_running_job: bool = False  # others were there before it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSummary:
-    """A job, the source it is of, and how many walk it."""
-
-    job: CrawlJob
-    source_name: str
-    source_version: str
-    workers: int
 
 
 async def insert(

@@ -15,7 +15,7 @@ from kept.errors import KeptError, StoreCorrupt, StoreError, StoreFull, StoreUnr
 from kept.model.tokens import FullTextQuery, Term
 from kept.store.connection_pool import ConnectionPool, PooledConnection
 from kept.store.database import Row, statements
-from kept.store.migrations import Migration, check_not_newer, list_migrations, pending
+from kept.store.migrations import Migration, pending_migrations
 
 if TYPE_CHECKING:
     from kept.store.database import Vector
@@ -105,13 +105,11 @@ class PostgresDatabase:
             raise _translate_error(error, self._name) or error from error
 
     async def _migrate(self) -> None:
-        known = list_migrations(self.backend)
         async with self.transaction(durable=True) as connection:
             # Two processes that start at once migrate once.
             await connection.execute("SELECT pg_advisory_xact_lock(hashtext('kept migrations'))")
             applied = await connection.applied_migrations()
-            check_not_newer(applied, known, self._name)
-            for migration in pending(applied, known):
+            for migration in pending_migrations(applied, self.backend, self._name):
                 await connection.apply_migration(migration)
 
 

@@ -25,7 +25,7 @@ import apsw
 from kept.errors import KeptError, NotFound, StoreCorrupt, StoreError, StoreFull, StoreUnreachable
 from kept.model.tokens import FullTextQuery, Term
 from kept.store.database import Row, statements
-from kept.store.migrations import Migration, check_not_newer, list_migrations, pending
+from kept.store.migrations import pending_migrations
 
 if TYPE_CHECKING:
     from kept.store.database import Vector
@@ -122,14 +122,11 @@ class SqliteDatabase:
         return _ConnectionThread(lambda: _open(self.path, writer=writer))
 
     async def _migrate(self) -> None:
-        known = list_migrations(self.backend)
         async with self.snapshot() as connection:
             applied = await connection.thread.run(_applied_migrations)
-        check_not_newer(applied, known, self.path)
-        if not pending(applied, known):
-            return
-        async with self.transaction(durable=True) as connection:
-            await connection.thread.run(_migrate, known)
+        if pending_migrations(applied, self.backend, self.path):
+            async with self.transaction(durable=True) as connection:
+                await connection.thread.run(_migrate, self.path)
 
 
 class SqliteConnection:
@@ -352,8 +349,9 @@ def _applied_migrations(connection: apsw.Connection) -> list[int]:
     return []
 
 
-def _migrate(connection: apsw.Connection, known: Sequence[Migration]) -> None:
-    for migration in pending(_applied_migrations(connection), known):  # whoever came first has done it
+def _migrate(connection: apsw.Connection, path: str) -> None:
+    # Read again: another process may have migrated it before this transaction began.
+    for migration in pending_migrations(_applied_migrations(connection), SqliteDatabase.backend, path):
         for statement in migration.statements:
             _execute(connection, statement)
         connection.execute("INSERT INTO migrations VALUES (?, ?, now())", (migration.number, migration.name))

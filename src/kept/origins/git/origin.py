@@ -29,6 +29,7 @@ from kept.origins.git.errors import GitErrorKind, classify_git_error, make_sourc
 from kept.origins.git.program import Git
 from kept.origins.git.transport import Transport
 from kept.origins.subprocesses import ProgramFailed
+from kept.origins.web.client_factory import check_access
 
 log = Log(__name__)
 
@@ -68,6 +69,9 @@ class GitOrigin(TreeOrigin):
         self._type_of = type_of
         self._parts: dict[str, _Part] = {}  # by the beginning of their URLs
         self._exit_stack = AsyncExitStack()
+
+    def check(self) -> None:
+        check_access(self._settings.access)
 
     async def open(self) -> None:
         try:

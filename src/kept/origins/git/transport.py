@@ -14,7 +14,7 @@ from kept.model.repository import remote_host_and_port
 from kept.model.source import SourceSettings
 from kept.origins.git.program import Git, make_git_environment
 from kept.origins.subprocesses import ProgramFailed, run_program
-from kept.origins.web.factory import default_user_agent, make_http_client, parse_host_port
+from kept.origins.web.client_factory import default_user_agent, make_http_client, parse_host_port
 from kept.origins.web.gate_proxy import GateProxy
 from kept.origins.web.http.address_policy import AddressForbidden
 from kept.origins.web.http.client import HttpClient

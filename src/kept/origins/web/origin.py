@@ -15,9 +15,11 @@ A visit, step by step:
 import asyncio
 import errno
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from socket import gaierror
 from time import monotonic
 
@@ -36,9 +38,10 @@ from kept.model.frontier import (
 from kept.model.source import RenderMode, SourceSettings
 from kept.model.url import resolve_link as resolve_link
 from kept.model.url import with_route
-from kept.origins.origin import AllotHostSlots
+from kept.origins.origin import AllotHostSlots, Origin
 from kept.origins.web import llms, sitemap
 from kept.origins.web.browser import Browser
+from kept.origins.web.client_factory import check_access
 from kept.origins.web.crawl_rate import CrawlRateLimiter
 from kept.origins.web.http.address_policy import AddressForbidden
 from kept.origins.web.http.client import HttpClient
@@ -76,7 +79,7 @@ ROBOTS_FORBID = "robots.txt forbids it"
 VISITS_PER_SLOT = 4  # visits a host's turn may wait for: while some are read, others are fetched
 
 
-class WebOrigin:
+class WebOrigin(Origin):
     """The pages of a site that are within the scope of a source."""
 
     lists_everything = False
@@ -85,7 +88,7 @@ class WebOrigin:
         self,
         root: str,
         settings: SourceSettings,
-        client: HttpClient,
+        make_client: Callable[[], HttpClient],
         *,
         user_agent: str,
         rate_limiters: RateLimiters = SHARED_RATE_LIMITERS,
@@ -93,31 +96,48 @@ class WebOrigin:
         browser: str = "",
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        at_once = max(1, settings.access.concurrency)
         self._root = root
         self._access = settings.access
+        self._max_concurrency = max(1, settings.access.concurrency)
         self._max_bytes = settings.limits.max_bytes
-        self._client = client
-        self._rate = CrawlRateLimiter(rate_limiters, max_concurrency=at_once, delay=settings.access.delay)
-        client.rate_limit = self._rate.auxiliary_slot
+        self._make_client = make_client
+        self._user_agent = user_agent
+        self._rate = CrawlRateLimiter(rate_limiters, max_concurrency=self._max_concurrency, delay=settings.access.delay)
         self._now = now
         self._pages = settings.scope.pages
         self._scope = WebScope(root, settings.scope, this_year=now().year)
-        self._robots = RobotsCache(client, user_agent)
         self._robots_agent = None if settings.access.ignore_robots else parse_product_token(user_agent)
         self._known_sitemaps = known_sitemaps
-        self._browser = Browser(
-            client,
-            program=browser,
-            seconds=settings.access.whole_seconds,
-            max_bytes=self._max_bytes,
-            max_concurrency=at_once,
-            is_in_scope=lambda url: self._scope.why_url_excluded(url) is None,
-        )
+        self._browser_program = browser
+        self._exit_stack = AsyncExitStack()
         self._sites: dict[str, _Site] = {}
         self._soft_404s: dict[str, asyncio.Task[Soft404 | None]] = {}
         self._robots_task: asyncio.Task[RobotsRules | RobotsUnreachable] | None = None
-        self.admits = self._scope.admits  # asked for every link
+
+    @cached_property
+    def _client(self) -> HttpClient:
+        """Built on first use: building it looks up secrets and loads certificates."""
+        client = self._make_client()
+        client.rate_limit = self._rate.auxiliary_slot
+        self._exit_stack.push_async_callback(client.close)
+        return client
+
+    @cached_property
+    def _robots(self) -> RobotsCache:
+        return RobotsCache(self._client, self._user_agent)
+
+    @cached_property
+    def _browser(self) -> Browser:
+        browser = Browser(
+            self._client,
+            program=self._browser_program,
+            seconds=self._access.whole_seconds,
+            max_bytes=self._max_bytes,
+            max_concurrency=self._max_concurrency,
+            is_in_scope=lambda url: self._scope.why_url_excluded(url) is None,
+        )
+        self._exit_stack.push_async_callback(browser.close)
+        return browser
 
     @property
     def concurrency(self) -> int:
@@ -132,6 +152,9 @@ class WebOrigin:
         ):  # at once: much is prepared before it is needed
             self._robots_task = asyncio.create_task(self._robots.get_rules(origin))
 
+    def check(self) -> None:
+        check_access(self._access)
+
     async def open(self) -> None:
         try:
             await self._client.check_url(self._root)
@@ -143,6 +166,7 @@ class WebOrigin:
 
     async def probe(self) -> None:
         """SourceUnavailable if nobody is there at all. Before a first crawl that is a mistake, not a bad moment."""
+        await self.open()
         try:
             await self._client.probe(self._root, PROBE_SECONDS)
         except OSError as error:
@@ -161,8 +185,10 @@ class WebOrigin:
         self._soft_404s.clear()
         self._rate.close()
         self._sites.clear()
-        await self._browser.close()
-        await self._client.close()
+        await self._exit_stack.aclose()
+
+    def admits(self, url: str) -> bool:
+        return self._scope.admits(url)
 
     def why_excluded(self, url: str) -> str | None:
         """Why a link to this URL would not be followed; None: it would."""
@@ -177,14 +203,19 @@ class WebOrigin:
             return f"robots.txt unreachable ({rules.reason})"
         return None if rules.allows(url) else ROBOTS_FORBID
 
-    async def list(self, admits: Callable[[str], bool] | None = None) -> AsyncIterator[ListedUrl | ListingFailure]:
-        """``admits``: asked about every page that the seed lists name, instead of the scope."""
-        admits = admits or self.admits
+    async def list(self, *, include_excluded: bool = False) -> AsyncIterator[ListedUrl | ListingFailure]:
         if self._pages:
             for url in self._pages:
                 yield ListedUrl(url=url)
             return
         yield ListedUrl(url=self._root)
+        async for one in self._list_seeds((lambda url: True) if include_excluded else self._scope.admits):
+            if include_excluded and isinstance(one, ListedUrl):
+                one = one._replace(excluded=self._scope.why_excluded(one.url))
+            yield one
+
+    async def _list_seeds(self, admits: Callable[[str], bool]) -> AsyncIterator[ListedUrl | ListingFailure]:
+        """Yield the admitted pages that the site's own lists name: its sitemaps and llms.txt."""
         origin = origin_of(self._root)
         rules = await self._robots.get_rules(origin)
         if isinstance(rules, RobotsUnreachable):
@@ -202,9 +233,6 @@ class WebOrigin:
         readable = [folder for folder in folders if all(allows(folder + name) for name in llms.FILE_NAMES)]
         async for one in llms.list_pages(self._client, readable, admits):
             yield one
-
-    async def find_renames(self, missing: Mapping[str, Validators], new_urls: Sequence[str]) -> Mapping[str, str]:
-        return {}  # redirects tell
 
     async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
         url, _, route = entry.url.partition("#")

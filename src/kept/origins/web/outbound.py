@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kept.model.url import canonicalize_url
-from kept.origins.web.factory import default_user_agent, parse_host_port
+from kept.origins.web.client_factory import default_user_agent, parse_host_port
 from kept.origins.web.http.address_policy import parse_endpoint
 from kept.origins.web.http.client import HttpClient
 from kept.origins.web.http.messages import FailedRequest, HttpResponse, SecretHeaders, Timeouts

@@ -55,7 +55,7 @@ async def wait_for_crawl(
 ) -> CallToolResult:
     """Wait for a crawl to end and report its progress meanwhile. Returns its state at the end or after the timeout."""
     started = time.monotonic()
-    while job.status in (JobStatus.PENDING, JobStatus.PROCESSING) and time.monotonic() - started < timeout:
+    while job.status.is_queued_or_running and time.monotonic() - started < timeout:
         await asyncio.sleep(POLL_SECONDS)
         before, job = job, await jobs.get_job(services.db, job.id)
         if job.progress != before.progress or job.status != before.status:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from kept.errors import NotFound
 from kept.model.duration import parse_since
-from kept.model.generation import Generation, GenerationState
+from kept.model.generation import Generation
 from kept.model.source import format_label
 from kept.server.mcp import formatting
 from kept.server.mcp.jobs import WaitArg, wait_for_crawl
@@ -139,7 +139,7 @@ async def _what_changed(services: Services, label: str, since: str | None) -> di
     async with share_snapshot(services.db) as snapshot:
         source, found = await generations.list_generations(snapshot, label)
         readable = sorted(
-            (item for item in found if item.state in (GenerationState.ACTIVE, GenerationState.RETIRED)),
+            (item for item in found if item.state.is_readable),
             key=lambda item: item.number,
         )
         if not readable:

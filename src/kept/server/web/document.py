@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request, Response
 
 from kept.errors import NotFound
-from kept.model.generation import GenerationState
 from kept.server.responses import get_services
 from kept.server.web.diff import diff_rows
 from kept.server.web.markdown_html import MarkdownPage
@@ -96,7 +95,7 @@ async def _readable_versions(snapshot: SharedSnapshot, id: str) -> tuple[Documen
     """Return a document's history, and its versions that a retained generation shows, oldest first."""
     history = await documents.read_history(snapshot, id)
     _, found = await generations.list_generations(snapshot, history.source)
-    readable = [item.number for item in found if item.state in (GenerationState.ACTIVE, GenerationState.RETIRED)]
+    readable = [item.number for item in found if item.state.is_readable]
     versions = []
     for version in history.versions:
         born, until = version["generation"], version["until"]

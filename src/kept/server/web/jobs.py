@@ -27,7 +27,6 @@ from kept.service.context import Services, SharedSnapshot, share_snapshot
 from kept.service.jobs import JobView
 
 router = APIRouter(route_class=PageRoute)
-LIVE_STATUSES = (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED)
 MAX_UPDATE_SECONDS = 2.0  # the number of workers changes without a change of the job
 LEDGER_PAGE_SIZE = 100  # URLs
 JOB_ACTIONS = {"pause": jobs_service.pause_job, "resume": jobs_service.resume_job, "cancel": jobs_service.cancel_job}
@@ -36,7 +35,7 @@ JOB_ACTIONS = {"pause": jobs_service.pause_job, "resume": jobs_service.resume_jo
 @router.get("/jobs")
 async def show_jobs(request: Request, status: str | None = None) -> Response:
     views = await jobs_service.list_jobs(get_services(request).db, status=status or None)
-    live = any(view.job.status in LIVE_STATUSES for view in views)
+    live = any(view.job.status.is_live for view in views)
     template = "jobs_part.html" if wants_fragment(request) else "jobs.html"
     return render_page(template, request, views=views, live=live, status=status, statuses=list(JobStatus))
 
@@ -47,7 +46,7 @@ async def show_job(request: Request, id: str) -> Response:
         view = await jobs_service.show_job(snapshot, id)
         progress = await jobs_service.progress_over_time(snapshot, view.job)
         values = await _ledger_values(snapshot, view)
-    points, live = charts.polyline_points(progress), view.job.status in LIVE_STATUSES
+    points, live = charts.polyline_points(progress), view.job.status.is_live
     return render_page("job.html", request, live=live, progress_over_time=progress, points=points, **values)
 
 
@@ -99,14 +98,14 @@ async def stream_job(request: Request, id: str) -> Response:
 
 async def _job_batches(services: Services, view: JobView) -> AsyncIterator[SseBatch]:
     yield SseBatch(events=[_job_event(view)], wait=False)
-    while view.job.status in LIVE_STATUSES:
+    while view.job.status.is_live:
         before, view = view, await jobs_service.show_job(services.db, view.job.id)
         changed = (view.job, view.workers) != (before.job, before.workers)
-        yield SseBatch(events=[_job_event(view)] if changed else [], wait=view.job.status in LIVE_STATUSES)
+        yield SseBatch(events=[_job_event(view)] if changed else [], wait=view.job.status.is_live)
 
 
 def _job_event(view: JobView) -> SseEvent:
-    job, live = view.job, view.job.status in LIVE_STATUSES
+    job, live = view.job, view.job.status.is_live
     started = job.started_at or job.created_at
     data = {
         "live": live,

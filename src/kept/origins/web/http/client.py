@@ -78,7 +78,7 @@ class HttpClient:
         self._page_redactions = self._secret_headers.page_redactions()
         self._default_headers = [("User-Agent", user_agent), ("Accept", ACCEPT), ("Accept-Encoding", ACCEPT_ENCODING)]
         self._proxy = parse_upstream_proxy(proxy) if proxy else None
-        self._custom_tls = _load_tls_context(ca_file) if ca_file else None
+        self._custom_tls = load_tls_context(ca_file) if ca_file else None
         # Behind a proxy the only thing we dial is the proxy, which the owner named.
         self._dial_policy = self._proxy.make_address_policy(resolver) if self._proxy else self.address_policy
         self._open_socket = open_socket
@@ -318,7 +318,7 @@ def _system_tls_context() -> ssl.SSLContext:
     return context
 
 
-def _load_tls_context(ca_file: str) -> ssl.SSLContext:
+def load_tls_context(ca_file: str) -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     try:

@@ -115,4 +115,4 @@ SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, v.doc
 
 -- name: renew_word_statistics
 -- They are as ANALYZE counts them; done only where that is due.
-SELECT renew_word_statistics();
+SELECT refresh_term_statistics();

@@ -31,13 +31,13 @@ SELECT hash FROM vectors WHERE model_id = :model AND hash = ANY(:hashes) ORDER B
 
 -- name: take_texts
 -- Which of these texts are ours to embed until then.
-INSERT INTO texts_taken (model_id, hash, until)
+INSERT INTO embedding_claims (model_id, hash, until)
 SELECT :model::bigint, hash, :until::timestamptz FROM unnest(:hashes::text[]) AS hash ORDER BY hash
-ON CONFLICT (model_id, hash) DO UPDATE SET until = excluded.until WHERE texts_taken.until < :now AND texts_taken.error IS NULL
+ON CONFLICT (model_id, hash) DO UPDATE SET until = excluded.until WHERE embedding_claims.until < :now AND embedding_claims.error IS NULL
 RETURNING hash;
 
 -- name: release_texts
-DELETE FROM texts_taken WHERE model_id = :model AND hash = ANY(:hashes) AND error IS NULL;
+DELETE FROM embedding_claims WHERE model_id = :model AND hash = ANY(:hashes) AND error IS NULL;
 
 -- name: insert_vector
 INSERT INTO vectors (model_id, hash, vector)
@@ -54,17 +54,17 @@ DELETE FROM unembedded
        SELECT 1 FROM sections s LEFT JOIN section_texts t ON t.section_id = s.id
         WHERE s.content_id = unembedded.content_id
           AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model_id = :model AND v.hash = t.hash)
-          AND NOT EXISTS (SELECT 1 FROM texts_taken r WHERE r.model_id = :model AND r.hash = t.hash AND r.error IS NOT NULL));
+          AND NOT EXISTS (SELECT 1 FROM embedding_claims r WHERE r.model_id = :model AND r.hash = t.hash AND r.error IS NOT NULL));
 
 -- name: put_off_contents
 UPDATE unembedded SET due_at = :until
  WHERE content_id IN (SELECT content_id FROM unembedded WHERE content_id = ANY(:contents) ORDER BY content_id FOR UPDATE SKIP LOCKED);
 
 -- name: index_vectors
-SELECT index_vectors(:model, :enough) AS indexed;
+SELECT create_vector_index(:model, :enough) AS indexed;
 
 -- name: forget_vectors
-SELECT forget_vectors(:model);
+SELECT drop_vector_index(:model);
 
 -- name: sections_of_vectors
 -- The sections behind these vectors that the given generations show.

@@ -1,4 +1,4 @@
 -- name: begin_pass
 -- Touches no row if it was begun within so many seconds. Two that begin at once take turns.
-INSERT INTO passes (name, begun_at) VALUES (:name, now())
-    ON CONFLICT (name) DO UPDATE SET begun_at = now() WHERE passes.begun_at < ago(:seconds) OR passes.begun_at > now();
+INSERT INTO maintenance_passes (name, started_at) VALUES (:name, now())
+    ON CONFLICT (name) DO UPDATE SET started_at = now() WHERE maintenance_passes.started_at < ago(:seconds) OR maintenance_passes.started_at > now();

@@ -33,13 +33,13 @@ SELECT d.source_id, count(*) AS sections
  GROUP BY d.source_id;
 
 -- name: refuse_text
-UPDATE texts_taken SET error = :error WHERE model_id = :model AND hash = :hash;
+UPDATE embedding_claims SET error = :error WHERE model_id = :model AND hash = :hash;
 
 -- name: former_models
 SELECT id FROM models WHERE state = 'former';
 
 -- name: delete_refusals
-DELETE FROM texts_taken WHERE model_id = :model;
+DELETE FROM embedding_claims WHERE model_id = :model;
 
 -- name: unneeded_vectors
 -- Vectors that no section has, or of a model that does not serve any more.

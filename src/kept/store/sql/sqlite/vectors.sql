@@ -29,12 +29,12 @@ SELECT hash FROM vectors WHERE model_id = :model AND hash IN (SELECT value FROM 
 
 -- name: take_texts
 -- Which of these texts are ours to embed until then.
-INSERT INTO texts_taken (model_id, hash, until) SELECT :model, value, :until FROM json_each(:hashes) WHERE TRUE
+INSERT INTO embedding_claims (model_id, hash, until) SELECT :model, value, :until FROM json_each(:hashes) WHERE TRUE
 ON CONFLICT (model_id, hash) DO UPDATE SET until = excluded.until WHERE until < :now AND error IS NULL
 RETURNING hash;
 
 -- name: release_texts
-DELETE FROM texts_taken
+DELETE FROM embedding_claims
  WHERE model_id = :model AND hash IN (SELECT value FROM json_each(:hashes)) AND error IS NULL;
 
 -- name: insert_vector
@@ -48,7 +48,7 @@ DELETE FROM unembedded
        SELECT 1 FROM sections s LEFT JOIN section_texts t ON t.section_id = s.id
         WHERE s.content_id = unembedded.content_id
           AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model_id = :model AND v.hash = t.hash)
-          AND NOT EXISTS (SELECT 1 FROM texts_taken r WHERE r.model_id = :model AND r.hash = t.hash AND r.error IS NOT NULL));
+          AND NOT EXISTS (SELECT 1 FROM embedding_claims r WHERE r.model_id = :model AND r.hash = t.hash AND r.error IS NOT NULL));
 
 -- name: put_off_contents
 UPDATE unembedded SET due_at = :until WHERE content_id IN (SELECT value FROM json_each(:contents));

@@ -1,46 +1,14 @@
-"""A web origin, built from the settings of its source."""
+"""Builds the HTTP client of a source from its settings."""
 
 from collections.abc import Callable
 
 from kept import __version__
 from kept.errors import InvalidInput
-from kept.model.source import SourceSettings, parse_secret_reference
+from kept.model.source import Access, SourceSettings, parse_secret_reference
 from kept.origins.web.http.address_policy import HostPort, Resolver, parse_endpoint, resolve_with_system
-from kept.origins.web.http.client import HttpClient, OpenSocket
+from kept.origins.web.http.client import HttpClient, OpenSocket, load_tls_context
 from kept.origins.web.http.messages import SecretHeaders, Timeouts
-from kept.origins.web.origin import WebOrigin
-from kept.origins.web.rate_limiter import SHARED_RATE_LIMITERS, RateLimiters
-
-
-def make_web_origin(
-    root: str,
-    settings: SourceSettings,
-    *,
-    look_up: Callable[[str], str] | None = None,
-    contact: str = "",
-    rate_limiters: RateLimiters = SHARED_RATE_LIMITERS,
-    known_sitemaps: frozenset[str] = frozenset(),
-    browser: str = "",
-    resolver: Resolver = resolve_with_system,
-    open_socket: OpenSocket | None = None,
-) -> WebOrigin:
-    """The origin of a source, with its own way out.
-
-    ``look_up`` finds what ``env:NAME`` and ``secret:NAME`` stand for. ``contact`` is where a site's owner can complain.
-    ``browser`` is the Chromium to start where a page needs one; empty: whichever is installed.
-    """
-    egress = make_http_client(
-        root, settings, look_up=look_up, contact=contact, resolver=resolver, open_socket=open_socket
-    )
-    return WebOrigin(
-        root,
-        settings,
-        egress,
-        user_agent=settings.access.user_agent or default_user_agent(contact),
-        rate_limiters=rate_limiters,
-        known_sitemaps=known_sitemaps,
-        browser=browser,
-    )
+from kept.origins.web.http.upstream_proxy import parse_upstream_proxy
 
 
 def make_http_client(
@@ -67,6 +35,16 @@ def make_http_client(
         resolver=resolver,
         open_socket=open_socket,
     )
+
+
+def check_access(access: Access) -> None:
+    """Raise InvalidInput unless an HTTP client can be built from these settings. Secrets are not looked up."""
+    for text in access.allowed:
+        parse_host_port(text)
+    if access.proxy and not parse_secret_reference(access.proxy):
+        parse_upstream_proxy(access.proxy)
+    if access.ca_file:
+        load_tls_context(access.ca_file)
 
 
 def default_user_agent(contact: str = "") -> str:

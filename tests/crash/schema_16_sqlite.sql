@@ -1,17 +1,17 @@
--- The model: what is kept (sources), its complete states (generations), its pages (documents) and what they
--- were (versions, contents, sections), and the crawls that build it (jobs, their workers, the frontier).
+-- The schema numbered 16, as a SQLite database has it. Tests upgrade it.
+
+CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL);
 
 CREATE TABLE sources (
     id                TEXT PRIMARY KEY,
     name              TEXT NOT NULL CHECK (name <> ''),
     version           TEXT NOT NULL DEFAULT '',
-    kind              TEXT NOT NULL CHECK (kind IN ('web', 'folder', 'git')),
     root              TEXT NOT NULL,
     settings          TEXT NOT NULL,                        -- JSON
     active_generation INTEGER,                              -- what queries see
     next_generation   INTEGER NOT NULL DEFAULT 1,           -- never goes back: a number is never used twice
     created_at        TEXT NOT NULL,
-    removed_at        TEXT,                                 -- hidden; garbage collection takes the rows
+    removed_at        TEXT, schedule_paused_at TEXT, next_run_at TEXT, runs INTEGER NOT NULL DEFAULT 0, validators_wrong_at TEXT, kind TEXT NOT NULL DEFAULT 'web' CHECK (kind IN ('web', 'folder', 'git', 'package')), sitemap_wrong_at TEXT, root_identity TEXT, owner TEXT,                                 -- hidden; garbage collection takes the rows
     FOREIGN KEY (id, active_generation) REFERENCES generations (source_id, number) DEFERRABLE INITIALLY DEFERRED
 ) STRICT;
 
@@ -34,11 +34,10 @@ CREATE TABLE generations (
     partial      TEXT,
     reason       TEXT,
     created_at   TEXT NOT NULL,
-    activated_at TEXT,
+    activated_at TEXT, mode TEXT CHECK (mode IN ('failed', 'quick', 'refresh', 'full')),
     PRIMARY KEY (source_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- What queries see is one; what is being built or waits for a person is one. No process can get around these.
 CREATE UNIQUE INDEX one_active_generation ON generations (source_id) WHERE state = 'active';
 
 CREATE UNIQUE INDEX one_next_generation ON generations (source_id) WHERE state IN ('building', 'held');
@@ -87,7 +86,7 @@ CREATE TABLE versions (
     signature     TEXT NOT NULL,
     depth         INTEGER NOT NULL,
     links         BLOB NOT NULL,                            -- one a line, zstd
-    fetched_at    TEXT NOT NULL,
+    fetched_at    TEXT NOT NULL, canonical TEXT,
     UNIQUE (document_id, born)
 ) STRICT;
 
@@ -103,7 +102,6 @@ CREATE INDEX versions_by_content ON versions (content_id);
 
 CREATE INDEX versions_by_url ON versions (url);
 
--- An id is content_id * 2^20 + position: made by the client, unique, and increasing as FTS5 wants it.
 CREATE TABLE sections (
     id                INTEGER PRIMARY KEY,
     content_id        INTEGER NOT NULL REFERENCES contents (id),
@@ -120,30 +118,13 @@ CREATE TABLE sections (
 
 CREATE INDEX sections_of_content ON sections (content_id);
 
--- Full text follows the rows by triggers, so that the two cannot disagree.
-CREATE VIRTUAL TABLE section_words USING fts5 (
-    title, headings, text,
-    content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
-);
-
-CREATE TRIGGER section_inserted AFTER INSERT ON sections BEGIN
-    INSERT INTO section_words (rowid, title, headings, text)
-    VALUES (new.id, (SELECT title FROM contents WHERE id = new.content_id), new.headings, new.text);
-END;
-
-CREATE TRIGGER section_deleted AFTER DELETE ON sections BEGIN
-    DELETE FROM section_words WHERE rowid = old.id;
-END;
-
 CREATE TABLE crawl_jobs (
     id                  TEXT PRIMARY KEY,
     source_id           TEXT NOT NULL REFERENCES sources (id),
     payload             TEXT NOT NULL DEFAULT '{}',         -- JSON: what the request brought
-    mode                TEXT NOT NULL CHECK (mode IN ('failed', 'refresh', 'full')),
     priority            INTEGER NOT NULL DEFAULT 0,
     status              TEXT NOT NULL DEFAULT 'pending'
                         CHECK (status IN ('pending', 'processing', 'completed', 'failed', 'cancelled', 'paused')),
-    again               TEXT CHECK (again IN ('failed', 'refresh', 'full')), -- asked for while it ran
     worker_id           TEXT,                               -- the last to claim it
     attempt             INTEGER NOT NULL DEFAULT 0,
     generation          INTEGER,
@@ -165,7 +146,6 @@ CREATE TABLE crawl_jobs (
     bytes               INTEGER NOT NULL DEFAULT 0,
     current_depth       INTEGER NOT NULL DEFAULT 0,
     created_at          TEXT NOT NULL,
-    run_after           TEXT NOT NULL,
     started_at          TEXT,
     completed_at        TEXT,
     last_heartbeat      TEXT,
@@ -173,7 +153,7 @@ CREATE TABLE crawl_jobs (
     max_retries         INTEGER NOT NULL DEFAULT 3,
     error_message       TEXT,
     user_id             TEXT
-) STRICT, WITHOUT ROWID;
+, claimed_at TEXT, done_before INTEGER NOT NULL DEFAULT 0, mode TEXT NOT NULL DEFAULT 'refresh' CHECK (mode IN ('failed', 'quick', 'refresh', 'full')), again TEXT CHECK (again IN ('failed', 'quick', 'refresh', 'full')), counted INTEGER NOT NULL DEFAULT 0, counted_at TEXT) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX one_live_job ON crawl_jobs (source_id) WHERE status IN ('pending', 'processing', 'paused');
 
@@ -183,7 +163,6 @@ CREATE INDEX idx_crawl_jobs_worker_heartbeat ON crawl_jobs (worker_id, last_hear
 
 CREATE INDEX crawl_jobs_of_source ON crawl_jobs (source_id, created_at);
 
--- A worker's place in a job. A reaped worker's row is gone, its leases lapse with it, and its writes are refused.
 CREATE TABLE job_workers (
     id              TEXT PRIMARY KEY,
     job_id          TEXT NOT NULL REFERENCES crawl_jobs (id) ON DELETE CASCADE,
@@ -199,7 +178,6 @@ CREATE TABLE job_workers (
 
 CREATE INDEX job_workers_of_job ON job_workers (job_id);
 
--- Open: no outcome, no worker. Leased: no outcome, a worker. Done: an outcome.
 CREATE TABLE frontier (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     job_id        TEXT NOT NULL REFERENCES crawl_jobs (id) ON DELETE CASCADE,
@@ -224,7 +202,7 @@ CREATE TABLE frontier (
     last_modified TEXT,
     raw_hash      TEXT,
     signature     TEXT,
-    links         BLOB,
+    links         BLOB, canonical TEXT,
     UNIQUE (job_id, url),
     CHECK (outcome IS NULL OR worker_id IS NULL)
 ) STRICT;
@@ -237,8 +215,6 @@ CREATE INDEX frontier_exceptions ON frontier (job_id) WHERE outcome IN ('moved',
 
 CREATE INDEX frontier_unreached ON frontier (job_id) WHERE reached = 0;
 
-CREATE INDEX frontier_renewed ON frontier (job_id) WHERE renews = 1;
-
 CREATE INDEX frontier_by_url ON frontier (url);
 
 CREATE VIEW documents_active AS
@@ -249,3 +225,143 @@ SELECT d.id, d.source_id, s.name AS source_name, s.version AS source_version, s.
                  AND (v.died IS NULL OR v.died > s.active_generation)
   JOIN documents d ON d.id = v.document_id
  WHERE s.removed_at IS NULL;
+
+CREATE INDEX versions_with_canonical ON versions (source_id) WHERE canonical IS NOT NULL AND died IS NULL;
+
+CREATE INDEX frontier_renewed ON frontier (job_id) WHERE renews;
+
+CREATE TABLE host_shares (
+    host       TEXT NOT NULL,
+    place_id   TEXT NOT NULL REFERENCES job_workers (id) ON DELETE CASCADE,
+    at_once    INTEGER NOT NULL,                           -- what its source would have for all of them together
+    slots      INTEGER NOT NULL,                           -- what it may use
+    joined_at  TEXT NOT NULL,
+    renewed_at TEXT NOT NULL,
+    PRIMARY KEY (host, place_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX host_shares_of_place ON host_shares (place_id);
+
+CREATE INDEX sources_by_next_run ON sources (next_run_at) WHERE next_run_at IS NOT NULL;
+
+CREATE TABLE notices (
+    id         TEXT PRIMARY KEY,
+    source_id  TEXT NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+    receiver   TEXT NOT NULL CHECK (receiver IN ('operator', 'source')), -- whose webhook
+    event      TEXT NOT NULL CHECK (event IN ('activated', 'held', 'failed')),
+    payload    TEXT NOT NULL,                               -- JSON
+    attempts   INTEGER NOT NULL DEFAULT 0,
+    created_at TEXT NOT NULL,
+    due_at     TEXT,                                        -- none: given up
+    error      TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX notices_due ON notices (due_at, id) WHERE due_at IS NOT NULL;
+
+CREATE INDEX notices_of_source ON notices (source_id);
+
+CREATE TABLE models (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    name       TEXT NOT NULL UNIQUE,
+    dimensions INTEGER,                                     -- none: it has no vector yet
+    state      TEXT NOT NULL CHECK (state IN ('wanted', 'serving', 'former')),
+    created_at TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX one_model_serves ON models (state) WHERE state <> 'former';
+
+CREATE TABLE section_texts (
+    section_id INTEGER PRIMARY KEY REFERENCES sections (id) ON DELETE CASCADE,
+    hash       TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX section_texts_by_hash ON section_texts (hash);
+
+CREATE TABLE vectors (
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    model_id INTEGER NOT NULL REFERENCES models (id),
+    hash     TEXT NOT NULL,
+    vector   BLOB NOT NULL,                                 -- a scale in four bytes, then a byte for each number
+    UNIQUE (model_id, hash)
+) STRICT;
+
+CREATE TABLE texts_taken (
+    model_id INTEGER NOT NULL REFERENCES models (id),
+    hash     TEXT NOT NULL,
+    until    TEXT NOT NULL,
+    error    TEXT,
+    PRIMARY KEY (model_id, hash)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE unembedded (
+    content_id INTEGER PRIMARY KEY REFERENCES contents (id) ON DELETE CASCADE,
+    due_at     TEXT NOT NULL DEFAULT ''                     -- empty: at once
+) STRICT;
+
+CREATE TRIGGER content_inserted AFTER INSERT ON contents BEGIN
+    INSERT INTO unembedded (content_id) VALUES (new.id);
+END;
+
+CREATE TABLE keys (
+    name       TEXT PRIMARY KEY,
+    hash       TEXT NOT NULL UNIQUE,                        -- SHA-256; the key itself is nowhere
+    scope      TEXT NOT NULL CHECK (scope IN ('read', 'write', 'admin')),
+    created_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE asked_once (
+    owner    TEXT NOT NULL,
+    key      TEXT NOT NULL,
+    request  TEXT NOT NULL,
+    job_id   TEXT REFERENCES crawl_jobs (id) ON DELETE CASCADE,
+    asked_at TEXT NOT NULL,
+    PRIMARY KEY (owner, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX asked_once_by_job ON asked_once (job_id);
+
+CREATE INDEX asked_once_by_time ON asked_once (asked_at);
+
+CREATE INDEX frontier_by_batch ON frontier (job_id, batch, id) WHERE batch IS NOT NULL;
+
+CREATE INDEX crawl_jobs_by_end ON crawl_jobs (completed_at) WHERE completed_at IS NOT NULL;
+
+CREATE INDEX crawl_jobs_of_owner ON crawl_jobs (user_id) WHERE user_id IS NOT NULL;
+
+CREATE VIRTUAL TABLE section_words USING fts5 (
+    names, headings, text, code,
+    content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+);
+
+CREATE TRIGGER section_deleted AFTER DELETE ON sections BEGIN
+    DELETE FROM section_words WHERE rowid = old.id;
+END;
+
+CREATE TABLE passes (
+    name     TEXT PRIMARY KEY,
+    begun_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO section_words (section_words, rank) VALUES ('automerge', 16);
+
+INSERT INTO section_words (section_words, rank) VALUES ('crisismerge', 32);
+
+INSERT INTO section_words (section_words, rank) VALUES ('hashsize', 4194304);
+
+INSERT INTO migrations (number, name, applied_at) VALUES
+    (1, 'foundation', '2026-11-17T00:00:00.000000+00:00'),
+    (2, 'paused_schedules', '2026-11-17T00:00:00.000000+00:00'),
+    (3, 'canonical_urls', '2026-11-17T00:00:00.000000+00:00'),
+    (4, 'workers', '2026-11-17T00:00:00.000000+00:00'),
+    (5, 'schedules', '2026-11-17T00:00:00.000000+00:00'),
+    (6, 'packages', '2026-11-17T00:00:00.000000+00:00'),
+    (7, 'vectors', '2026-11-17T00:00:00.000000+00:00'),
+    (8, 'sitemaps', '2026-11-17T00:00:00.000000+00:00'),
+    (9, 'root_identity', '2026-11-17T00:00:00.000000+00:00'),
+    (10, 'doors', '2026-11-17T00:00:00.000000+00:00'),
+    (11, 'names_and_code', '2026-11-17T00:00:00.000000+00:00'),
+    (12, 'word_statistics', '2026-11-17T00:00:00.000000+00:00'),
+    (13, 'counted', '2026-11-17T00:00:00.000000+00:00'),
+    (14, 'no_run_after', '2026-11-17T00:00:00.000000+00:00'),
+    (15, 'passes', '2026-11-17T00:00:00.000000+00:00'),
+    (16, 'cheaper_batches', '2026-11-17T00:00:00.000000+00:00');

@@ -1,2 +1,0 @@
--- FTS5 counts words as it goes: nothing is left to do here.
-SELECT 1;
