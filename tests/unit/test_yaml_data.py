@@ -113,9 +113,9 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] *
         (LAUGHS, f"more than {MAX_NODES:,} values"),
         ("[" * 200_000, "nested more than"),
         ("- " * 200_000 + "x", "nested more than"),
-        ("a: &a [*a]", "an alias of nothing"),
+        ("a: &a [*a]", "an alias of an unknown anchor"),
         ("a: *b", ""),
-        ("? [x]\n: y", "a key that is no word"),
+        ("? [x]\n: y", "a key that is not a scalar"),
         ("a: b: c", ""),
     ],
 )

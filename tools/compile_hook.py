@@ -1,8 +1,7 @@
-"""Compiles the modules that reading pages spends its time in, for a wheel (`make wheel`).
+"""Hatchling build hook: compile the modules in which readers spend their time, for a wheel (`make wheel`).
 
-mypyc makes C of Python whose types are known; what the compiler makes of that lies in the wheel beside the sources.
-Nothing is compiled in the checkout: there, what is edited is what runs. Where nothing was compiled, everything works
-the same from the sources, and slower.
+mypyc translates typed Python to C; the compiled modules go into the wheel beside the sources. Nothing is compiled in
+the checkout. Without compiled modules everything works the same from the sources, more slowly.
 """
 
 import os
@@ -47,24 +46,26 @@ setup(
 """
 
 
-class Compiling(BuildHookInterface[Any]):
-    _made: tempfile.TemporaryDirectory[str] | None = None  # until the wheel is written
+class CompileHook(BuildHookInterface[Any]):
+    _build_directory: tempfile.TemporaryDirectory[str] | None = None  # removed after the wheel is written
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
             return
         if shutil.which(os.environ.get("CC", "cc").split()[0]) is None:
-            self.app.display_warning("There is no C compiler: this wheel reads pages in plain Python, which is slower.")
+            self.app.display_warning(
+                "No C compiler was found: the wheel is built without compiled modules and reads pages more slowly."
+            )
             return
         source = Path(self.root) / "src"
         modules = sorted(str(path.relative_to(source)) for glob in COMPILED for path in source.glob(glob))
-        self._made = tempfile.TemporaryDirectory(prefix="kept-wheel-")
-        subprocess.run([sys.executable, "-c", _BUILD, self._made.name, *modules], cwd=source, check=True)
-        built = Path(self._made.name, "lib")
-        build_data["force_include"] |= {str(one): str(one.relative_to(built)) for one in built.rglob("*.so")}
+        self._build_directory = tempfile.TemporaryDirectory(prefix="kept-wheel-")
+        subprocess.run([sys.executable, "-c", _BUILD, self._build_directory.name, *modules], cwd=source, check=True)
+        library = Path(self._build_directory.name, "lib")
+        build_data["force_include"] |= {str(file): str(file.relative_to(library)) for file in library.rglob("*.so")}
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        if self._made is not None:
-            self._made.cleanup()
+        if self._build_directory is not None:
+            self._build_directory.cleanup()

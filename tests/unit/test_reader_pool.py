@@ -122,7 +122,7 @@ def test_a_reader_that_stands_still_is_replaced(monkeypatch: pytest.MonkeyPatch)
             os.kill(pool._readers[0].pid, signal.SIGSTOP)
             answer = await pool.read(b"# First", "text/markdown", URL)
             assert isinstance(answer, Unreadable)
-            assert answer.reason == "its reader came to a standstill"
+            assert answer.reason == "its reader hung"
         finally:
             await pool.close()
 
@@ -141,7 +141,7 @@ def test_a_reader_whose_answer_makes_no_sense_is_replaced(monkeypatch: pytest.Mo
             answers = await asyncio.gather(*(pool.read(b"# First", "text/markdown", URL) for _ in range(2)))
             assert [type(answer) for answer in answers] == [Unreadable, ParsedPage]
             assert isinstance(answers[0], Unreadable)
-            assert answers[0].reason.startswith("its reader's answer makes no sense: UnpicklingError")
+            assert answers[0].reason.startswith("its reader sent an invalid result: UnpicklingError")
         finally:
             await pool.close()
 
