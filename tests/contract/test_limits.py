@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kept.crawl import engine, entry_leases, settle
+from kept.crawl import entry_leases, pipeline, settle
 from kept.crawl.decide import VisitResult
 from kept.crawl.engine import CrawlRun
 from kept.crawl.lifecycle import LifecycleRules
@@ -75,7 +75,7 @@ async def test_a_limit_keeps_no_document_out_that_moves_while_other_pages_name_i
 
 @story
 async def test_a_site_that_is_faster_than_the_store_waits_for_it(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "BATCH_PAGES", 20)
+    monkeypatch.setattr(pipeline, "BATCH_PAGES", 20)
     monkeypatch.setattr(entry_leases, "LEASE_BATCH_SIZE", 20)
     pages = {f"{ROOT}{at}": Page(f"Page {at}.") for at in range(500)}
     site = Site({ROOT: Page("root", tuple(pages)), **pages})

@@ -203,11 +203,11 @@ def _prepare() -> tuple[Callable[[Path], None], Callable[..., Any]]:
 
     import kept.extract.reader as reader
     import kept.extract.reader_pool.pool as pool
-    from kept.crawl import abandon, engine, entry_leases, full_listing
+    from kept.crawl import abandon, entry_leases, full_listing, pipeline
     from kept.model.url import file_url
 
     logging.getLogger("kept").setLevel(logging.ERROR)
-    engine.BATCH_PAGES = entry_leases.LEASE_BATCH_SIZE = BATCH
+    pipeline.BATCH_PAGES = entry_leases.LEASE_BATCH_SIZE = BATCH
     full_listing.LISTING_BATCH_SIZE = 2 * BATCH
     abandon.CLEAR_BATCH_SIZE = BATCH // 4
     reader.pipeline_signature()  # imports every reader

@@ -10,9 +10,9 @@ from pydantic import TypeAdapter
 from kept.cli import add, try_
 from kept.errors import InvalidInput
 from kept.model.source import Header, SourceSettings
-from kept.server.api.models import SourceIn
+from kept.server.api.models import SourceInModel
 from kept.server.mcp import sources as mcp_sources
-from kept.server.web.forms import parse_source_options
+from kept.server.web.add import parse_source_options
 from kept.service.source_options import OPTION_NAMES, SOURCE_OPTIONS, SourceOption, SourceOptions
 
 EXAMPLES: dict[str, Any] = {
@@ -61,10 +61,10 @@ def test_every_setting_is_set_and_cleared_in_the_same_way(option: SourceOption) 
     assert SourceOptions(**{option.name: None}).apply_to(changed) == changed
     for nothing in ("", *([[], [""]] if option.kind == "texts" else [])):
         assert SourceOptions(**{option.name: nothing}).apply_to(changed) == SourceSettings()
-    if option.name in SourceIn.model_fields:
-        cleared = SourceIn.model_validate({option.name: None}).to_options(clear_null=True)
+    if option.name in SourceInModel.model_fields:
+        cleared = SourceInModel.model_validate({option.name: None}).to_options(clear_null=True)
         assert cleared.apply_to(changed) == SourceSettings()
-        assert SourceIn.model_validate({option.name: None}).to_options().apply_to(changed) == changed
+        assert SourceInModel.model_validate({option.name: None}).to_options().apply_to(changed) == changed
     if "web" in option.on:
         assert parse_source_options({option.name: ""}, clear_empty=True).apply_to(changed) == SourceSettings()
         assert parse_source_options({option.name: ""}).apply_to(changed) == changed
@@ -105,8 +105,8 @@ def test_the_command_line_offers_the_table() -> None:
 
 def test_the_api_model_is_that_of_the_table() -> None:
     offered = [option for option in SOURCE_OPTIONS if "api" in option.on]
-    assert list(SourceIn.model_fields) == [option.name for option in offered]
-    schema = SourceIn.model_json_schema()["properties"]
+    assert list(SourceInModel.model_fields) == [option.name for option in offered]
+    schema = SourceInModel.model_json_schema()["properties"]
     for option in offered:
         _check_schema(option, schema[option.name])
 

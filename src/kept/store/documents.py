@@ -153,21 +153,21 @@ async def new_matching_former(db: Connection, source: str, generation: int) -> l
                 born=row["former_born"],
             ),
         )
-        for row in await db.all("arrivals_like_former_documents", source=source, generation=generation)
+        for row in await db.all("new_matching_former_documents", source=source, generation=generation)
     ]
 
 
 async def list_new(db: Connection, source: str, generation: int) -> list[NewPage]:
-    return [_new_page(row) for row in await db.all("arrivals", source=source, generation=generation)]
+    return [_new_page(row) for row in await db.all("new_documents", source=source, generation=generation)]
 
 
 async def new_by_url(db: Connection, source: str, generation: int, url: str) -> NewPage | None:
-    row = await db.one("arrival_at", source=source, generation=generation, url=url)
+    row = await db.one("new_document_by_url", source=source, generation=generation, url=url)
     return None if row is None else _new_page(row)
 
 
 async def new_with_content(db: Connection, source: str, generation: int, content_id: int) -> list[NewPage]:
-    rows = await db.all("arrivals_with_content", source=source, generation=generation, content=content_id)
+    rows = await db.all("new_documents_with_content", source=source, generation=generation, content=content_id)
     return [_new_page(row) for row in rows]
 
 
@@ -178,7 +178,7 @@ async def upcoming_by_url(
     rows: list[Row] = []
     for start in range(0, len(urls), URLS_PER_QUERY):
         chunk = list(urls[start : start + URLS_PER_QUERY])
-        rows += await db.all("living_versions_at", source=source, urls=chunk, generation=generation)
+        rows += await db.all("upcoming_versions_by_url", source=source, urls=chunk, generation=generation)
     return [
         UpcomingVersion(
             url=row["url"],
@@ -202,27 +202,27 @@ async def reassign_version(
     db: Connection, *, version_id: int, provisional_id: str, document_id: str, generation: int
 ) -> None:
     """The version at a new URL belongs to a document that was there before; the provisional one was never seen."""
-    await db.run("drop_pending_version", document=document_id, generation=generation)  # of a page that is given up
+    await db.run("delete_pending_version", document=document_id, generation=generation)  # of a page that is given up
     await db.run("end_version", document=document_id, generation=generation)
-    await db.run("adopt_version", version=version_id, document=document_id)
+    await db.run("reassign_version", version=version_id, document=document_id)
     await db.run("delete_document", id=provisional_id)
 
 
 async def end_versions(db: Connection, documents: Iterable[str], *, generation: int) -> None:
     """From this generation on they are not shown."""
     rows = [{"document": document, "generation": generation} for document in documents]
-    await db.run_many("drop_pending_version", rows)
+    await db.run_many("delete_pending_version", rows)
     await db.run_many("end_version", rows)
 
 
 async def replace_changed(db: Connection, source: str, *, generation: int) -> None:
     """The old versions of changed documents end, the new ones live."""
     await db.run("end_replaced_versions", source=source, generation=generation)
-    await db.run("settle_pending_versions", source=source, generation=generation)
+    await db.run("publish_pending_versions", source=source, generation=generation)
 
 
 async def apply_metadata_updates(db: Connection, job: str) -> None:
-    await db.run("carry_over_renewals", job=job)
+    await db.run("apply_metadata_updates", job=job)
 
 
 async def replaced_validators(
@@ -265,7 +265,7 @@ async def set_lifecycles(db: Connection, changes: Iterable[LifecycleChange]) -> 
 async def roll_back(db: Connection, source: str, *, target: int, number: int, reason: str) -> None:
     """Generation ``number`` shows exactly what ``target`` showed."""
     await db.run("end_versions_since", source=source, target=target, number=number)
-    await db.run("bring_back_versions", source=source, target=target, number=number)
+    await db.run("restore_versions", source=source, target=target, number=number)
     await db.run("show_rolled_back_documents", source=source)
     await db.run("hide_rolled_back_documents", source=source, reason=reason)
 
@@ -287,7 +287,7 @@ async def delete_dead_versions(db: Connection, source: str, *, oldest: int, limi
 
 
 async def delete_orphaned(db: Connection, source: str, *, limit: int) -> int:
-    return await db.run("delete_forgotten_documents", source=source, limit=limit)
+    return await db.run("delete_orphaned_documents", source=source, limit=limit)
 
 
 def _new_page(row: Row) -> NewPage:

@@ -29,11 +29,11 @@ async def seed_known(db: Connection, job: str, *, source: str, base: int) -> int
 
 
 async def seed_failed_entries(db: Connection, job: str, *, source: str, ledger_job: str) -> int:
-    return await db.run("seed_failed", job=job, source=source, ledger=ledger_job)
+    return await db.run("seed_failed_entries", job=job, source=source, ledger=ledger_job)
 
 
 async def seed_error_documents(db: Connection, job: str, *, source: str) -> int:
-    return await db.run("seed_errors", job=job, source=source)
+    return await db.run("seed_error_documents", job=job, source=source)
 
 
 async def list_changed_pages(db: Connection, source: str) -> list[ChangedPage]:
@@ -47,7 +47,7 @@ async def list_changed_pages(db: Connection, source: str) -> list[ChangedPage]:
             known_since=parse_time(row["known_since"]),
             fetched_at=parse_time(row["fetched_at"]),
         )
-        for row in await db.all("pages_that_changed", source=source)
+        for row in await db.all("change_counts", source=source)
     ]
 
 
@@ -75,10 +75,10 @@ async def mark_reached(db: Connection, job: str, discovered: Iterable[Discovered
     """Marks what it has already: something leads there, or a document moves there. How many nothing had led to."""
     ordered = sorted(discovered, key=lambda entry: entry.url)
     reached = await db.run_many(
-        "reach_entry", [{"job": job, "url": entry.url, "parent": entry.parent} for entry in ordered if entry.reached]
+        "mark_reached", [{"job": job, "url": entry.url, "parent": entry.parent} for entry in ordered if entry.reached]
     )
     await db.run_many(
-        "expect_entry",
+        "set_moved_document",
         [
             {"job": job, "url": entry.url, "document": entry.moved_document_id}
             for entry in ordered
@@ -90,7 +90,7 @@ async def mark_reached(db: Connection, job: str, discovered: Iterable[Discovered
 
 async def is_missing_any(db: Connection, job: str, urls: Sequence[str]) -> bool:
     """Whether one of these URLs is not in it."""
-    return await db.one("lacks_entries", job=job, urls=list(urls)) is not None
+    return await db.one("missing_entry", job=job, urls=list(urls)) is not None
 
 
 async def insert_listed(db: Connection, job: str, entries: Sequence[ListedEntry], *, batch: int) -> int:
@@ -120,7 +120,7 @@ async def urls(db: Connection, job: str) -> set[str]:
 
 async def stored_etags(db: Connection, *, source: str, base: int, signature: str) -> dict[str, StoredEtag]:
     """What the base shows, by URL."""
-    rows: list[Any] = await db.tuples("held_tags", source=source, base=base, signature=signature)
+    rows: list[Any] = await db.tuples("stored_etags", source=source, base=base, signature=signature)
     return {row[0]: row for row in rows}
 
 
@@ -135,7 +135,7 @@ async def stored_pages(db: Connection, versions: Sequence[int]) -> list[StoredPa
             signature=row["signature"],
             needs_entry=bool(row["needs_entry"]),
         )
-        for row in await db.all("held_versions", ids=list(versions))
+        for row in await db.all("stored_pages", ids=list(versions))
     ]
 
 
@@ -180,7 +180,7 @@ async def settle(db: Connection, job: str, settled: Iterable[SettledEntry], *, b
 
 async def retry_later(db: Connection, job: str, retries: Iterable[EntryRetry]) -> None:
     await db.run_many(
-        "release_entry",
+        "retry_entry",
         [
             {"job": job, "url": entry.url, "due_at": entry.due_at, "reason": entry.reason, "status": entry.http_status}
             for entry in retries
@@ -189,7 +189,7 @@ async def retry_later(db: Connection, job: str, retries: Iterable[EntryRetry]) -
 
 
 async def open_entries(db: Connection, job: str) -> OpenEntries:
-    row = await db.one("unfinished", job=job)
+    row = await db.one("open_entries", job=job)
     assert row is not None, "a count is always there"
     due = [
         moment for moment in (parse_optional_time(row["due_reached"]), parse_optional_time(row["due_known"])) if moment
@@ -203,19 +203,19 @@ async def open_entries(db: Connection, job: str) -> OpenEntries:
 
 async def count_leased_new(db: Connection, job: str) -> int:
     """How many entries that may become new documents are leased, by anyone."""
-    row = await db.one("new_under_way", job=job)
+    row = await db.one("count_leased_new", job=job)
     assert row is not None, "a count is always there"
     return int(row["entries"])
 
 
 async def release_entries(db: Connection, worker: str) -> None:
     """What this worker has leased is anybody's again."""
-    await db.run("give_back_entries", worker=worker)
+    await db.run("release_entries", worker=worker)
 
 
 async def set_batch(db: Connection, job: str, urls: Sequence[str], *, batch: int) -> None:
     """These entries belong to another batch than was thought."""
-    await db.run("renumber_entries", job=job, urls=list(urls), batch=batch)
+    await db.run("set_batch", job=job, urls=list(urls), batch=batch)
 
 
 async def skip_new(db: Connection, job: str, *, reason: str, batch: int) -> int:
@@ -262,16 +262,16 @@ async def get_result(db: Connection, job: str, url: str) -> EntryResult | None:
 async def set_outcome(
     db: Connection, job: str, url: str, outcome: Outcome, reason: str, document_id: str | None
 ) -> None:
-    await db.run("relabel_entry", job=job, url=url, outcome=outcome, reason=reason, document=document_id)
+    await db.run("set_outcome", job=job, url=url, outcome=outcome, reason=reason, document=document_id)
 
 
 async def ledger_entries(db: Connection, url: str) -> list[Row]:
-    return await db.all("ledger", url=url)
+    return await db.all("ledger_entries", url=url)
 
 
 async def unchanged_without_entry(db: Connection, url: str) -> list[Row]:
     """What crawls that list everything found unchanged: they leave no entry. Rows as of ledger()."""
-    return await db.all("shown_unmentioned", url=url)
+    return await db.all("unchanged_without_entry", url=url)
 
 
 async def not_kept(db: Connection, job: str, *, limit: int) -> list[Row]:
@@ -280,7 +280,7 @@ async def not_kept(db: Connection, job: str, *, limit: int) -> list[Row]:
 
 async def list_superseded(db: Connection, source: str) -> list[str]:
     """Jobs whose frontier is no longer the ledger of their source."""
-    return [row["id"] for row in await db.all("finished_frontiers", source=source)]
+    return [row["id"] for row in await db.all("superseded_frontiers", source=source)]
 
 
 async def delete(db: Connection, job: str, limit: int) -> int:

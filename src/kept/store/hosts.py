@@ -18,6 +18,8 @@ async def shares(db: Connection, host: str, *, expires_after: float) -> list[Hos
 async def upsert_share(db: Connection, host: str, share: HostShare) -> bool:
     """True if it is kept; False if its worker was replaced."""
     return (
-        await db.run("keep_share", host=host, lease=share.lease_id, concurrency=share.concurrency, slots=share.slots)
+        await db.run(
+            "upsert_host_share", host=host, lease=share.lease_id, concurrency=share.concurrency, slots=share.slots
+        )
         > 0
     )

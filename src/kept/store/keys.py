@@ -1,4 +1,4 @@
-"""Keys, and what those who have them use: rows in, nouns out."""
+"""API keys, and what their owners use."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from kept.store.database import Connection, Row, parse_time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyUsage:
-    """What a key has in use."""
+    """The live jobs, sources and visible pages of a key."""
 
     live_jobs: int
     sources: int
@@ -16,7 +16,7 @@ class KeyUsage:
 
 
 async def insert(db: Connection, *, name: str, hash: str, scope: KeyScope) -> ApiKey | None:
-    """The new key; None if the name is taken."""
+    """Insert a key. Returns None if the name is taken."""
     return _key(await db.one("insert_key", name=name, hash=hash, scope=scope))
 
 
@@ -33,14 +33,14 @@ async def delete(db: Connection, name: str) -> bool:
 
 
 async def usage(db: Connection, owner: str) -> KeyUsage:
-    row = await db.one("usage_of_owner", owner=owner)
+    row = await db.one("key_usage", owner=owner)
     assert row is not None, "a count is always there"
     return KeyUsage(live_jobs=row["live_jobs"], sources=row["sources"], pages=int(row["pages"]))
 
 
 async def assign_source_owner(db: Connection, source: str, owner: str) -> None:
-    """The source counts as this key's, unless it is somebody's already."""
-    await db.run("own_source", id=source, owner=owner)
+    """Make a key the owner of a source, unless it has one."""
+    await db.run("assign_source_owner", id=source, owner=owner)
 
 
 def _key(row: Row | None) -> ApiKey | None:

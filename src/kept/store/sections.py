@@ -46,7 +46,7 @@ async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content
 
 async def refresh_term_statistics(db: Connection) -> None:
     """How common words are, if what is known of it is out of date. It may take a second or two."""
-    await db.run("renew_word_statistics")
+    await db.run("refresh_term_statistics")
 
 
 async def get_sections_by_document(db: Connection, document: str) -> list[Row]:
@@ -103,7 +103,7 @@ async def search_sections_fts(
 async def sample_with_term(db: Connection, term: Term, *, limit: int) -> list[int]:
     """Ids of sections that have this term, whichever come first."""
     query = await db.fts_parameters(FullTextQuery(terms=[term]))
-    return [row["id"] for row in await db.all("some_sections_with", **query, limit=limit)]
+    return [row["id"] for row in await db.all("sample_sections", **query, limit=limit)]
 
 
 async def in_generations(db: Connection, ids: Sequence[int], generations: GenerationFilter) -> list[Row]:

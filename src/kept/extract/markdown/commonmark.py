@@ -2,7 +2,7 @@
 
 markdown-it-py's rules parse lists, quotations, tables, HTML blocks and link definitions. Headings, paragraphs and code
 are parsed here instead: the library tries a dozen rules on every line and creates tokens that are not needed, which
-takes twice the time (docs/decisions/0026). `tests/unit/test_markdown.py` compares the results.
+takes twice the time (docs/decisions/0027). `tests/unit/test_markdown.py` compares the results.
 
 Importing this module imports markdown-it-py, which takes longer than a search: only crawls may import it.
 """

@@ -4,7 +4,7 @@
     plain_text    the text without markup, as a browser would show it
 
 Links are not targets by markdown-it-py, which parses the whole paragraph into tokens: reading Markdown would take five
-times as long, and quadratic time for a paragraph of brackets (docs/decisions/0026). `tests/unit/test_markdown.py`
+times as long, and quadratic time for a paragraph of brackets (docs/decisions/0027). `tests/unit/test_markdown.py`
 compares the results.
 """
 

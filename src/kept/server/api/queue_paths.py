@@ -1,4 +1,4 @@
-"""The two addresses of the queue's own design."""
+"""The two paths of the job queue's contract. They are mounted at the root and below /api, not below /api/v1."""
 
 from fastapi import APIRouter, Response
 
@@ -13,20 +13,22 @@ from kept.service.source_request import SourceRequest
 router = APIRouter(tags=["queue"])
 
 
-@router.post("/knowledge-items/crawl", status_code=202, responses=describe_response(models.Queued, 202, "The job."))
+@router.post(
+    "/knowledge-items/crawl", status_code=202, responses=describe_response(models.QueuedModel, 202, "The job.")
+)
 async def crawl(
-    body: models.KnowledgeItem, services: ServicesDep, principal: PrincipalDep, key: IdempotencyKeyHeader = None
+    body: models.KnowledgeItemModel, services: ServicesDep, principal: PrincipalDep, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Keeps a site, or refreshes it."""
+    """Add a site, or refresh it."""
     options = SourceOptions(max_depth=body.max_depth, tag=body.tags)
-    wanted = SourceRequest(root=body.url, options=options, priority=body.priority)
+    request = SourceRequest(root=body.url, options=options, priority=body.priority)
     idempotency_key = build_idempotency_key(key, "POST /knowledge-items/crawl", body)
-    job = (await sources.add_source(services, principal, wanted, idempotency_key)).job
+    job = (await sources.add_source(services, principal, request, idempotency_key)).job
     return json_response({"job_id": job.id, "progress_id": job.id}, 202)
 
 
-@router.get("/crawl-progress/{id}", responses=describe_response(models.CrawlProgress))
+@router.get("/crawl-progress/{id}", responses=describe_response(models.CrawlProgressModel))
 async def crawl_progress(id: JobId, services: ServicesDep) -> Response:
-    """How a crawl stands."""
+    """Show the progress of a crawl."""
     job = serializers.job(await jobs.show_job(services.db, id))
     return json_response({"progress_id": job["id"], "progress_percentage": job["progress"]["percent"], **job})

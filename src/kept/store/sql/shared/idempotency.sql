@@ -1,12 +1,12 @@
--- name: ask_once
--- Touches no row when the same was asked before. Two who ask at once take turns.
+-- name: insert_idempotency_key
+-- Changes no row if the key was used before. Of two requests at the same time the second waits for the first.
 INSERT INTO idempotency_keys (owner, key, request, created_at) VALUES (:owner, :key, :request, now()) ON CONFLICT DO NOTHING;
 
--- name: asked_once
+-- name: idempotency_key
 SELECT request, job_id FROM idempotency_keys WHERE owner = :owner AND key = :key AND created_at >= ago(:seconds);
 
--- name: answer_once
+-- name: set_idempotency_job
 UPDATE idempotency_keys SET job_id = :job WHERE owner = :owner AND key = :key;
 
--- name: forget_asked_once
+-- name: delete_expired_idempotency_keys
 DELETE FROM idempotency_keys WHERE created_at < ago(:seconds);

@@ -1,11 +1,9 @@
--- What an export takes of a source, and how an import puts it back ---------------------------------------------
-
--- name: mirrored_generations
--- The generations that can be read.
+-- name: exported_generations
+-- The generations that can be searched and read.
 SELECT * FROM generations WHERE source_id = :source AND state IN ('active', 'retired') ORDER BY number;
 
--- name: mirrored_documents
--- Every document that a generation up to :active has shown, from an id on; with when it was last seen.
+-- name: exported_documents
+-- Every document that a generation up to :active has shown, after an id; with the time it was last seen.
 SELECT d.id, d.first_seen, d.first_generation, d.lifecycle, d.since, d.missed_crawls, d.retry_count, d.reason, d.verified_at,
        COALESCE(d.verified_at, (SELECT max(g.created_at) FROM generations g
                                  WHERE g.source_id = d.source_id AND g.whole AND g.activated_at IS NOT NULL
@@ -19,8 +17,8 @@ SELECT d.id, d.first_seen, d.first_generation, d.lifecycle, d.since, d.missed_cr
  ORDER BY d.id
  LIMIT :limit;
 
--- name: mirrored_versions
--- What these documents were, oldest first.
+-- name: exported_versions
+-- The versions of these documents, oldest first.
 SELECT v.document_id, v.born, v.died, v.read_again, v.url, v.content_id, v.content_type, v.etag, v.last_modified,
        v.raw_hash, v.signature, v.depth, v.links, v.canonical, v.fetched_at, c.hash AS content_hash, c.title
   FROM versions v
@@ -28,32 +26,29 @@ SELECT v.document_id, v.born, v.died, v.read_again, v.url, v.content_id, v.conte
  WHERE v.source_id = :source AND v.document_id >= :first AND v.document_id <= :last AND v.born <= :active AND NOT v.pending
  ORDER BY v.document_id, v.born;
 
--- name: content
-SELECT id, hash, title, markdown FROM contents WHERE id = :id;
-
--- name: insert_mirrored_source
+-- name: insert_imported_source
 INSERT INTO sources (id, name, version, kind, root, settings, next_generation, created_at)
 VALUES (:id, :name, :version, :kind, :root, :settings, :next, :created_at);
 
--- name: insert_mirrored_generation
+-- name: insert_imported_generation
 INSERT INTO generations (source_id, number, base, state, settings, mode, whole, changed, documents, tally, partial,
                          reason, created_at, activated_at)
 VALUES (:source, :number, :base, :state, :settings, :mode, :whole, :changed, :documents, :tally, :partial,
         :reason, :created_at, :activated_at);
 
--- name: insert_mirrored_document
+-- name: insert_imported_document
 INSERT INTO documents (id, source_id, first_seen, first_generation, lifecycle, since, missed_crawls, retry_count, reason,
                        verified_at)
 VALUES (:id, :source, :first_seen, :first_generation, :lifecycle, :since, :missed_crawls, :retry_count, :reason,
         :verified_at);
 
--- name: insert_mirrored_version
+-- name: insert_imported_version
 INSERT INTO versions (source_id, document_id, born, died, read_again, url, content_id, content_type, etag, last_modified,
                       raw_hash, signature, depth, links, canonical, fetched_at)
 VALUES (:source, :document, :born, :died, :read_again, :url, :content, :content_type, :etag, :last_modified,
         :raw_hash, :signature, :depth, :links, :canonical, :fetched_at);
 
--- name: count_mirrored_documents
+-- name: count_imported_documents
 UPDATE generations
    SET documents = (SELECT count(*) FROM versions v
                      WHERE v.source_id = :source AND v.born <= :generation AND (v.died IS NULL OR v.died > :generation))

@@ -1,2 +1,2 @@
--- name: moment
+-- name: current_time
 SELECT now() AS moment;
