@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from kept import __version__
+from kept.model.search_request import ContextKind, HitKind, SearchRequest
 from kept.server.api import models
 from kept.server.api.models import DocumentId, GenerationNumber, LongText, describe_response
 from kept.server.responses import (
@@ -34,11 +35,9 @@ async def search(
     generation: GenerationNumber | None = None,
     version: Annotated[models.ShortText | None, Query(description="18, ^18, ~18.2, latest")] = None,
     path: Annotated[models.ShortText, Query(description="Only pages below this path; * matches any part.")] = "",
-    kind: search_service.HitKind = "text",
+    kind: HitKind = "text",
     language: Annotated[models.ShortText, Query(description="Only code examples in this language.")] = "",
-    context: Annotated[
-        search_service.ContextKind | None, Query(description="The text to return around each hit.")
-    ] = None,
+    context: Annotated[ContextKind | None, Query(description="The text to return around each hit.")] = None,
     budget: Annotated[
         int | None, Query(ge=1, le=1_000_000, description="The tokens that texts and contexts may take.")
     ] = None,
@@ -49,16 +48,18 @@ async def search(
         return unchanged
     found = await search_service.run_search(
         services,
-        q,
-        labels=source or (),
-        limit=limit,
-        generation=generation,
-        version=version,
-        path=path,
-        kind=kind,
-        language=language,
-        context=context,
-        budget=budget,
+        SearchRequest(
+            text=q,
+            labels=tuple(source or ()),
+            limit=limit,
+            generation=generation,
+            version=version,
+            path=path,
+            kind=kind,
+            language=language,
+            context=context,
+            budget=budget,
+        ),
     )
     answer = serializers.search(found)
     if etag_input is None:
