@@ -96,10 +96,10 @@ class EmbeddingBacklog:
 
     async def _embed_contents(self, db: Database, model: EmbeddingModel, contents: Sequence[int]) -> EmbeddingReport:
         async with db.snapshot() as snapshot:
-            rows = await vectors.texts_of_contents(snapshot, contents)
-        said = {row["id"]: embedding_text(row["title"], row["headings"], row["text"]) for row in rows}
-        hashes = {id: hash_text(text) for id, text in said.items()}
-        texts = {hashes[id]: text for id, text in said.items()}
+            sections = await vectors.texts_of_contents(snapshot, contents)
+        text_by_id = {section.id: embedding_text(section.title, section.headings, section.text) for section in sections}
+        hashes = {id: hash_text(text) for id, text in text_by_id.items()}
+        texts = {hashes[id]: text for id, text in text_by_id.items()}
         async with db.transaction() as tx:
             await vectors.insert_section_texts(tx, contents, hashes)
             missing = await vectors.hashes_without_vector(tx, model.id, list(texts))

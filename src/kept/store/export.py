@@ -81,14 +81,14 @@ async def load_content(db: Connection, id: int) -> Content:
         markdown=decompress(row["markdown"]),
         sections=tuple(
             Section(
-                position=one["position"],
-                parent=None if one["parent_section_id"] is None else one["parent_section_id"] % SECTIONS_PER_CONTENT,
-                level=one["level"],
-                heading=one["heading"],
-                anchor=one["anchor"],
-                text=one["text"],
+                position=section.position,
+                parent=None if section.parent_id is None else section.parent_id % SECTIONS_PER_CONTENT,
+                level=section.level,
+                heading=section.heading,
+                anchor=section.anchor,
+                text=section.text,
             )
-            for one in await sections.of_content(db, id)
+            for section in await sections.of_content(db, id)
         ),
     )
 

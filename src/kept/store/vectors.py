@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from kept.model.section import SectionText
 from kept.store.database import Connection, Row
 
 if TYPE_CHECKING:  # heavy, and not part of a plain install
@@ -85,8 +86,9 @@ async def has_unembedded(db: Connection) -> bool:
     return await db.one("is_unembedded") is not None
 
 
-async def texts_of_contents(db: Connection, contents: Sequence[int]) -> list[Row]:
-    return await db.all("texts_of_contents", contents=list(contents))
+async def texts_of_contents(db: Connection, contents: Sequence[int]) -> list[SectionText]:
+    rows = await db.all("texts_of_contents", contents=list(contents))
+    return [SectionText(id=row["id"], title=row["title"], headings=row["headings"], text=row["text"]) for row in rows]
 
 
 async def insert_section_texts(db: Connection, contents: Sequence[int], hashes: Mapping[int, str]) -> None:
