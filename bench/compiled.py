@@ -39,7 +39,7 @@ def compiled() -> Path:
 
 
 def _digest() -> str:
-    files = [PROJECT / "pyproject.toml", PROJECT / "tools" / "compiling.py", *(PROJECT / "src").rglob("*.*")]
+    files = [PROJECT / "pyproject.toml", PROJECT / "tools" / "compile_hook.py", *(PROJECT / "src").rglob("*.*")]
     found = hashlib.sha256(sys.version.encode())
     for file in sorted(file for file in files if file.is_file() and file.suffix != ".pyc"):
         found.update(f"{file.relative_to(PROJECT)}\n".encode() + file.read_bytes())

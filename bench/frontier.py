@@ -17,19 +17,17 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import TypeVar
 
-from kept.crawl import activate
-from kept.crawl.decide import NotKept
-from kept.crawl.settle import VisitResult, commit_batch
+from kept.crawl.decide import NotKept, VisitResult
+from kept.crawl.settle import commit_batch
+from kept.crawl.start import start_generation
 from kept.jobs import queue
 from kept.jobs.worker import this_host
 from kept.maintenance.reaper import Reaper
-from kept.model.frontier import FrontierEntry, Outcome
+from kept.model.frontier import DiscoveredUrl, FrontierEntry, Outcome
 from kept.model.ids import new_id
-from kept.model.job import CrawlJob
+from kept.model.job import CrawlJob, Lease
 from kept.store import frontier, jobs
 from kept.store.database import Database
-from kept.store.frontier import DiscoveredUrl
-from kept.store.jobs import Lease
 from tests.given import ROOT, a_database, a_source
 from tests.postgres import PostgresServer
 
@@ -142,7 +140,7 @@ async def _resumed(db: Database, job_id: str) -> tuple[Lease, CrawlJob, list[Fro
             attempt=claimed.attempt,
         )
         await jobs.acquire_lease(tx, place)
-    job = await activate.start_generation(db, place, lists_everything=False)
+    job = await start_generation(db, place, lists_everything=False)
     return place, job, await _lease(db, place)
 
 

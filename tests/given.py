@@ -25,12 +25,11 @@ from kept.model.frontier import (
     Visit,
 )
 from kept.model.ids import new_id
-from kept.model.job import CrawlJob, CrawlMode
+from kept.model.job import CrawlJob, CrawlMode, Lease
 from kept.model.source import Source, SourceKind, SourceSettings
 from kept.origins.origin import AllotHostSlots
 from kept.store import documents, jobs, sources
 from kept.store.database import Database, open_database
-from kept.store.jobs import Lease
 
 ROOT = "https://docs.test/"
 CANONICAL = "canonical: "

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer.main
@@ -24,6 +24,7 @@ from kept.model.key import KeyScope
 from kept.server.app import make_app
 from kept.server.mcp.server import make_mcp_server
 from kept.server.metrics import Metrics
+from kept.store.notifications import NotificationEvent
 
 HERE = Path(__file__).parent.parent
 SOURCE = HERE / "src" / "kept"
@@ -60,6 +61,11 @@ def rows(text: str, first_heading: str) -> list[list[str]]:
             found.append(cells)
     assert found, f"there is no table with the heading '{first_heading}'"
     return found
+
+
+def without_blocks(text: str) -> str:
+    """Return a text without its fenced code blocks, whose marks would be taken for code spans."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def codes(cells: list[list[str]], column: int = 0) -> list[str]:
@@ -159,8 +165,7 @@ def examples() -> Iterator[tuple[str, str, bool]]:
         for line in [*re.findall(r"^ {4}(kept .*)$", text, re.MULTILINE), *"\n".join(fenced).splitlines()]:
             if line.startswith("kept "):
                 yield page.name, re.split(r"\s+#\s", line)[0].strip(), True
-        prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
-        for code in CODE.findall(prose):
+        for code in CODE.findall(without_blocks(text)):
             if code.startswith("kept "):
                 yield page.name, code, False
 
@@ -288,6 +293,13 @@ def test_every_metric_is_in_the_table_and_nothing_else() -> None:
     assert set(codes(rows(read("docs/server.md"), "metric"))) == names
 
 
+def test_the_webhook_events_are_those_of_the_code() -> None:
+    cell = next(
+        row[1] for row in rows(part_of("docs/schedules.md", "## Webhooks"), "header") if row[0] == "`Kept-Event`"
+    )
+    assert set(CODE.findall(cell)) == set(get_args(NotificationEvent))
+
+
 def test_every_log_event_of_the_manual_is_logged() -> None:
     texts = {
         node.value
@@ -325,7 +337,7 @@ ROOTS = (HERE, SOURCE, HERE / "tests", DOCS)
 
 def paths_named(text: str) -> Iterator[str]:
     """Yield what looks like a file or folder of the repository in the code spans of a text."""
-    for code in CODE.findall(re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)):
+    for code in CODE.findall(without_blocks(text)):
         for word in code.split():
             word = word.strip(",;()").partition("::")[0]
             if PATH.fullmatch(word) and (
@@ -360,12 +372,28 @@ def test_every_path_that_is_named_exists(page: str) -> None:
         assert len(named) >= 5
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/layout.md", "docs/glossary.md"])
+def test_every_name_of_the_code_that_is_named_exists(page: str) -> None:
+    """Types, constants and functions: CamelCase, UPPER_CASE and names with an underscore."""
+    name = re.compile(r"_?(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Z]+(?:_[A-Z]+)+|[a-z]+(?:_[a-z]+)+)(?:\.\w+)*")
+    named = {
+        code
+        for code in CODE.findall(without_blocks(read(page)))
+        if name.fullmatch(code) and not code.startswith("KEPT_")
+    }
+    code = "\n".join(file.read_text("utf-8") for root in (SOURCE, HERE / "tests") for file in root.rglob("*.py"))
+    words = set(re.findall(r"\w+", code))
+    assert {one for one in named if not set(one.split(".")) <= words} == set()
+    assert named
+
+
 @pytest.mark.parametrize(
     ("record", "package"),
     [
         ("0007-our-own-html-writer.md", "extract/html"),
         ("0011-our-own-office-readers.md", "extract/office"),
         ("0023-our-own-http-client.md", "origins/web/http"),
+        ("0027-own-markdown-outline.md", "extract/markdown"),
     ],
 )
 def test_a_record_states_the_true_size_of_what_we_wrote_ourselves(record: str, package: str) -> None:

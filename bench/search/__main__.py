@@ -29,7 +29,7 @@ import apsw
 
 from bench.quality.labels import labels
 from bench.quality.manuals import on_sqlite
-from kept.model.document import Content, Section, Validators
+from kept.model.document import Content, NewVersion, Section, Validators
 from kept.model.ids import new_id
 from kept.model.source import SourceKind, SourceSettings
 from kept.model.tokens import tokenize
@@ -37,7 +37,6 @@ from kept.search.query import parse_query
 from kept.service import search
 from kept.store import contents, documents, generations, sections, sources
 from kept.store.database import Database, open_database
-from kept.store.documents import NewVersion
 from tests.postgres import PostgresServer
 
 AT_ONCE = 200  # contents

@@ -16,11 +16,11 @@ from kept.jobs import queue
 from kept.jobs.worker import claim_and_run
 from kept.model.document import ParsedPage
 from kept.model.ids import new_id
+from kept.model.job import Lease
 from kept.model.source import Source, SourceKind, SourceSettings
 from kept.service import search
 from kept.store import sources
 from kept.store.database import Database
-from kept.store.jobs import Lease
 from tests.contract.stories import story
 from tests.given import Page, Site, a_database
 

@@ -25,9 +25,10 @@ def home(*links: str) -> Page:
 
 async def _outcome(db: Database, job: str, url: str) -> tuple[str, str | None]:
     async with db.snapshot() as snapshot:
-        row = await frontier.entry(snapshot, job, url)
-    assert row is not None
-    return row["outcome"], row["reason"]
+        result = await frontier.get_result(snapshot, job, url)
+    assert result is not None
+    assert result.outcome is not None
+    return result.outcome, result.reason
 
 
 def test_in_whatever_order_they_arrive_the_canonical_page_stays(database_url: str) -> None:

@@ -15,13 +15,12 @@ from kept.jobs import queue
 from kept.jobs.worker import claim_and_run
 from kept.maintenance.embedding_backlog import EmbeddingBacklog
 from kept.model.document import ParsedPage, Validators
-from kept.model.job import CrawlJob, JobStatus
+from kept.model.job import CrawlJob, JobStatus, Lease
 from kept.model.repository import Forge, Repository
 from kept.model.source import Access, Source, SourceKind, SourceSettings
 from kept.origins.git import GitOrigin
 from kept.origins.git.transport import Transport
 from kept.store.database import Database
-from kept.store.jobs import Lease
 from tests.contract.stories import raw, rows_in_tables, story
 from tests.contract.test_embedding import WordEmbedder
 from tests.given import ROOT, Page, Site, a_source, crawl, shown

@@ -10,20 +10,19 @@ from typing import Any
 
 import pytest
 
-from kept.crawl import activate, settle
-from kept.crawl.decide import NotKept
+from kept.crawl import activate, settle, start
+from kept.crawl.decide import NotKept, VisitResult
 from kept.crawl.engine import CrawlRun
 from kept.crawl.lifecycle import LifecycleRules
-from kept.crawl.settle import VisitResult
 from kept.errors import InvalidInput, LeaseLost, NotFound, SourceUnavailable
 from kept.jobs import queue
 from kept.jobs.worker import JOBS_CHANNEL, Worker, claim_and_run, process_start_time, this_host
 from kept.maintenance.gc import Retention, collect
 from kept.maintenance.reaper import Reaper
-from kept.model.frontier import FrontierEntry, Outcome, Visit
+from kept.model.frontier import DiscoveredUrl, FrontierEntry, Outcome, Visit
 from kept.model.generation import GenerationState
 from kept.model.ids import new_id
-from kept.model.job import CrawlJob, JobStatus
+from kept.model.job import CrawlJob, JobStatus, Lease
 from kept.model.source import Source
 from kept.runtime.runtime import open_runtime
 from kept.service import generations as service_generations
@@ -32,8 +31,6 @@ from kept.service import sources
 from kept.settings import load
 from kept.store import frontier, jobs
 from kept.store.database import Database
-from kept.store.frontier import DiscoveredUrl
-from kept.store.jobs import Lease
 from tests.contract.stories import raw, story
 from tests.crash import many_jobs, random_commands
 from tests.given import ROOT, Page, Site, a_database, a_place, a_source, crawl, read_scripted
@@ -306,7 +303,7 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
     monkeypatch.setattr(settle, "PROGRESS_SECONDS", 3600.0)
     await queue.enqueue(db, (await a_source(db)).id)
     dead = await a_place(db, host=this_host(), pid=2**22 + 1)
-    job = await activate.start_generation(db, dead, lists_everything=False)
+    job = await start.start_generation(db, dead, lists_everything=False)
     found = [DiscoveredUrl(url=f"{ROOT}{number}", depth=3) for number in range(4)]
     job = await settle.commit_batch(db, dead, job, [], found, signature="")
     async with db.transaction() as tx:
@@ -335,7 +332,7 @@ async def test_a_job_that_was_paused_when_its_source_failed_goes_on_when_it_is_r
     await crawl(db, source, Site({ROOT: Page("before")}))
     job = await queue.enqueue(db, source.id)
     place = await a_place(db)
-    await activate.start_generation(db, place, lists_everything=False)
+    await start.start_generation(db, place, lists_everything=False)
     await queue.pause(db, job.id)
     await activate.fail_leased_job(db, place, "the host is down.")
     assert (await job_of(db, place)).status is JobStatus.PAUSED

@@ -5,18 +5,17 @@ from typing import Any
 
 import pytest
 
-from kept.crawl import engine, leases, settle
+from kept.crawl import entry_leases, pipeline, settle
+from kept.crawl.decide import VisitResult
 from kept.crawl.engine import CrawlRun
 from kept.crawl.lifecycle import LifecycleRules
-from kept.crawl.settle import VisitResult
 from kept.errors import StoreUnreachable
 from kept.jobs import queue
 from kept.jobs.worker import claim_and_run
-from kept.model.job import CrawlJob, JobStatus
+from kept.model.job import CrawlJob, JobStatus, Lease
 from kept.model.source import Limits, Source, SourceSettings
 from kept.service import generations
 from kept.store.database import Database
-from kept.store.jobs import Lease
 from tests.contract.stories import story
 from tests.given import ROOT, Page, Site, a_source, crawl, read_scripted, shown
 
@@ -76,8 +75,8 @@ async def test_a_limit_keeps_no_document_out_that_moves_while_other_pages_name_i
 
 @story
 async def test_a_site_that_is_faster_than_the_store_waits_for_it(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "BATCH_PAGES", 20)
-    monkeypatch.setattr(leases, "LEASE_BATCH_SIZE", 20)
+    monkeypatch.setattr(pipeline, "BATCH_PAGES", 20)
+    monkeypatch.setattr(entry_leases, "LEASE_BATCH_SIZE", 20)
     pages = {f"{ROOT}{at}": Page(f"Page {at}.") for at in range(500)}
     site = Site({ROOT: Page("root", tuple(pages)), **pages})
     settled, first, goes_on, sizes = settle.commit_batch, asyncio.Event(), asyncio.Event(), []

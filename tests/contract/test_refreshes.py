@@ -14,14 +14,13 @@ from kept.extract.sections import Unreadable
 from kept.jobs import queue
 from kept.jobs.worker import claim_and_run
 from kept.model.document import ParsedPage
-from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.job import CrawlJob, CrawlMode, JobStatus, Lease
 from kept.model.source import Access, RenderMode, Source, SourceSettings, host_and_port
 from kept.origins.web import make_web_origin, robots
 from kept.origins.web.rate_limiter import RateLimiters
 from kept.service import generations, jobs, search
 from kept.store import documents, sources
 from kept.store.database import Database
-from kept.store.jobs import Lease
 from tests.contract.stories import raw, story
 from tests.given import a_source
 from tests.sites.story import CHAPTERS, LOG_IN, SHELL, Chapter, Reply, Row, Site, moved, state, told

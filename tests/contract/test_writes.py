@@ -20,12 +20,11 @@ from kept.jobs import queue
 from kept.jobs.worker import claim_and_run
 from kept.model.generation import Tally
 from kept.model.ids import new_id
-from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.job import CrawlJob, CrawlMode, JobStatus, Lease
 from kept.model.source import Source, SourceKind
 from kept.model.url import file_path, file_url
 from kept.origins.folder import FolderOrigin
 from kept.store.database import Connection, Database
-from kept.store.jobs import Lease
 from kept.store.postgres import PostgresConnection
 from kept.store.sqlite import SqliteConnection
 from tests.contract.stories import raw, rows_in_tables, story

@@ -203,13 +203,13 @@ def _prepare() -> tuple[Callable[[Path], None], Callable[..., Any]]:
 
     import kept.extract.reader as reader
     import kept.extract.reader_pool.pool as pool
-    from kept.crawl import activate, engine, full_listing, leases
+    from kept.crawl import abandon, entry_leases, full_listing, pipeline
     from kept.model.url import file_url
 
     logging.getLogger("kept").setLevel(logging.ERROR)
-    engine.BATCH_PAGES = leases.LEASE_BATCH_SIZE = BATCH
+    pipeline.BATCH_PAGES = entry_leases.LEASE_BATCH_SIZE = BATCH
     full_listing.LISTING_BATCH_SIZE = 2 * BATCH
-    activate.CLEAR_BATCH_SIZE = BATCH // 4
+    abandon.CLEAR_BATCH_SIZE = BATCH // 4
     reader.pipeline_signature()  # imports every reader
     read, known = reader.parse_page, {}
 

@@ -83,7 +83,7 @@ def crawled(site: SlowSite, server: PostgresServer, folder: Path, disturb: Distu
         until(lambda: not _rows(url, "SELECT 1 FROM job_workers"), 60)
         assert all(worker.poll() is None for worker in workers.running), workers.logs()
         assert "worker reaped" not in workers.logs(), "a database that fails costs no retries"
-        assert "walk failed" not in workers.logs()
+        assert "crawl failed" not in workers.logs()
     return everything(url), rounds
 
 

@@ -23,14 +23,13 @@ from kept.jobs.worker import claim_and_run
 from kept.model.document import ParsedPage
 from kept.model.frontier import Unreachable, Visit
 from kept.model.ids import new_id
-from kept.model.job import CrawlJob, JobStatus
+from kept.model.job import CrawlJob, JobStatus, Lease
 from kept.model.source import Limits, Scope, Source, SourceKind
 from kept.model.url import file_path, file_url
 from kept.origins.folder import FolderOrigin
 from kept.origins.zip_file import ZipOrigin, is_zip_root
 from kept.store import documents
 from kept.store.database import Database
-from kept.store.jobs import Lease
 from tests.contract.stories import raw
 from tests.given import a_database, a_source, shown
 from tests.postgres import PostgresServer

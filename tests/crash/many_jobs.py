@@ -60,7 +60,7 @@ def run(url: str, folder: Path, *, jobs: int, workers: int, chance: random.Rando
 
 def _odd(logs: str) -> str:
     """What workers do not say when all is well."""
-    return "\n".join(line for line in logs.splitlines() if "walk began" not in line and "walk ended" not in line)
+    return "\n".join(line for line in logs.splitlines() if "crawl started" not in line and "crawl ended" not in line)
 
 
 def _live(url: str) -> int:

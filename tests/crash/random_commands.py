@@ -20,11 +20,10 @@ from kept.crawl.lifecycle import LifecycleRules
 from kept.errors import NeedsDecision
 from kept.jobs.worker import claim_and_run, this_host
 from kept.maintenance.reaper import Reaper
-from kept.model.job import JOB_TRANSITIONS, CrawlJob, JobStatus
+from kept.model.job import JOB_TRANSITIONS, CrawlJob, JobStatus, Lease
 from kept.model.source import Source
 from kept.service import jobs, sources
 from kept.store.database import Database, open_database
-from kept.store.jobs import Lease
 from tests.contract.stories import raw
 from tests.given import ROOT, Page, Site, a_place, a_source, read_scripted
 from tests.postgres import PostgresServer

@@ -53,7 +53,7 @@ def test_a_crawl_killed_at_any_statement_ends_like_one_that_was_not(
 
 def test_a_crawl_killed_while_it_is_held_ends_like_one_that_was_not(given: Given, chance: random.Random) -> None:
     scenario = given("a refresh that is held", "sqlite", 60)
-    deciding = ("move_generation", "describe_held_generation", "complete_job", "commit", "leave_job")
+    deciding = ("transition_generation", "set_held_counts", "complete_job", "commit", "release_lease")
     kill_at_each(scenario, [point for point in one_of_each_statement(scenario, chance) if point.name in deciding])
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests import packages
+from tests import office_files
 from tests.sites.pages import serving
 from tests.unit.test_pdf import a_pdf
 
@@ -68,16 +68,16 @@ API = {
     "paths": {"/birds": {"get": {"summary": "Lists all razorbills"}}},
 }
 API_IN_YAML = "openapi: 3.1.0\ninfo: {title: Eggs}\npaths:\n  /eggs:\n    post:\n      summary: Hatches a shearwater\n"
-DOCUMENT = packages.docx(
+DOCUMENT = office_files.docx(
     '<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr><w:r><w:t>Nests</w:t></w:r></w:p>'
     "<w:p><w:r><w:t>Where the kittiwake nests.</w:t></w:r></w:p>"
 )
-SLIDES = packages.pptx(
-    packages.shape("Wings", place="title") + packages.shape("How the albatross glides"),
-    notes={1: packages.shape("Do not mention penguins.", place="body")},
+SLIDES = office_files.pptx(
+    office_files.shape("Wings", place="title") + office_files.shape("How the albatross glides"),
+    notes={1: office_files.shape("Do not mention penguins.", place="body")},
 )
 CELLS = "".join(f'<row><c t="inlineStr"><is><t>{word}</t></is></c></row>' for word in ("Bird", "cormorant"))
-BOOK = packages.epub({"a.xhtml": '<h1>One</h1><p>Begins.</p><h2 id="puffins">Two</h2><p>Of the guillemot.</p>'})
+BOOK = office_files.epub({"a.xhtml": '<h1>One</h1><p>Begins.</p><h2 id="puffins">Two</h2><p>Of the guillemot.</p>'})
 
 FORMATS: dict[str, tuple[str, bytes]] = {
     "/manual.pdf": ("application/pdf", a_pdf("Nothing here.", "A fulmar on page two.")),
@@ -86,7 +86,10 @@ FORMATS: dict[str, tuple[str, bytes]] = {
     "/openapi.yaml": ("application/octet-stream", API_IN_YAML.encode()),
     "/nests.docx": (f"{_OPEN_XML}.wordprocessingml.document", DOCUMENT),
     "/wings.pptx": ("application/octet-stream", SLIDES),
-    "/list.xlsx": (f"{_OPEN_XML}.spreadsheetml.sheet", packages.xlsx({"Sea birds": f"<sheetData>{CELLS}</sheetData>"})),
+    "/list.xlsx": (
+        f"{_OPEN_XML}.spreadsheetml.sheet",
+        office_files.xlsx({"Sea birds": f"<sheetData>{CELLS}</sheetData>"}),
+    ),
     "/book.epub": ("application/epub+zip", BOOK),
 }
 

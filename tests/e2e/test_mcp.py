@@ -317,4 +317,4 @@ def test_standard_output_carries_the_protocol_only_and_a_signal_ends_it(environm
         kept.send_signal(signal.SIGTERM)
         assert kept.wait(20) == 0
         assert kept.stdout.read() == ""
-        assert "walk ended" in kept.stderr.read()
+        assert "crawl ended" in kept.stderr.read()

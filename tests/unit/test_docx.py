@@ -8,7 +8,7 @@ import pytest
 
 from kept.extract.office.docx import extract
 from kept.extract.sections import Extraction, Unreadable
-from tests.packages import docx, xml, zipped
+from tests.office_files import docx, xml, zipped
 
 STYLES = xml(
     "w:styles",

@@ -4,7 +4,7 @@ import pytest
 
 from kept.extract.office.epub import extract
 from kept.extract.sections import Extraction, Unreadable
-from tests.packages import epub
+from tests.office_files import epub
 
 ENCRYPTION = (
     '<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><EncryptedData '
@@ -46,7 +46,7 @@ def test_a_book_whose_fonts_are_scrambled_is_read() -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (epub({}), "an e-book without words"),
+        (epub({}), "an e-book without text"),
         (epub({"a.xhtml": "<p>x</p>"}, container="<container/>"), "an e-book with no list of its contents"),
     ],
 )

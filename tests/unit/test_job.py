@@ -1,4 +1,4 @@
-"""The states of a job, how fast it goes, and the page of the manual about it."""
+"""The statuses of a job, its pace, and the page of the manual about it."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -43,13 +43,19 @@ def job(status: JobStatus, *, done: int, before: int = 0, completed: datetime | 
 
 def test_the_diagram_in_the_manual_is_drawn_from_the_table() -> None:
     assert f"```text\n{format_job_transitions()}```" in PAGE.read_text("utf-8")
-    assert all(state in format_job_transitions() for state in JobStatus)
+    assert all(status in format_job_transitions() for status in JobStatus)
 
 
-def test_what_has_ended_stays_ended_and_everything_else_can_end() -> None:
+def test_a_job_that_has_ended_stays_ended_and_every_other_can_be_cancelled() -> None:
     ended = {JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED}
-    assert {state for state, moves in JOB_TRANSITIONS.items() if not moves} == ended
-    assert all(JobStatus.CANCELLED in moves for state, moves in JOB_TRANSITIONS.items() if state not in ended)
+    assert {status for status, moves in JOB_TRANSITIONS.items() if not moves} == ended
+    assert all(JobStatus.CANCELLED in moves for status, moves in JOB_TRANSITIONS.items() if status not in ended)
+
+
+def test_a_job_is_live_until_it_has_ended_and_a_paused_one_does_not_go_on_by_itself() -> None:
+    assert {status for status in JobStatus if status.has_ended} == {"completed", "failed", "cancelled"}
+    assert {status for status in JobStatus if status.is_live} == {"pending", "processing", "paused"}
+    assert {status for status in JobStatus if status.is_queued_or_running} == {"pending", "processing"}
 
 
 @pytest.mark.parametrize(
@@ -63,5 +69,7 @@ def test_what_has_ended_stays_ended_and_everything_else_can_end() -> None:
         (job(JobStatus.PENDING, done=100), Pace()),
     ],
 )
-def test_the_pace_counts_from_when_it_last_went_on_and_only_while_somebody_walks(one: CrawlJob, pace: Pace) -> None:
+def test_the_pace_counts_from_when_the_job_last_continued_and_only_while_it_is_crawled(
+    one: CrawlJob, pace: Pace
+) -> None:
     assert one.pace(NOW) == pace

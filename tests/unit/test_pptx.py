@@ -2,7 +2,7 @@
 
 from kept.extract.office.pptx import extract
 from kept.extract.sections import Extraction
-from tests.packages import pptx, shape
+from tests.office_files import pptx, shape
 
 LINK = '<a:p><a:r><a:rPr b="1"><a:hlinkClick r:id="l"/></a:rPr><a:t>tables</a:t></a:r></a:p>'
 DEEPER = '<a:p><a:pPr lvl="1"/><a:r><a:t>deeper</a:t></a:r></a:p>'

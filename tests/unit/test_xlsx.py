@@ -5,7 +5,7 @@ import pytest
 from kept.extract.office.cell_formats import parse_number_format
 from kept.extract.office.xlsx import MAX_ROWS, extract
 from kept.extract.sections import Extraction, Unreadable
-from tests.packages import xlsx, xml
+from tests.office_files import xlsx, xml
 
 STYLES = xml(
     "styleSheet",
@@ -68,7 +68,7 @@ def test_cells_that_point_nowhere_are_blank() -> None:
     found = extract(xlsx({"S": f"<sheetData>{cells}</sheetData>"}, sharedStrings=STRINGS), None)
     assert isinstance(found, Extraction)
     assert found.markdown == "## S\n\n|  |  | nan |\n| --- | --- | --- |"
-    assert extract(xlsx({}), None) == Unreadable(reason="a workbook with nothing in it")
+    assert extract(xlsx({}), None) == Unreadable(reason="an empty workbook")
 
 
 @pytest.mark.parametrize(

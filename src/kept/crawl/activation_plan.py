@@ -1,7 +1,7 @@
-"""What activating a generation would do: read from its frontier, decided by ``identity`` and ``sweep``.
+"""The plan of an activation: everything it would change, computed from the frontier without writing.
 
-Nothing is written here. The same plan is carried out by activation, held back by the brake, and shown to the
-person who reviews a held generation. Its cost follows the exceptions of the crawl, not the number of documents.
+Activation applies the plan, the brake may hold it, and the review of a held generation shows it. Its cost follows the
+exceptions of the crawl, not the number of documents.
 """
 
 from collections import Counter
@@ -9,6 +9,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from kept.crawl.brake import check_brake
 from kept.crawl.document_matching import (
     DocumentMatch,
     DuplicateCandidate,
@@ -17,7 +18,7 @@ from kept.crawl.document_matching import (
     html_urls_for_markdown,
     match_documents,
 )
-from kept.crawl.lifecycle import CrawlCoverage, LifecycleChange, LifecycleRules, check_brake, decide_lifecycle
+from kept.crawl.lifecycle import CrawlCoverage, LifecycleRules, decide_lifecycle
 from kept.crawl.match_candidates import find_former_documents, find_match_candidates, match_by_path
 from kept.crawl.observations import (
     Observations,
@@ -26,23 +27,22 @@ from kept.crawl.observations import (
     make_observation,
     make_outcome_update,
 )
-from kept.model.document import Lifecycle
-from kept.model.frontier import Outcome
+from kept.model.document import Lifecycle, LifecycleChange
+from kept.model.frontier import ExceptionalEntry, Outcome
 from kept.model.generation import Generation, Tally
 from kept.model.job import CrawlJob, CrawlMode
 from kept.store import documents, frontier, generations
 from kept.store.database import Connection
-from kept.store.frontier import ExceptionalEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedDuplicate:
-    """A new page that repeats another: it was never seen, and will not be."""
+    """A new page that is a duplicate of another one, so it never becomes visible."""
 
     url: str
     version_id: int
     document: str
-    duplicate_of: str  # the URL of the one that it repeats
+    duplicate_of: str  # a URL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +52,19 @@ class ActivationPlan:
     lifecycle_changes: list[LifecycleChange] = field(default_factory=list)
     outcome_updates: list[OutcomeUpdate] = field(default_factory=list)
     tally: Tally = Tally()
-    moved_count: int = 0  # documents that the base shows elsewhere
-    hold_reason: str | None = None  # why a person should look first
+    moved_count: int = 0  # documents that the base shows at another URL
+    hold_reason: str | None = None  # why the brake holds the generation
 
     @property
     def ended_documents(self) -> list[str]:
-        return [one.document for one in self.lifecycle_changes if one.is_ended]
+        return [change.document for change in self.lifecycle_changes if change.is_ended]
 
 
 async def plan_activation(
     db: Connection, generation: Generation, base: Generation | None, job: CrawlJob, rules: LifecycleRules, now: datetime
 ) -> ActivationPlan:
-    """What activating this generation would do."""
-    if base is None:  # nothing can be lost, moved or restored; a million documents cost nothing here
+    """Return what activating this generation would do. A first generation, without a base, is cheap however large."""
+    if base is None:
         dropped = await _drop_duplicates(db, generation, job, Observations(), frozenset())
         outcome_updates = [*map(_duplicate_update, dropped)]
         return ActivationPlan(
@@ -83,31 +83,33 @@ async def plan_activation(
     )
     observations = await collect_observations(db, generation, job, coverage)
     changes = {
-        seen.document: one for seen in observations.documents if (one := decide_lifecycle(seen, coverage, rules))
+        change.document: change
+        for observation in observations.documents
+        if (change := decide_lifecycle(observation, coverage, rules))
     }
-    ending = {one.document for one in changes.values() if one.is_ended} | {
+    ending = {change.document for change in changes.values() if change.is_ended} | {
         move.document for move in observations.move_candidates
     }
     dropped = await _drop_duplicates(db, generation, job, observations, ending)
-    sought = find_former_documents(observations, changes)
-    arrivals, former = await find_match_candidates(db, generation, sought, observations.move_candidates)
-    repeating = {one.document for one in dropped}
-    arrivals = [one for one in arrivals if one.document not in repeating]
-    matches = match_documents(arrivals, observations.move_candidates, [*sought, *former])
-    if coverage.lists_everything:  # elsewhere a name says nothing
-        matches += await match_by_path(db, generation, sought, matches, repeating)
-    changes |= _end_merged_documents(observations, {adoption.document for adoption in matches}, coverage, rules)
-    for adoption in matches:
-        changes[adoption.document] = LifecycleChange(document=adoption.document, lifecycle=Lifecycle.ACTIVE)
+    former = find_former_documents(observations, changes)
+    new_pages, hidden = await find_match_candidates(db, generation, former, observations.move_candidates)
+    duplicates = {page.document for page in dropped}
+    new_pages = [page for page in new_pages if page.document not in duplicates]
+    matches = match_documents(new_pages, observations.move_candidates, [*former, *hidden])
+    if coverage.lists_everything:  # on a web site a file name is no evidence
+        matches += await match_by_path(db, generation, former, matches, duplicates)
+    changes |= _end_merged_documents(observations, {match.document for match in matches}, coverage, rules)
+    for match in matches:
+        changes[match.document] = LifecycleChange(document=match.document, lifecycle=Lifecycle.ACTIVE)
     outcome_updates = [*observations.outcome_updates, *map(_duplicate_update, dropped)]
-    outcome_updates += [one for adoption in matches for one in _match_updates(adoption, observations.base_documents)]
+    outcome_updates += [update for match in matches for update in _match_updates(match, observations.base_documents)]
     return ActivationPlan(
         dropped=dropped,
         matches=matches,
         lifecycle_changes=list(changes.values()),
         outcome_updates=outcome_updates,
         tally=_recount(job.progress.tally, outcome_updates, observations.base_documents, matches, dropped),
-        moved_count=sum(adoption.document in observations.base_documents for adoption in matches),
+        moved_count=sum(match.document in observations.base_documents for match in matches),
         hold_reason=check_brake(changes.values(), base_document_count=base.documents, rules=rules),
     )
 
@@ -115,64 +117,73 @@ async def plan_activation(
 def _end_merged_documents(
     observations: Observations, matched: Set[str], coverage: CrawlCoverage, rules: LifecycleRules
 ) -> dict[str, LifecycleChange]:
-    """The documents that moved to where another is now: they end."""
+    """End the documents whose move target has become another document."""
     changes = {}
     for move in observations.move_candidates:
         if move.document in matched:
             continue
-        here = observations.base_documents[move.document]
-        redirects = here.outcome is Outcome.MOVED
-        seen = make_observation(
-            here, Outcome.GONE, f"{'redirects to' if redirects else 'a duplicate of'} {move.target_url}"
+        entry = observations.base_documents[move.document]
+        is_redirect = entry.outcome is Outcome.MOVED
+        observation = make_observation(
+            entry, Outcome.GONE, f"{'redirects to' if is_redirect else 'a duplicate of'} {move.target_url}"
         )
-        merged = decide_lifecycle(seen, coverage, rules)
-        assert merged is not None, "what is gone has a fate"
-        changes[move.document] = merged
-        label = make_outcome_update(seen, here.url)
-        observations.outcome_updates.append(label if redirects else replace(label, outcome=Outcome.SKIPPED))
+        change = decide_lifecycle(observation, coverage, rules)
+        assert change is not None, "a document that is gone changes its lifecycle"
+        changes[move.document] = change
+        update = make_outcome_update(observation, entry.url)
+        observations.outcome_updates.append(update if is_redirect else replace(update, outcome=Outcome.SKIPPED))
     return changes
 
 
 async def _drop_duplicates(
     db: Connection, generation: Generation, job: CrawlJob, observations: Observations, ending: Set[str]
 ) -> list[DroppedDuplicate]:
-    """The new pages that repeat another. A document that does so moves there, as if it redirected."""
+    """Return the new pages that are duplicates.
+
+    A document of the base that is one becomes a move candidate, as if it redirected to the page that it duplicates.
+    """
     named = await frontier.list_with_canonical(db, job.id, source=generation.source_id, generation=generation.number)
     pages = [
         (
-            DuplicateCandidate(url=one.url, content_id=row["content_now"], is_html=_is_html(row["content_type"])),
-            row["canonical"],
+            DuplicateCandidate(url=one.entry.url, content_id=one.content_id, is_html=_is_html(one.content_type)),
+            one.canonical,
         )
-        for one, row in named
+        for one in named
     ]
     urls = sorted({url for page, to in pages for url in ((to,) if page.is_html else html_urls_for_markdown(to))})
-    living = await documents.upcoming_by_url(db, generation.source_id, urls, generation=generation.number)
-    shown = {
-        row["url"]: DuplicateCandidate(
-            url=row["url"], content_id=row["content_id"], is_html=_is_html(row["content_type"])
+    living = {
+        version.url: DuplicateCandidate(
+            url=version.url, content_id=version.content_id, is_html=_is_html(version.content_type)
         )
-        for row in living
-        if row["document_id"] not in ending
+        for version in await documents.upcoming_by_url(db, generation.source_id, urls, generation=generation.number)
+        if version.document_id not in ending
     }
-    stays = find_duplicates(pages, shown)
+    duplicates = find_duplicates(pages, living)
     observations.move_candidates[:] = [
-        replace(move, target_url=stays.get(move.target_url, move.target_url)) for move in observations.move_candidates
+        replace(move, target_url=duplicates.get(move.target_url, move.target_url))
+        for move in observations.move_candidates
     ]
     dropped = []
-    for one, row in named:
-        assert one.document_id is not None, "a page that was kept is a document"
-        if one.url not in stays:
+    for one in named:
+        entry = one.entry
+        assert entry.document_id is not None, "a page that was kept is a document"
+        if entry.url not in duplicates:
             continue
-        if one.outcome is Outcome.NEW:
+        if entry.outcome is Outcome.NEW:
             dropped.append(
                 DroppedDuplicate(
-                    url=one.url, version_id=row["version_id"], document=one.document_id, duplicate_of=stays[one.url]
+                    url=entry.url,
+                    version_id=one.version_id,
+                    document=entry.document_id,
+                    duplicate_of=duplicates[entry.url],
                 )
             )
         else:
-            observations.base_documents[one.document_id] = one
+            observations.base_documents[entry.document_id] = entry
             observations.move_candidates.append(
-                MoveCandidate(document=one.document_id, url=one.url, depth=one.depth, target_url=stays[one.url])
+                MoveCandidate(
+                    document=entry.document_id, url=entry.url, depth=entry.depth, target_url=duplicates[entry.url]
+                )
             )
     return dropped
 
@@ -181,24 +192,20 @@ def _is_html(content_type: str) -> bool:
     return "html" in content_type
 
 
-def _duplicate_update(one: DroppedDuplicate) -> OutcomeUpdate:
+def _duplicate_update(page: DroppedDuplicate) -> OutcomeUpdate:
     return OutcomeUpdate(
-        url=one.url, outcome=Outcome.SKIPPED, reason=f"a duplicate of {one.duplicate_of}", document=None
+        url=page.url, outcome=Outcome.SKIPPED, reason=f"a duplicate of {page.duplicate_of}", document=None
     )
 
 
 def _match_updates(document_match: DocumentMatch, base_documents: dict[str, ExceptionalEntry]) -> list[OutcomeUpdate]:
-    """Both ends of a move say so; a document restored where it was is new again."""
-    arrival, document = document_match.new_page, document_match.document
-    if document_match.from_url == arrival.url:
-        return [OutcomeUpdate(url=arrival.url, outcome=Outcome.NEW, reason="it is back", document=document)]
-    here = OutcomeUpdate(
-        url=arrival.url, outcome=Outcome.MOVED, reason=f"moved from {document_match.from_url}", document=document
-    )
-    there = OutcomeUpdate(
-        url=document_match.from_url, outcome=Outcome.MOVED, reason=f"moved to {arrival.url}", document=document
-    )
-    return [here, there] if document in base_documents else [here]
+    """Return the outcomes at both ends of a move. A document that is restored at its old URL is new again."""
+    url, from_url, document = document_match.new_page.url, document_match.from_url, document_match.document
+    if from_url == url:
+        return [OutcomeUpdate(url=url, outcome=Outcome.NEW, reason="it is back", document=document)]
+    target = OutcomeUpdate(url=url, outcome=Outcome.MOVED, reason=f"moved from {from_url}", document=document)
+    origin = OutcomeUpdate(url=from_url, outcome=Outcome.MOVED, reason=f"moved to {url}", document=document)
+    return [target, origin] if document in base_documents else [target]
 
 
 def _recount(
@@ -208,15 +215,16 @@ def _recount(
     matches: list[DocumentMatch],
     dropped: list[DroppedDuplicate],
 ) -> Tally:
-    """A URL counts under its last label; a move counts once, not at both of its ends."""
+    """Count each URL under its final outcome, and each move once, not at both of its ends."""
     counts = Counter(tally.as_json())
-    before = {one.url: one.outcome for one in base_documents.values()}
-    before |= dict.fromkeys([*(one.new_page.url for one in matches), *(one.url for one in dropped)], Outcome.NEW)
-    for relabel in outcome_updates:  # in turn: what redirects to nothing may then be found elsewhere by its content
-        counts[before[relabel.url]] -= 1
-        counts[relabel.outcome] += 1
-        before[relabel.url] = relabel.outcome
+    outcomes = {entry.url: entry.outcome for entry in base_documents.values()}
+    new_urls = [*(match.new_page.url for match in matches), *(page.url for page in dropped)]
+    outcomes |= dict.fromkeys(new_urls, Outcome.NEW)
+    for update in outcome_updates:  # in order: a URL may be updated twice
+        counts[outcomes[update.url]] -= 1
+        counts[update.outcome] += 1
+        outcomes[update.url] = update.outcome
     counts[Outcome.MOVED] -= sum(
-        adoption.document in base_documents and adoption.from_url != adoption.new_page.url for adoption in matches
+        match.document in base_documents and match.from_url != match.new_page.url for match in matches
     )
     return Tally(**counts)

@@ -1,8 +1,8 @@
-"""How often things change, learned from what crawls saw. Pure: history in, intervals out.
+"""Change rates of sources and pages, estimated from past crawls. Pure: history in, intervals out.
 
-Changes are taken to come at random at a steady rate (a Poisson process). A look after an interval says only whether
-something changed, not how often, so the rate is the one that makes what was seen most likely. A prior of half a
-change in half a week stands for what is not known yet: the first looks soon outweigh it.
+Changes are modelled as a Poisson process with a constant rate. A crawl after an interval only shows whether something
+changed, not how often, so the estimate is the rate that makes the observations most likely. The prior, half a change in
+half a week, is soon outweighed by the first observations.
 """
 
 import math
@@ -16,10 +16,10 @@ from kept.model.frontier import ListedUrl
 from kept.model.generation import Generation
 
 DAY_SECONDS = 86_400.0
-PRIOR_INTERVAL_SECONDS = 7 * DAY_SECONDS  # seconds between changes, of a source that nothing is known of
-PRIOR_WEIGHT = 0.5  # of that belief, in changes
-MAX_SAMPLES = 30  # looks: what a site was like before that says little of today
-REFRESHES_PER_CHANGE = 3  # so that what is kept is seldom older than a third of the time between two changes
+PRIOR_INTERVAL_SECONDS = 7 * DAY_SECONDS  # between changes, of a source without history
+PRIOR_WEIGHT = 0.5  # in changes
+MAX_SAMPLES = 30  # older crawls say little about today
+REFRESHES_PER_CHANGE = 3  # the copy is seldom older than a third of the time between two changes
 EVEN_ODDS = math.log(2)
 
 _HOUR = timedelta(hours=1)
@@ -31,7 +31,7 @@ ROUND_INTERVALS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshBounds:
-    """How often a source may be refreshed, whatever was learned."""
+    """How often a source may be refreshed, whatever its change rate."""
 
     shortest: timedelta = _HOUR
     longest: timedelta = timedelta(days=30)
@@ -41,44 +41,44 @@ class RefreshBounds:
 class ChangeSample:
     """A crawl that could have seen a change."""
 
-    interval: timedelta  # since the one before
+    interval: timedelta  # since the previous crawl
     changed: bool
 
 
 def change_samples(generations: Iterable[Generation]) -> list[ChangeSample]:
-    """What the generations of a source, in their order, tell of it. Repairs and rollbacks tell nothing."""
-    made = [one for one in generations if one.activated_at and one.mode != "failed"]
-    found = []
-    for before, one in pairwise(made):
-        if before.mode is None or one.mode is None:
+    """Return the samples of a source, from its generations in order. Repairs and rollbacks are left out."""
+    crawled = [one for one in generations if one.activated_at and one.mode != "failed"]
+    samples = []
+    for previous, current in pairwise(crawled):
+        if previous.mode is None or current.mode is None:
             continue  # a rollback, and the crawl that undid it
-        tally = one.tally
+        tally = current.tally
         changed = tally.new + tally.changed + tally.moved + tally.gone > 0
-        found.append(ChangeSample(one.created_at - before.created_at, changed))
-    return found[-MAX_SAMPLES:]
+        samples.append(ChangeSample(current.created_at - previous.created_at, changed))
+    return samples[-MAX_SAMPLES:]
 
 
 def estimate_change_interval(samples: Sequence[ChangeSample]) -> timedelta:
-    """How much time passes between two changes, most likely."""
+    """Return the most likely time between two changes."""
     changed = [max(1.0, one.interval.total_seconds()) for one in samples if one.changed]
-    quiet = sum(one.interval.total_seconds() for one in samples if not one.changed)
+    unchanged_seconds = sum(one.interval.total_seconds() for one in samples if not one.changed)
 
     def slope(rate: float) -> float:
-        """Of the logarithm of the probability; it falls, and is zero where that is highest."""
-        seen = sum(time / math.expm1(min(rate * time, 700.0)) for time in changed)
-        return seen - quiet + PRIOR_WEIGHT / rate - PRIOR_WEIGHT * PRIOR_INTERVAL_SECONDS
+        """Return the derivative of the log likelihood: it decreases, and is zero at the maximum."""
+        from_changes = sum(time / math.expm1(min(rate * time, 700.0)) for time in changed)
+        return from_changes - unchanged_seconds + PRIOR_WEIGHT / rate - PRIOR_WEIGHT * PRIOR_INTERVAL_SECONDS
 
-    slow, fast = 1 / (10_000 * DAY_SECONDS), 1.0
+    low, high = 1 / (10_000 * DAY_SECONDS), 1.0
     for _ in range(60):
-        middle = math.sqrt(slow * fast)
-        slow, fast = (middle, fast) if slope(middle) > 0 else (slow, middle)
-    return timedelta(seconds=1 / slow)
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+    return timedelta(seconds=1 / low)
 
 
 def suggest_refresh_interval(samples: Sequence[ChangeSample], bounds: RefreshBounds) -> timedelta:
-    """How often to refresh: a few times between two changes, in round numbers, within bounds."""
+    """Return a round refresh interval within bounds, a few times shorter than the time between two changes."""
     wanted = estimate_change_interval(samples) / REFRESHES_PER_CHANGE
-    nearest = min(ROUND_INTERVALS, key=lambda one: abs(math.log(one / wanted)))
+    nearest = min(ROUND_INTERVALS, key=lambda interval: abs(math.log(interval / wanted)))
     return max(bounds.shortest, min(bounds.longest, nearest))
 
 
@@ -86,14 +86,14 @@ def suggest_refresh_interval(samples: Sequence[ChangeSample], bounds: RefreshBou
 
 
 def is_due(*, changes: int, known_since: datetime, visited_at: datetime, now: datetime) -> bool:
-    """Whether a page that changed so often is as likely as not to have changed again since it was last visited."""
+    """Whether a page has changed since its last visit with a probability of at least one half."""
     known = max(1.0, (visited_at - known_since).total_seconds())
     rate = (changes + PRIOR_WEIGHT) / (known + PRIOR_WEIGHT * PRIOR_INTERVAL_SECONDS)
     return rate * (now - visited_at).total_seconds() >= EVEN_ODDS
 
 
 def is_modified_since(listed: ListedUrl, visited_at: datetime) -> bool:
-    """Whether the origin says that a page was modified after it was last visited. A day says nothing of the hour."""
+    """Whether a page was modified after its last visit, according to the list. A date without a time means all day."""
     modified = listed.modified_at
     if modified is None:
         return False
@@ -101,16 +101,17 @@ def is_modified_since(listed: ListedUrl, visited_at: datetime) -> bool:
     return modified + (timedelta(days=1) if is_day else timedelta()) > visited_at
 
 
-# Hints ---------------------------------------------------------------------------------------------------------------
+# Sitemaps ------------------------------------------------------------------------------------------------------------
 
 MIN_CLAIMS = 10
 MAX_FALSE_SHARE = 0.9
 
 
 def is_sitemap_wrong(*, claims: int, confirmed: int) -> bool | None:
-    """Whether a sitemap is wrong, by how many pages it called modified and how many of them were; None: who knows.
+    """Whether a sitemap's dates are wrong, from the number of pages it called modified and of those that were.
 
-    Many a site dates every page anew whenever it is built. One that is right about half of them is worth a look.
+    Many sites date every page anew with each build. Dates that are right for half of the pages are useful. Returns None
+    when there is too little evidence.
     """
     if claims >= MIN_CLAIMS and confirmed < claims * (1 - MAX_FALSE_SHARE):
         return True
@@ -121,5 +122,5 @@ def is_sitemap_wrong(*, claims: int, confirmed: int) -> bool | None:
 
 
 def is_validator_wrong(before: Validators, after: Validators) -> bool:
-    """Whether a page that changed has the validators it had: its server would have denied the change."""
+    """Whether a changed page kept its validators: a conditional request would have missed the change."""
     return bool(before) and before == after

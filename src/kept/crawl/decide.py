@@ -1,6 +1,6 @@
-"""What a crawl makes of a visit: everything it decides about one URL, on one screen.
+"""The decision about one visited URL.
 
-Pure: an entry, what its origin answered and what the reader made of it go in, a decision comes out.
+Pure: an entry, the origin's answer and the parsed page go in, a decision comes out.
 """
 
 import random
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
 
-from kept.extract.sections import Unreadable
-from kept.model.document import ParsedPage, Validators
+from kept.model.document import ParsedPage, Unreadable, Validators
 from kept.model.frontier import (
     Fetched,
     FrontierEntry,
     Gone,
     ListedUrl,
+    MetadataUpdate,
     NotModified,
     Outcome,
     Redirected,
     Refused,
+    StoredPage,
     Unreachable,
     Visit,
 )
 from kept.model.robots_directives import RobotsDirectives
-from kept.store.frontier import MetadataUpdate, StoredPage
 
 MAX_ATTEMPTS = 4
 MAX_RETRY_AFTER = timedelta(minutes=10)
@@ -31,31 +31,31 @@ MAX_RETRY_AFTER = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewContent:
-    """New content: a version is born."""
+    """The page has new content: a version is added."""
 
-    reading: ParsedPage
+    page: ParsedPage
     fetched: Fetched
     raw_hash: str
     outcome: Outcome
-    read_again: bool = False  # the same bytes, read by another reader
+    read_again: bool = False  # the bytes are the same, but the reader changed
 
     @property
     def links(self) -> tuple[str, ...]:
-        return self.reading.links
+        return self.page.links
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unchanged:
-    """The version that is held lives on."""
+    """The stored version stays, perhaps with new metadata."""
 
     links: tuple[str, ...]
-    renewal: MetadataUpdate | None = None
+    metadata_update: MetadataUpdate | None = None
     status: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotKept:
-    """Nothing to keep: moved, gone, failed or skipped. ``links`` are those that are followed all the same."""
+    """Nothing to store: moved, gone, failed or skipped. Its ``links`` are followed nevertheless."""
 
     outcome: Outcome
     reason: str
@@ -75,8 +75,17 @@ class RetryLater:
 Decision: TypeAlias = NewContent | Unchanged | NotKept | RetryLater
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitResult:
+    """A visited entry and the decision about it."""
+
+    entry: FrontierEntry
+    decision: Decision
+    bytes: int = 0
+
+
 def is_conditional(entry: FrontierEntry, signature: str, *, full: bool) -> bool:
-    """Whether "only if it changed" may be asked: we hold what it was, read the way we read today."""
+    """Whether to send validators: a stored version has some and was read by today's pipeline."""
     return (
         not full
         and entry.base_version is not None
@@ -85,13 +94,13 @@ def is_conditional(entry: FrontierEntry, signature: str, *, full: bool) -> bool:
     )
 
 
-def needs_no_visit(listed: ListedUrl, held: StoredPage, signature: str) -> bool:
-    """The quick check of an origin that lists everything."""
-    return bool(listed.etag) and held.validators == Validators(etag=listed.etag) and held.signature == signature
+def needs_no_visit(listed: ListedUrl, stored: StoredPage, signature: str) -> bool:
+    """Whether a complete list alone proves that the page is unchanged."""
+    return bool(listed.etag) and stored.validators == Validators(etag=listed.etag) and stored.signature == signature
 
 
 def needs_reading(entry: FrontierEntry, raw_hash: str, signature: str) -> bool:
-    """The same bytes count as the same content only if the same reader read them."""
+    """Whether the body has to be read. Equal bytes mean equal content only if today's pipeline read them before."""
     return (
         entry.base_version is None
         or entry.base_version.raw_hash != raw_hash
@@ -102,23 +111,23 @@ def needs_reading(entry: FrontierEntry, raw_hash: str, signature: str) -> bool:
 def decide(
     entry: FrontierEntry,
     visit: Visit,
-    read: ParsedPage | Unreadable | None,
+    page: ParsedPage | Unreadable | None,
     *,
     raw_hash: str,
     signature: str,
     now: datetime,
     conditional: bool,
 ) -> Decision:
-    """What becomes of an entry. ``read`` is None where the bytes are those that are held already."""
-    held = entry.base_version
+    """Decide about a visited entry. ``page`` is None where the body needed no reading."""
+    base = entry.base_version
     match visit:
         case NotModified() if not conditional:
-            return _fail_entry(entry, "answered 'not modified' to a question that was not asked", visit.status)
+            return _fail_entry(entry, "answered 304 Not Modified to an unconditional request", visit.status)
         case NotModified():
-            assert held is not None, "only what is held is asked about in this way"
-            return Unchanged(links=held.links, status=visit.status)
+            assert base is not None, "only requests for a stored version are conditional"
+            return Unchanged(links=base.links, status=visit.status)
         case Fetched():
-            return _decide_fetched(entry, visit, read, raw_hash=raw_hash, signature=signature)
+            return _decide_fetched(entry, visit, page, raw_hash=raw_hash, signature=signature)
         case Redirected(to=to):
             return _decide_redirect(entry, to, f"redirects to {to}", visit.status)
         case Gone(reason=reason):
@@ -138,41 +147,41 @@ def decide(
 
 
 def _decide_fetched(
-    entry: FrontierEntry, fetched: Fetched, read: ParsedPage | Unreadable | None, *, raw_hash: str, signature: str
+    entry: FrontierEntry, fetched: Fetched, page: ParsedPage | Unreadable | None, *, raw_hash: str, signature: str
 ) -> Decision:
-    held, status = entry.base_version, fetched.status
-    if isinstance(read, Unreadable) and read.is_reader_failure and held:
-        return _fail_entry(entry, read.reason, status)  # what was read well before is not lost to a reader's fault
-    if isinstance(read, Unreadable):
-        return NotKept(outcome=Outcome.SKIPPED, reason=read.reason, status=status)
-    wishes = (
+    base, status = entry.base_version, fetched.status
+    if isinstance(page, Unreadable) and page.is_reader_failure and base:
+        return _fail_entry(entry, page.reason, status)  # a reader's failure must not lose a page that was read before
+    if isinstance(page, Unreadable):
+        return NotKept(outcome=Outcome.SKIPPED, reason=page.reason, status=status)
+    robots = (
         RobotsDirectives()
         if fetched.robots_directives is None
-        else fetched.robots_directives | (read.robots_directives if read else RobotsDirectives())
+        else fetched.robots_directives | (page.robots_directives if page else RobotsDirectives())
     )
-    links, canonical = (read.links, read.canonical) if read else (held.links, held.canonical) if held else ((), None)
-    links, canonical = () if wishes.nofollow else links, None if canonical == entry.url else canonical
-    if wishes.noindex:
+    links, canonical = (page.links, page.canonical) if page else (base.links, base.canonical) if base else ((), None)
+    links, canonical = () if robots.nofollow else links, None if canonical == entry.url else canonical
+    if robots.noindex:
         return NotKept(outcome=Outcome.SKIPPED, reason="the page asks not to be kept", status=status, links=links)
-    if read and read.moved_to and read.moved_to != entry.url:
-        return _decide_redirect(entry, read.moved_to, f"sends its reader to {read.moved_to}", status)
-    if held is not None and (read is None or read.content.hash == held.content_hash):
-        known = MetadataUpdate(
-            validators=held.validators,
-            raw_hash=held.raw_hash,
-            signature=held.signature,
-            links=held.links,
-            canonical=held.canonical,
+    if page and page.moved_to and page.moved_to != entry.url:
+        return _decide_redirect(entry, page.moved_to, f"sends its reader to {page.moved_to}", status)
+    if base is not None and (page is None or page.content.hash == base.content_hash):
+        stored = MetadataUpdate(
+            validators=base.validators,
+            raw_hash=base.raw_hash,
+            signature=base.signature,
+            links=base.links,
+            canonical=base.canonical,
         )
-        renewal = MetadataUpdate(
+        current = MetadataUpdate(
             validators=fetched.validators, raw_hash=raw_hash, signature=signature, links=links, canonical=canonical
         )
-        return Unchanged(links=links, renewal=None if renewal == known else renewal, status=status)
-    assert read is not None, "only bytes that are held need no reading"
-    read = read._replace(links=links, canonical=canonical)
-    again = held is not None and held.raw_hash == raw_hash
-    outcome = Outcome.NEW if held is None else Outcome.UNCHANGED if again else Outcome.CHANGED
-    return NewContent(reading=read, fetched=fetched, raw_hash=raw_hash, outcome=outcome, read_again=again)
+        return Unchanged(links=links, metadata_update=None if current == stored else current, status=status)
+    assert page is not None, "only stored bytes need no reading"
+    page = page._replace(links=links, canonical=canonical)
+    read_again = base is not None and base.raw_hash == raw_hash
+    outcome = Outcome.NEW if base is None else Outcome.UNCHANGED if read_again else Outcome.CHANGED
+    return NewContent(page=page, fetched=fetched, raw_hash=raw_hash, outcome=outcome, read_again=read_again)
 
 
 def _decide_redirect(entry: FrontierEntry, to: str, reason: str, status: int | None) -> NotKept:
@@ -181,7 +190,7 @@ def _decide_redirect(entry: FrontierEntry, to: str, reason: str, status: int | N
 
 
 def backoff_delay(attempts: int) -> timedelta:
-    """One second, then about twice as long each time."""
+    """Return the delay before the next attempt: about one second, doubled each time."""
     return timedelta(seconds=2**attempts * random.uniform(0.75, 1.25))
 
 

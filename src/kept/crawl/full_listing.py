@@ -1,7 +1,7 @@
-"""The list of an origin that can name everything it has.
+"""The list of an origin that lists everything (a folder, a git repository), compared with the base.
 
-Absence is evidence: what is held and not listed is gone, unless its part of the list could not be read. What is plainly
-as it was is only counted: of a large folder that is nearly all.
+Absence is evidence: a stored page that is not listed is gone, unless its part of the list could not be read. Pages
+that the list alone proves unchanged are only counted: of a large folder that is nearly all of them.
 """
 
 from collections.abc import AsyncIterator, Iterable, Set
@@ -10,26 +10,26 @@ from kept.crawl import settle
 from kept.crawl.context import CrawlContext
 from kept.crawl.decide import needs_no_visit
 from kept.errors import SourceUnavailable
-from kept.model.frontier import ListedUrl, ListingFailure, Outcome
+from kept.model.frontier import ListedEntry, ListedUrl, ListingFailure, Outcome, StoredEtag, StoredPage
 from kept.model.job import CrawlMode
 from kept.store import frontier, jobs
-from kept.store.frontier import ListedEntry, StoredEtag, StoredPage
 
 LISTING_BATCH_SIZE = 2000
-NOT_HELD: StoredEtag = ("", 0, None)
+NOT_STORED: StoredEtag = ("", 0, None)
 
 
 class FullListing:
-    """Becomes entries: of what is new, changed or gone."""
+    """Turns a complete list into frontier entries for what is new, changed or gone."""
 
     def __init__(self, context: CrawlContext) -> None:
         self._context = context
         self._unchanged_count = 0
 
-    async def add_to_frontier(self, root_identity: str | None, unlisted: list[ListingFailure]) -> int:
-        """How many are listed, unchanged, and leave no entry. ``root``: what tells it from another in its place.
+    async def add_to_frontier(self, root_identity: str | None, failures: list[ListingFailure]) -> int:
+        """Insert the entries. Returns how many listed pages are unchanged and have no entry.
 
-        What could not be listed goes to ``unlisted``.
+        Parts of the list that could not be read are added to ``failures``. Raises SourceUnavailable if the root is
+        empty or replaced by another folder.
         """
         known: dict[str, StoredEtag] = {}
         async with self._context.db.snapshot() as snapshot:
@@ -40,98 +40,104 @@ class FullListing:
                     base=self._context.base_generation,
                     signature=self._context.signature,
                 )
-            taken = await frontier.urls(snapshot, self._context.job.id)  # by a walk that was cut short
-        absent, arrived, listed = dict(known), [], len(taken)
-        async for chunk in chunk_listing(self._context.origin.list(), unlisted):
-            listed += len(chunk)
-            different = self._select_changed(chunk, absent, taken)
-            arrived += [one.url for one in different if known and one.url not in known]
-            different = [one for one in different if one.url not in taken]
-            held = await self._load_held(known[one.url] for one in different if one.url in known)
-            entries = [self._make_listed_entry(one, held.get(one.url)) for one in different]
+            inserted = await frontier.urls(snapshot, self._context.job.id)  # by an interrupted listing
+        absent, new_urls, listed_count = dict(known), [], len(inserted)
+        async for chunk in chunk_listing(self._context.origin.list(), failures):
+            listed_count += len(chunk)
+            changed = self._select_changed(chunk, absent, inserted)
+            new_urls += [listed.url for listed in changed if known and listed.url not in known]
+            changed = [listed for listed in changed if listed.url not in inserted]
+            stored = await self._load_stored(known[listed.url] for listed in changed if listed.url in known)
+            entries = [self._make_listed_entry(listed, stored.get(listed.url)) for listed in changed]
             await self._insert_listed([entry for entry in entries if entry])
-        gone = await self._load_held(absent.values())
-        left = [one for one in gone.values() if one.url not in taken]
-        missed = sum(self._context.origin.admits(one.url) for one in left)
+        gone = await self._load_stored(absent.values())
+        missing = [page for page in gone.values() if page.url not in inserted]
         self._check_root(
-            root_identity, base_document_count=len(known), absent=missed, is_empty=not listed and not unlisted
+            root_identity,
+            base_document_count=len(known),
+            absent=sum(self._context.origin.admits(page.url) for page in missing),
+            is_empty=not listed_count and not failures,
         )
-        # Asked about all of them, whatever a walk that was cut short has taken: the answer has to be the same.
-        validators = {one.url: one.validators for one in gone.values()}
-        moved = await self._context.origin.find_renames(validators, arrived) if gone and arrived else {}
-        ended = [self._make_absent_entry(one, moved.get(one.url), unlisted) for one in left]
+        # Ask about all of them, whatever an interrupted listing inserted: the answer has to be the same.
+        validators = {page.url: page.validators for page in gone.values()}
+        renames = await self._context.origin.find_renames(validators, new_urls) if gone and new_urls else {}
+        ended = [self._make_absent_entry(page, renames.get(page.url), failures) for page in missing]
         for start in range(0, len(ended), LISTING_BATCH_SIZE):
             await self._insert_listed(ended[start : start + LISTING_BATCH_SIZE])
         return self._unchanged_count
 
     def _select_changed(
-        self, chunk: list[ListedUrl], absent: dict[str, StoredEtag], taken: Set[str]
+        self, chunk: list[ListedUrl], absent: dict[str, StoredEtag], inserted: Set[str]
     ) -> list[ListedUrl]:
-        """What is not plainly as it was. The rest is only counted: of a large folder that is nearly all."""
-        different = []
-        full = self._context.job.mode is CrawlMode.FULL
-        for one in chunk:
-            _, _, etag = absent.pop(one.url, NOT_HELD)
-            if etag is None or etag != one.etag or full or one.url in taken:
-                different.append(one)
-        self._unchanged_count += len(chunk) - len(different)
-        return different
+        """Return what is new or may have changed, and count the rest. Removes what is listed from ``absent``."""
+        changed = []
+        is_full = self._context.job.mode is CrawlMode.FULL
+        for listed in chunk:
+            _, _, etag = absent.pop(listed.url, NOT_STORED)
+            if etag is None or etag != listed.etag or is_full or listed.url in inserted:
+                changed.append(listed)
+        self._unchanged_count += len(chunk) - len(changed)
+        return changed
 
-    async def _load_held(self, tags: Iterable[StoredEtag]) -> dict[str, StoredPage]:
-        versions = [version for _, version, _ in tags]
+    async def _load_stored(self, etags: Iterable[StoredEtag]) -> dict[str, StoredPage]:
+        versions = [version for _, version, _ in etags]
         if not versions:
             return {}
         async with self._context.db.snapshot() as snapshot:
-            return {one.url: one for one in await frontier.stored_pages(snapshot, versions)}
+            return {page.url: page for page in await frontier.stored_pages(snapshot, versions)}
 
-    def _make_absent_entry(self, held: StoredPage, moved_to: str | None, unlisted: list[ListingFailure]) -> ListedEntry:
-        outcome, reason = self._absence_outcome(held.url, unlisted)
-        if moved_to:
-            outcome, reason = Outcome.MOVED, f"renamed to {moved_to}"
+    def _make_absent_entry(
+        self, stored: StoredPage, renamed_to: str | None, failures: list[ListingFailure]
+    ) -> ListedEntry:
+        outcome, reason = self._absence_outcome(stored.url, failures)
+        if renamed_to:
+            outcome, reason = Outcome.MOVED, f"renamed to {renamed_to}"
         return ListedEntry(
-            url=held.url,
-            version_id=held.version_id,
-            document_id=held.document_id,
-            depth=held.depth,
+            url=stored.url,
+            version_id=stored.version_id,
+            document_id=stored.document_id,
+            depth=stored.depth,
             outcome=outcome,
             reason=reason,
             by_settings=outcome is Outcome.SKIPPED,
-            redirect_to=moved_to,
+            redirect_to=renamed_to,
         )
 
     def _check_root(self, root_identity: str | None, *, base_document_count: int, absent: int, is_empty: bool) -> None:
-        """A root that is empty, or that another folder took the place of, is no evidence that files are gone."""
+        """Raise SourceUnavailable if the root is empty or another folder: that is no evidence that files are gone."""
         source = self._context.source
         if is_empty and absent:
             raise SourceUnavailable(f"{source.root} is empty, where {absent} documents were.")
-        was = source.root_identity
-        if was and root_identity and was != root_identity and absent * 2 > base_document_count:
+        is_replaced = source.root_identity and root_identity and source.root_identity != root_identity
+        if is_replaced and absent * 2 > base_document_count:
             raise SourceUnavailable(
                 f"{source.root} is another folder than before, and {absent} of {base_document_count} documents "
                 "are not there."
             )
 
-    def _make_listed_entry(self, listed: ListedUrl, held: StoredPage | None) -> ListedEntry | None:
-        """None: it is as it was, and nobody will ask for its entry. It is only counted."""
-        if held is None:
+    def _make_listed_entry(self, listed: ListedUrl, stored: StoredPage | None) -> ListedEntry | None:
+        """Return the entry of a listed page; None, and count it, if it is unchanged and needs none."""
+        if stored is None:
             return ListedEntry(url=listed.url)
-        same = self._context.job.mode is not CrawlMode.FULL and needs_no_visit(listed, held, self._context.signature)
-        if same and not held.needs_entry:
+        is_unchanged = self._context.job.mode is not CrawlMode.FULL and needs_no_visit(
+            listed, stored, self._context.signature
+        )
+        if is_unchanged and not stored.needs_entry:
             self._unchanged_count += 1
             return None
         return ListedEntry(
             url=listed.url,
-            version_id=held.version_id,
-            document_id=held.document_id,
-            depth=held.depth,
-            outcome=Outcome.UNCHANGED if same else None,
+            version_id=stored.version_id,
+            document_id=stored.document_id,
+            depth=stored.depth,
+            outcome=Outcome.UNCHANGED if is_unchanged else None,
         )
 
-    def _absence_outcome(self, url: str, unlisted: list[ListingFailure]) -> tuple[Outcome, str]:
-        """What it means that a complete list does not name a URL."""
+    def _absence_outcome(self, url: str, failures: list[ListingFailure]) -> tuple[Outcome, str]:
+        """Return the outcome, with its reason, of a stored URL that a complete list does not name."""
         if not self._context.origin.admits(url):
             return Outcome.SKIPPED, "left out by the source's settings"
-        for part in unlisted:
+        for part in failures:
             if url.startswith(part.url):
                 return Outcome.FAILED, part.reason
         return Outcome.GONE, "no longer there"
@@ -141,9 +147,8 @@ class FullListing:
             return
         async with self._context.db.transaction() as tx:
             await jobs.lock_lease(tx, self._context.lease)
-            job = (
-                await jobs.lock(tx, self._context.job.id) or self._context.job
-            )  # nobody else numbers a batch meanwhile
+            # The lock keeps other workers from numbering a batch meanwhile.
+            job = await jobs.lock(tx, self._context.job.id) or self._context.job
             added = await frontier.insert_listed(tx, job.id, entries, batch=job.batch + 1)
             self._context.job = await settle.update_progress(
                 tx, await jobs.advance_batch(tx, self._context.job.id, discovered=added)
@@ -152,15 +157,15 @@ class FullListing:
 
 
 async def chunk_listing(
-    listing: AsyncIterator[ListedUrl | ListingFailure], unlisted: list[ListingFailure]
+    listing: AsyncIterator[ListedUrl | ListingFailure], failures: list[ListingFailure]
 ) -> AsyncIterator[list[ListedUrl]]:
-    """What is listed, in chunks; what could not be listed goes aside."""
+    """Yield the listed URLs in chunks. Parts that could not be read are added to ``failures``."""
     chunk: list[ListedUrl] = []
-    async for one in listing:
-        if isinstance(one, ListingFailure):
-            unlisted.append(one)
+    async for listed in listing:
+        if isinstance(listed, ListingFailure):
+            failures.append(listed)
         else:
-            chunk.append(one)
+            chunk.append(listed)
         if len(chunk) >= LISTING_BATCH_SIZE:
             yield chunk
             chunk = []

@@ -1,8 +1,8 @@
-"""A host's budget, shared through the database by all who walk there, in whichever process.
+"""The request budget of a host, shared through the database by all crawls of it, in any process.
 
-Each place keeps a share, renewed about once a second, and sooner while shares change hands. A share only grows into
-what nobody else holds, and shrinks no faster than the requests under way end: together they never ask more than the
-budget. One that is not renewed lapses, first for its holder, then for the others.
+Each lease holds a share, renewed about once a second, and sooner while shares are being rebalanced. A share only grows
+into slots that no other lease holds, and shrinks no faster than its requests end: together they never exceed the
+budget. A share that is not renewed expires, first for its holder, then for the others.
 """
 
 import asyncio
@@ -11,22 +11,21 @@ from contextlib import asynccontextmanager, suppress
 
 from kept.errors import LeaseLost, StoreError
 from kept.log import Log
+from kept.model.job import HostShare, Lease
 from kept.origins.origin import HostAllotment, Origin
 from kept.store import hosts
 from kept.store.database import Database
-from kept.store.hosts import HostShare
-from kept.store.jobs import Lease
 
 log = Log(__name__)
 
 RENEW_SECONDS = 1.0
-FAST_RENEW_SECONDS = 0.2  # while somebody waits for what another gives up
+FAST_RENEW_SECONDS = 0.2  # while shares are being rebalanced
 SHARE_VALID_SECONDS = 6.0  # for its holder
-SHARE_EXPIRY_SECONDS = 10.0  # for the others: later, by more than a request takes to begin
+SHARE_EXPIRY_SECONDS = 10.0  # for the others: later, by more than it takes to start a request
 
 
 class HostBudget:
-    """One walk's shares of the hosts that it asks."""
+    """The shares of one crawl in the budgets of its hosts."""
 
     def __init__(self, db: Database, lease: Lease, origin: Origin) -> None:
         self._db = db
@@ -36,61 +35,71 @@ class HostBudget:
 
     @property
     def is_crowded_out(self) -> bool:
-        """Whether those who were here before need all that may be asked: there is nothing to wait for."""
-        return bool(self._shares) and not any(one.fair_slots for one in self._shares.values())
+        """Whether older leases need the whole budget of every host, so that waiting is pointless."""
+        return bool(self._shares) and not any(share.fair_slots for share in self._shares.values())
 
     @asynccontextmanager
     async def renewed(self) -> AsyncIterator[None]:
-        """Keeps the shares up meanwhile. The renewal is told to end, not cancelled: so is every transaction."""
+        """Renew the shares while the block runs. The renewal ends by an event: a transaction must not be cancelled."""
         await self._origin.renew_host_slots(self._acquire_share)
         done = asyncio.Event()
-        keeping = asyncio.create_task(self._renew_until_done(done))
+        renewal = asyncio.create_task(self._renew_until_done(done))
         try:
             yield
         finally:
             done.set()
-            await asyncio.shield(keeping)
+            await asyncio.shield(renewal)
 
     async def _renew_until_done(self, done: asyncio.Event) -> None:
         while not done.is_set():
-            is_settled = all(one.is_balanced for one in self._shares.values())
+            is_balanced = all(share.is_balanced for share in self._shares.values())
             with suppress(TimeoutError):
-                await asyncio.wait_for(done.wait(), RENEW_SECONDS if is_settled else FAST_RENEW_SECONDS)
+                await asyncio.wait_for(done.wait(), RENEW_SECONDS if is_balanced else FAST_RENEW_SECONDS)
                 return
             try:
                 await self._origin.renew_host_slots(self._acquire_share)
-            except (LeaseLost, StoreError) as error:  # it lapses, and nothing more is asked
+            except (LeaseLost, StoreError) as error:  # the share expires, and no more requests are sent
                 log.warning("share of a host not renewed", job=self._lease.job_id, reason=str(error))
 
     async def _acquire_share(self, host: str, concurrency: int, in_flight: int) -> HostAllotment:
-        self._shares[host] = mine = await acquire_share(self._db, self._lease, host, concurrency, in_flight)
-        return mine
+        self._shares[host] = share = await acquire_share(self._db, self._lease, host, concurrency, in_flight)
+        return share
 
 
 async def acquire_share(db: Database, lease: Lease, host: str, concurrency: int, in_flight: int) -> HostAllotment:
-    """What this place may ask of a host now. ``at_once``: what its source would have; ``busy``: what is under way."""
+    """Renew a lease's share of a host. Raises LeaseLost if the worker was replaced.
+
+    ``concurrency`` is what the source's settings allow, ``in_flight`` the number of requests under way.
+    """
     async with db.transaction() as tx:
         await hosts.lock(tx, host)
-        others = await hosts.shares(tx, host, expires_after=SHARE_EXPIRY_SECONDS)
-        slots, part, walkers = divide_budget(others, lease.id, concurrency)
-        held = max(slots, in_flight)  # others may not have what is still in use here, though it will not be used again
-        if not await hosts.upsert_share(tx, host, HostShare(lease_id=lease.id, concurrency=concurrency, slots=held)):
+        shares = await hosts.shares(tx, host, expires_after=SHARE_EXPIRY_SECONDS)
+        slots, fair_slots, crawlers = divide_budget(shares, lease.id, concurrency)
+        reserved = max(slots, in_flight)  # slots in use are not free for the others until their requests end
+        if not await hosts.upsert_share(
+            tx, host, HostShare(lease_id=lease.id, concurrency=concurrency, slots=reserved)
+        ):
             raise LeaseLost("This worker was taken for dead and replaced; it asks for nothing more.")
     return HostAllotment(
-        slots=slots, fair_slots=part, reserved_slots=held, crawlers=walkers, valid_seconds=SHARE_VALID_SECONDS
+        slots=slots,
+        fair_slots=fair_slots,
+        reserved_slots=reserved,
+        crawlers=crawlers,
+        valid_seconds=SHARE_VALID_SECONDS,
     )
 
 
 def divide_budget(shares: Sequence[HostShare], lease_id: str, concurrency: int) -> tuple[int, int, int]:
-    """This place's slots, its part, and how many share the host. In equal parts; what is left over goes to the oldest.
+    """Return a lease's slots now, its fair number of slots, and how many leases share the host.
 
-    ``shares``: as they are held now, the oldest first. The budget is what the gentlest of them would have.
+    ``shares`` are the current ones, the oldest first. The budget is the smallest concurrency among them, divided
+    equally; the remainder goes to the oldest.
     """
-    order = [one.lease_id for one in shares]
+    order = [share.lease_id for share in shares]
     order += [] if lease_id in order else [lease_id]
-    others = [one for one in shares if one.lease_id != lease_id]
-    budget = min([concurrency, *(one.concurrency for one in others)])
-    part, left = divmod(budget, len(order))
-    fair = part + (order.index(lease_id) < left)
-    free = max(0, budget - sum(one.slots for one in others))
+    others = [share for share in shares if share.lease_id != lease_id]
+    budget = min([concurrency, *(share.concurrency for share in others)])
+    quotient, remainder = divmod(budget, len(order))
+    fair = quotient + (order.index(lease_id) < remainder)
+    free = max(0, budget - sum(share.slots for share in others))
     return min(fair, free), fair, len(order)

@@ -1,20 +1,19 @@
-"""What a finished crawl means for documents that did not simply stay as they were, and whether a person should look.
+"""Lifecycle: what a finished crawl means for documents that did not simply stay as they were.
 
-Pure: marks go in (what the crawl saw), fates come out. Only exceptions cost a row; an active document shares
-the times of its generation.
+Pure: observations go in, changes come out. Only exceptions cost a row; an active document shares the times of its
+generation. The states and the rules are in docs/concepts.md; the brake is in ``brake``.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kept.model.document import Lifecycle
+from kept.model.document import Lifecycle, LifecycleChange
 from kept.model.frontier import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleRules:
-    """What counts as lost, and for how long a document is waited for."""
+    """How long a missing document is kept, and from when on the brake holds a generation."""
 
     grace_crawls: int = 2
     grace_period: timedelta = timedelta(days=7)
@@ -24,22 +23,22 @@ class LifecycleRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlCoverage:
-    """What kind of crawl it was."""
+    """How much a crawl could see, so what it means that it did not see a document."""
 
     lists_everything: bool
     is_complete: bool  # it saw everything: no limit, no unread list, no repair, not quick
-    settings_changed: bool  # since the base was made
+    settings_changed: bool  # since the base was crawled
     verified_before: datetime | None  # when the base's documents were last confirmed
     now: datetime
-    is_quick: bool = False  # it looked here and there: nothing counts as missing
+    is_quick: bool = False  # it visited a selection: nothing counts as missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentObservation:
-    """What a crawl saw of one document."""
+    """What a crawl saw of one document, and the document's state before."""
 
     document: str
-    in_base: bool  # by the base
+    in_base: bool  # the base shows it
     outcome: Outcome | None  # None: not visited
     reached: bool = True
     reason: str | None = None
@@ -51,25 +50,10 @@ class DocumentObservation:
     verified_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LifecycleChange:
-    """What becomes of a document."""
-
-    document: str
-    lifecycle: Lifecycle
-    since: datetime | None = None
-    missed_crawls: int = 0
-    retry_count: int = 0
-    reason: str | None = None
-    verified_at: datetime | None = None
-    is_ended: bool = False  # the new generation does not show it any more
-    is_lost: bool = False  # and nobody here wanted that
-
-
 def decide_lifecycle(
     observation: DocumentObservation, coverage: CrawlCoverage, rules: LifecycleRules
 ) -> LifecycleChange | None:
-    """What becomes of a document; None: it stays as it is."""
+    """Return the document's new state, or None if it stays as it is."""
     match observation.outcome:
         case Outcome.FAILED:
             return LifecycleChange(
@@ -99,45 +83,33 @@ def decide_lifecycle(
         case _ if coverage.is_complete and not coverage.lists_everything and not observation.reached:
             return _mark_missing(observation, coverage, rules, visible=True)
         case _ if observation.lifecycle is Lifecycle.MISSING and not observation.reached:
-            return None  # it answers, but whether something leads to it is not known
+            return None  # it answers, but this crawl cannot tell whether a link leads to it
         case _ if observation.lifecycle is not Lifecycle.ACTIVE or observation.verified_at is not None:
             return LifecycleChange(document=observation.document, lifecycle=Lifecycle.ACTIVE)
         case _:
             return None
 
 
-def check_brake(changes: Iterable[LifecycleChange], *, base_document_count: int, rules: LifecycleRules) -> str | None:
-    """Why a person should look before this becomes true; None if nobody needs to. ``shown``: by the base."""
-    changes = list(changes)
-    lost = sum(one.is_lost for one in changes)
-    failed = sum(one.lifecycle is Lifecycle.ERROR for one in changes)
-    for count, what in ((lost, "would be lost"), (failed, "could not be read")):
-        many = count > base_document_count * rules.brake_share and count >= rules.brake_documents
-        if count and (many or count >= base_document_count):
-            return f"{count} of {base_document_count} documents {what}"
-    return None
-
-
 def _mark_missing(
     observation: DocumentObservation, coverage: CrawlCoverage, rules: LifecycleRules, *, visible: bool
 ) -> LifecycleChange:
-    """Waited for until the grace period ends, both in crawls and in time."""
-    waiting = observation.lifecycle is Lifecycle.MISSING and observation.since is not None
-    since = observation.since if waiting and observation.since else coverage.now
-    missed = observation.missed_crawls + 1 if waiting else 0
-    if missed >= rules.grace_crawls and coverage.now - since >= rules.grace_period:
+    """Mark a document as missing; as deleted once the grace period is over, both in crawls and in time."""
+    was_missing = observation.lifecycle is Lifecycle.MISSING and observation.since is not None
+    since = observation.since if was_missing and observation.since else coverage.now
+    missed_crawls = observation.missed_crawls + 1 if was_missing else 0
+    if missed_crawls >= rules.grace_crawls and coverage.now - since >= rules.grace_period:
         return _mark_deleted(observation, coverage, is_lost=observation.in_base)
-    ends = observation.in_base and not visible
-    answered = observation.outcome in (Outcome.UNCHANGED, Outcome.CHANGED)
+    is_ended = observation.in_base and not visible
+    has_answered = observation.outcome in (Outcome.UNCHANGED, Outcome.CHANGED)
     return LifecycleChange(
         document=observation.document,
         lifecycle=Lifecycle.MISSING,
         since=since,
-        missed_crawls=missed,
+        missed_crawls=missed_crawls,
         reason=observation.reason or "nothing leads to it any more",
-        verified_at=None if answered else observation.verified_at or coverage.verified_before,
-        is_ended=ends,
-        is_lost=ends,
+        verified_at=None if has_answered else observation.verified_at or coverage.verified_before,
+        is_ended=is_ended,
+        is_lost=is_ended,
     )
 
 

@@ -1,108 +1,90 @@
-"""What is new in a crawl and may be a document that was there before; and which documents those may be."""
+"""New pages that may be former documents, and the former documents they may match, read from the store."""
 
 from collections.abc import Set
 
 from kept.crawl.document_matching import (
     PATH_KEYS,
     DocumentMatch,
-    FormerDocument,
-    MatchTier,
     MoveCandidate,
-    NewPage,
     is_similar,
     normalized_path,
     pair_by_path_key,
 )
-from kept.crawl.lifecycle import LifecycleChange
 from kept.crawl.observations import Observations
-from kept.model.document import Lifecycle
+from kept.model.document import FormerDocument, Lifecycle, LifecycleChange, MatchTier, NewPage
 from kept.model.frontier import Outcome
 from kept.model.generation import Generation
 from kept.store import contents, documents
-from kept.store.database import Connection, Row
+from kept.store.database import Connection
 
 
 def find_former_documents(observations: Observations, changes: dict[str, LifecycleChange]) -> list[FormerDocument]:
-    """Documents of the base whose content may be found elsewhere: the lost, and the missing that brought none."""
+    """Return documents of the base whose content may be elsewhere now: lost ones, and skipped ones that are missing."""
     skipped = {seen.document for seen in observations.documents if seen.outcome is Outcome.SKIPPED}
-    sought = []
-    for one in changes.values():
-        missing = one.lifecycle is Lifecycle.MISSING and one.document in skipped
-        if (one.is_lost or missing) and one.document not in observations.merged_documents:
-            was = observations.base_documents[one.document]
-            assert was.content_id is not None, "what the base shows has a content"
-            tier = MatchTier.LOST if one.is_lost else MatchTier.MISSING
-            sought.append(FormerDocument(document=one.document, url=was.url, content_id=was.content_id, tier=tier))
-    return sought
+    former = []
+    for change in changes.values():
+        is_missing = change.lifecycle is Lifecycle.MISSING and change.document in skipped
+        if (change.is_lost or is_missing) and change.document not in observations.merged_documents:
+            entry = observations.base_documents[change.document]
+            assert entry.content_id is not None, "a document of the base has a content"
+            tier = MatchTier.LOST if change.is_lost else MatchTier.MISSING
+            former.append(
+                FormerDocument(document=change.document, url=entry.url, content_id=entry.content_id, tier=tier)
+            )
+    return former
 
 
 async def find_match_candidates(
-    db: Connection, generation: Generation, sought: list[FormerDocument], move_candidates: list[MoveCandidate]
+    db: Connection, generation: Generation, former: list[FormerDocument], move_candidates: list[MoveCandidate]
 ) -> tuple[list[NewPage], list[FormerDocument]]:
-    """What is new and may be a document that was there before, and those it may be that the base does not show."""
+    """Return the new pages that may be former documents, and further former documents: those the base does not show."""
     source, number = generation.source_id, generation.number
-    rows: list[Row] = []
-    former: dict[str, FormerDocument] = {}
+    pages: list[NewPage] = []
+    hidden: dict[str, FormerDocument] = {}
     for move in move_candidates:
-        row = await documents.new_by_url(db, source, number, move.target_url)
-        rows += [row] if row else []
-    for content_id in sorted({one.content_id for one in sought}):
-        rows += await documents.new_with_content(db, source, number, content_id)
+        page = await documents.new_by_url(db, source, number, move.target_url)
+        pages += [page] if page else []
+    for content_id in sorted({document.content_id for document in former}):
+        pages += await documents.new_with_content(db, source, number, content_id)
     if await documents.has_former(db, source):
-        for row in await documents.new_matching_former(db, source, number):
-            rows.append(row)
-            tier = MatchTier.MISSING if row["former_lifecycle"] == Lifecycle.MISSING else MatchTier.DELETED
-            former[row["former_id"]] = FormerDocument(
-                document=row["former_id"],
-                url=row["former_url"],
-                content_id=row["former_content_id"],
-                tier=tier,
-                born=row["former_born"],
-            )
-    arrivals = {row["version_id"]: _make_new_page(row) for row in rows}
-    return list(arrivals.values()), list(former.values())
+        for page, document in await documents.new_matching_former(db, source, number):
+            pages.append(page)
+            hidden[document.document] = document
+    return list({page.version_id: page for page in pages}.values()), list(hidden.values())
 
 
 async def match_by_path(
     db: Connection,
     generation: Generation,
-    sought: list[FormerDocument],
+    former: list[FormerDocument],
     matched: list[DocumentMatch],
     dropped: Set[str],
 ) -> list[DocumentMatch]:
-    """What has arrived under the name of a lost document and is similar to it, of what is not ``settled`` otherwise."""
-    adopted = {one.document for one in matched}
-    lost = [one for one in sought if one.tier is MatchTier.LOST and one.document not in adopted]
+    """Match lost files with new ones by path, and by similar text where the path alone is weak evidence.
+
+    Considers what is neither ``matched`` nor ``dropped`` yet.
+    """
+    matched_documents = {match.document for match in matched}
+    lost = [one for one in former if one.tier is MatchTier.LOST and one.document not in matched_documents]
     if not lost:
         return []
-    passed_over = dropped | {one.new_page.document for one in matched}
-    rows = await documents.list_new(db, generation.source_id, generation.number)
-    free = [_make_new_page(row) for row in rows if row["document_id"] not in passed_over]
+    taken = dropped | {match.new_page.document for match in matched}
+    new_pages = await documents.list_new(db, generation.source_id, generation.number)
+    free = [page for page in new_pages if page.document not in taken]
     matches: list[DocumentMatch] = []
-    for likeness in PATH_KEYS:
-        for arrival, former in pair_by_path_key(likeness, free, lost):
-            if likeness is normalized_path or await _has_similar_text(db, arrival, former):
-                matches.append(DocumentMatch(new_page=arrival, document=former.document, from_url=former.url))
-        adopted = {one.document for one in matches}
-        passed_over = {one.new_page.document for one in matches}
-        lost = [one for one in lost if one.document not in adopted]
-        free = [one for one in free if one.document not in passed_over]
+    for path_key in PATH_KEYS:
+        for page, document in pair_by_path_key(path_key, free, lost):
+            if path_key is normalized_path or await _has_similar_text(db, page, document):
+                matches.append(DocumentMatch(new_page=page, document=document.document, from_url=document.url))
+        matched_documents = {match.document for match in matches}
+        taken = {match.new_page.document for match in matches}
+        lost = [one for one in lost if one.document not in matched_documents]
+        free = [page for page in free if page.document not in taken]
     return matches
 
 
-async def _has_similar_text(db: Connection, new_page: NewPage, former: FormerDocument) -> bool:
-    """Two texts at a time: a whole folder may have been moved and edited."""
+async def _has_similar_text(db: Connection, page: NewPage, former: FormerDocument) -> bool:
+    """Compare two texts; never more at a time, because a whole folder may have been moved and edited."""
     return is_similar(
-        await contents.get_markdown(db, new_page.content_id), await contents.get_markdown(db, former.content_id)
-    )
-
-
-def _make_new_page(row: Row) -> NewPage:
-    return NewPage(
-        version_id=row["version_id"],
-        document=row["document_id"],
-        url=row["url"],
-        depth=row["depth"],
-        content_id=row["content_id"],
-        size=row["size"],
+        await contents.get_markdown(db, page.content_id), await contents.get_markdown(db, former.content_id)
     )

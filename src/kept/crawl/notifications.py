@@ -1,4 +1,4 @@
-"""What others are to be told of a crawl, written down for whoever delivers it."""
+"""Notifications of a crawl's result, stored in the transaction that makes it true and delivered by the webhooks."""
 
 from kept.model.generation import GenerationState, Tally
 from kept.model.source import Source
@@ -24,7 +24,7 @@ async def notify(
     documents: int | None = None,
     reason: str | None = None,
 ) -> None:
-    """Others are to be told, by whoever delivers it. A generation that changed nothing is no news."""
+    """Store a notification for the operator, and one for the source's own webhook if it has one."""
     payload = {
         "source": source.label,
         "generation": generation,

@@ -1,15 +1,14 @@
-"""A look before anything is kept: at one page, or at what a scope would take in."""
+"""Previews: one page as it would be kept, or the pages that a scope would include. Nothing is stored."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from kept.errors import NotFound, SourceUnavailable
-from kept.extract.sections import Unreadable
-from kept.model.document import ParsedPage
+from kept.model.document import ParsedPage, Unreadable
 from kept.model.frontier import Fetched, FrontierEntry, Gone, ListingFailure, Redirected, Refused, Unreachable
 from kept.origins.origin import Origin
 
-MAX_PREVIEW_URLS = 2000  # URLs that a survey looks at
+MAX_PREVIEW_URLS = 2000
 MAX_REDIRECTS = 10
 
 ReadPreviewPage = Callable[[bytes, str, str], Awaitable[ParsedPage | Unreadable]]  # body, content type, URL
@@ -22,22 +21,22 @@ class PagePreview:
     url: str
     status: int | None
     content_type: str
-    reading: ParsedPage
-    links: dict[str, str | None]  # where it leads -> why that would not be followed
+    page: ParsedPage
+    links: dict[str, str | None]  # URL -> why it would not be followed; None: it would
 
 
 @dataclass(slots=True, kw_only=True)
 class ScopePreview:
-    """What a source would begin with."""
+    """The URLs that a crawl would start with."""
 
     included: list[str] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)  # -> why
-    unread: dict[str, str] = field(default_factory=dict)  # lists that could not be read -> why
-    more: bool = False  # there are more than were looked at
+    left_out: dict[str, str] = field(default_factory=dict)  # URL -> reason
+    unread: dict[str, str] = field(default_factory=dict)  # list that could not be read -> reason
+    more: bool = False  # there are more than MAX_PREVIEW_URLS
 
 
 async def preview_page(origin: Origin, read: ReadPreviewPage, url: str) -> PagePreview:
-    """The page at a URL, by the same gate, rules and readers as in a crawl. Raises where it would not be kept."""
+    """Fetch and read a page by the rules of a crawl. Raises NotFound or SourceUnavailable if it would not be kept."""
     await origin.open()
     for _ in range(MAX_REDIRECTS):
         visit = await origin.visit(
@@ -48,12 +47,12 @@ async def preview_page(origin: Origin, read: ReadPreviewPage, url: str) -> PageP
                 url = to
             case Fetched():
                 url = visit.final_url or url
-                found = await read(visit.body, visit.content_type, url)
-                if isinstance(found, Unreadable):
-                    raise SourceUnavailable(f"{url} would not be kept: {found.reason}.")
-                links = {link: origin.why_excluded(link) for link in found.links}
+                page = await read(visit.body, visit.content_type, url)
+                if isinstance(page, Unreadable):
+                    raise SourceUnavailable(f"{url} would not be kept: {page.reason}.")
+                links = {link: origin.why_excluded(link) for link in page.links}
                 return PagePreview(
-                    url=url, status=visit.status, content_type=visit.content_type, reading=found, links=links
+                    url=url, status=visit.status, content_type=visit.content_type, page=page, links=links
                 )
             case Gone(reason=reason):
                 raise NotFound(f"There is nothing at {url}: {reason}.")
@@ -62,33 +61,34 @@ async def preview_page(origin: Origin, read: ReadPreviewPage, url: str) -> PageP
             case Unreachable(reason=reason):
                 raise SourceUnavailable(f"{url} cannot be read now: {reason}.")
             case _:
-                raise SourceUnavailable(f"{url} answered 'not modified' to a question that was not asked.")
+                raise SourceUnavailable(f"{url} answered 304 Not Modified to an unconditional request.")
     raise SourceUnavailable(f"{url} redirects more than {MAX_REDIRECTS} times.")
 
 
 async def preview_scope(origin: Origin, read: ReadPreviewPage, root: str | None) -> ScopePreview:
-    """The pages that the root, its links and the lists of its site name, and which of them would be visited.
+    """Collect the URLs of the site's lists and of the root's links, and whether a crawl would visit them.
 
-    Without a root: those that the origin lists.
+    Without a root: only those that the origin lists.
     """
     await origin.open()
-    made = ScopePreview()
+    preview = ScopePreview()
     seen: dict[str, str | None] = {}
 
-    async for one in origin.list(include_excluded=True):
-        if isinstance(one, ListingFailure):
-            made.unread[one.url] = one.reason
+    async for listed in origin.list(include_excluded=True):
+        if isinstance(listed, ListingFailure):
+            preview.unread[listed.url] = listed.reason
             continue
-        if len(seen) >= MAX_PREVIEW_URLS and one.url not in seen:
-            made.more = True
+        if len(seen) >= MAX_PREVIEW_URLS and listed.url not in seen:
+            preview.more = True
             break
-        seen.setdefault(one.url, one.excluded)
-    if root and not made.more:
-        seen |= {link: why for link, why in (await preview_page(origin, read, root)).links.items() if link not in seen}
-    for url, why in seen.items():
-        why = why or await origin.why_forbidden(url)
-        if why is None:
-            made.included.append(url)
+        seen.setdefault(listed.url, listed.excluded)
+    if root and not preview.more:
+        links = (await preview_page(origin, read, root)).links
+        seen |= {link: reason for link, reason in links.items() if link not in seen}
+    for url, excluded in seen.items():
+        reason = excluded or await origin.why_forbidden(url)
+        if reason is None:
+            preview.included.append(url)
         else:
-            made.left_out[url] = why
-    return made
+            preview.left_out[url] = reason
+    return preview

@@ -1,6 +1,7 @@
-"""Going back: a new generation that shows what an earlier one showed. History stays linear."""
+"""Rollback: a new generation with the content of an earlier one. History stays linear."""
 
-from kept.crawl.activate import abandon_generation, clear_abandoned, lock_source
+from kept.crawl.abandon import abandon_generation, clear_abandoned
+from kept.crawl.locks import lock_source
 from kept.crawl.notifications import notify
 from kept.errors import NeedsDecision, NotFound
 from kept.model.generation import Generation, GenerationState
@@ -10,43 +11,54 @@ from kept.store.database import Connection, Database
 
 
 async def roll_back(db: Database, source_id: str, target: int) -> int:
-    """A new generation that shows exactly what an earlier one showed. Its number."""
-    why = f"rolled back to {target}"
+    """Activate a new generation with exactly the content of an earlier one, and pause the schedule. Returns its number.
+
+    Raises NeedsDecision while the source has a live job, and NotFound for a generation that was never active.
+    """
+    reason = f"rolled back to {target}"
     async with db.transaction() as tx:
         source = await lock_source(tx, source_id)
         if live := await jobs.lock_live(tx, source.id):
             raise NeedsDecision(f"{source.label} is being crawled (job {live.id}). Wait for it, or cancel it first.")
-        await _get_once_active(tx, source, target)  # before anything is given up for it
-        await abandon_generation(tx, source, why)
+        await _get_readable(tx, source, target)  # before a held generation is abandoned in vain
+        await abandon_generation(tx, source, reason)
     await clear_abandoned(db, source_id)
     async with db.transaction(durable=True) as tx:
         source = await lock_source(tx, source_id)
         if await jobs.lock_live(tx, source.id) or await generations.list_uncleared(tx, source.id):
             raise NeedsDecision(f"{source.label} was changed at the same moment. Look at it, then try again.")
-        shown = await _get_once_active(tx, source, target)
-        active = await _get_once_active(tx, source, source.active_generation or 0)
+        restored = await _get_readable(tx, source, target)
+        active = await _get_readable(tx, source, source.active_generation or 0)
         number = await sources.allocate_generation_number(tx, source.id)
-        await generations.insert(tx, source.id, number, job=None, reason=why)
+        await generations.insert(tx, source.id, number, job=None, reason=reason)
         await generations.inherit_settings(tx, source.id, number, inherit_from=target)
-        await documents.roll_back(tx, source.id, target=target, number=number, reason=why)
+        await documents.roll_back(tx, source.id, target=target, number=number, reason=reason)
         await generations.transition(tx, active, GenerationState.RETIRED)
-        made = await generations.get(tx, source.id, number)
-        assert made is not None, "it was made a moment ago"
-        difference = await generations.count_changes(tx, source.id, number)
-        documents_now = active.documents + difference.brought - difference.ended
-        changed = difference.brought + difference.ended > 0
+        created = await generations.get(tx, source.id, number)
+        assert created is not None, "it was inserted above"
+        counts = await generations.count_changes(tx, source.id, number)
+        document_count = active.documents + counts.brought - counts.ended
+        has_changed = counts.brought + counts.ended > 0
         await generations.activate_generation(
-            tx, made, documents=documents_now, tally=shown.tally, changed=changed, whole=False, partial=shown.partial
+            tx,
+            created,
+            documents=document_count,
+            tally=restored.tally,
+            changed=has_changed,
+            whole=False,
+            partial=restored.partial,
         )
         await sources.set_active_generation(tx, source.id, number)
-        if changed:
-            await notify(tx, source, "activated", number, None, tally=shown.tally, documents=documents_now, reason=why)
+        if has_changed:
+            await notify(
+                tx, source, "activated", number, None, tally=restored.tally, documents=document_count, reason=reason
+            )
         await sources.pause_schedule(tx, source.id)
     return number
 
 
-async def _get_once_active(tx: Connection, source: Source, number: int) -> Generation:
+async def _get_readable(tx: Connection, source: Source, number: int) -> Generation:
     generation = await generations.get(tx, source.id, number)
-    if not generation or generation.state not in (GenerationState.ACTIVE, GenerationState.RETIRED):
+    if not generation or not generation.state.is_readable:
         raise NotFound(f"{source.label} has no generation {number} to go back to. 'kept generations' lists them.")
     return generation

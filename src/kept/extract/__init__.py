@@ -1,1 +1,1 @@
-"""Reading it: bytes in, words out. Pure: no network, no files, no database; runs in worker processes."""
+"""Bytes in, Markdown and sections out. Pure: no network, no files, no database; runs in reader processes."""

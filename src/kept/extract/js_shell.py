@@ -1,10 +1,10 @@
-"""Whether a page says nothing before its scripts have run.
+"""Detect pages that are empty until their scripts have run.
 
-All of these have to be true, so that a short page, or one of links only, is taken at its word:
+All of these must hold, so that a short page, or one of links only, is not mistaken for one:
 
-    next to no words, no heading, hardly a link
+    next to no text, no heading, hardly a link
     scripts
-    a place for them to write to, as the frameworks call it; or a word to those who have switched scripts off
+    a mount point of a known framework, or a <noscript> that asks for JavaScript
 """
 
 import re
@@ -12,9 +12,9 @@ import re
 from selectolax.lexbor import LexborHTMLParser
 
 MAX_MARKDOWN_LENGTH = 300
-"""Characters of Markdown: only a page with no more than these is looked at."""
+"""Characters of Markdown: longer pages are not checked."""
 
-MAX_TEXT_LENGTH = 160  # characters outside of its scripts: a name, "Loading …", a line at the foot
+MAX_TEXT_LENGTH = 160  # characters outside of scripts: a name, "Loading …", a footer
 MAX_LINKS = 3
 
 _SCRIPT = re.compile(r"<script\b", re.IGNORECASE)
@@ -31,11 +31,11 @@ def is_js_shell(html: str) -> bool:
     if not _SCRIPT.search(html):
         return False
     page = LexborHTMLParser(html)
-    asks = any(_MENTIONS_JAVASCRIPT.search(node.html or "") for node in page.css("noscript"))
+    asks_for_javascript = any(_MENTIONS_JAVASCRIPT.search(node.html or "") for node in page.css("noscript"))
     page.strip_tags(_IGNORED_TAGS, recursive=True)
     body = page.body
     if body is None or page.css_first("h1, h2, h3, frame") or len(page.css("a[href]")) > MAX_LINKS:
         return False
     if len(" ".join(body.text(separator=" ").split())) > MAX_TEXT_LENGTH:
         return False
-    return asks or page.css_first(_MOUNT_POINTS) is not None
+    return asks_for_javascript or page.css_first(_MOUNT_POINTS) is not None

@@ -1,4 +1,4 @@
-"""JSON: the description of an API as a page that people read (api); other JSON as it is, indented."""
+"""Read JSON: API descriptions as a readable page (openapi), other JSON indented."""
 
 from __future__ import annotations
 
@@ -15,20 +15,17 @@ def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
     if isinstance(text, Unreadable):
         return text
     try:
-        found = json.loads(text)
-        if "\\u" in text:  # an escape may stand for half a character, which nothing can store
-            found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
-        if (api := extract_api_description(found)) is not None:
+        value = json.loads(text)
+        if "\\u" in text:  # an escape may be a lone surrogate, which cannot be stored
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        if (api := extract_api_description(value)) is not None:
             return api
-        shown = json.dumps(found, indent=2, ensure_ascii=False)
+        markdown = json.dumps(value, indent=2, ensure_ascii=False)
     except (ValueError, RecursionError) as error:
         return Unreadable(reason=f"not JSON: {error}"[:200])
-    title = (
-        next((found[key] for key in ("title", "name") if isinstance(found.get(key), str)), "")
-        if isinstance(found, dict)
-        else ""
-    )
-    shown = fenced_code_block(shown.replace("\0", ""), "json")
+    titles = [value.get("title"), value.get("name")] if isinstance(value, dict) else []
+    title = next((title for title in titles if isinstance(title, str)), "")
+    markdown = fenced_code_block(markdown.replace("\0", ""), "json")
     return Extraction(
-        title=" ".join(title.split())[:MAX_HEADING_LENGTH], markdown=shown, tree=SectionNode(content=shown)
+        title=" ".join(title.split())[:MAX_HEADING_LENGTH], markdown=markdown, tree=SectionNode(content=markdown)
     )

@@ -1,6 +1,6 @@
-"""Notebooks (.ipynb): their text as it is, their code as code, and what it printed.
+"""Read notebooks (.ipynb): text, code, and the text output of code.
 
-A notebook is written out as Markdown and read as that. Pictures and other data that its cells gave are left out.
+A notebook is converted to Markdown, which is read by the Markdown reader. Images and other output are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kept.extract.sections import Extraction, Unreadable
 from kept.extract.text import decode_text, normalize_text
 
 MAX_OUTPUT_LENGTH = 2_000
-"""Characters of what one cell printed. More than that is a log."""
+"""Characters of the output of one cell. More than that is a log."""
 
 
 def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
@@ -25,10 +25,10 @@ def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError):
-        return Unreadable(reason="not the JSON that a notebook is")
+        return Unreadable(reason="not a notebook: invalid JSON")
     cells = _cells(notebook)
     if cells is None:
-        return Unreadable(reason="JSON, and not a notebook")
+        return Unreadable(reason="JSON, but not a notebook")
     language = _language(notebook)
     blocks = [block for cell in cells if isinstance(cell, dict) for block in _blocks(cell, language)]
     return reader.extract(normalize_text("\n\n".join(blocks)).encode("utf-8", "replace"), "utf-8")
@@ -44,11 +44,11 @@ def _cells(notebook: Any) -> list[Any] | None:
 
 
 def _language(notebook: dict[str, Any]) -> str:
-    about = notebook.get("metadata")
-    about = about if isinstance(about, dict) else {}
-    for place, key in (("language_info", "name"), ("kernelspec", "language")):
-        found = about.get(place)
-        if isinstance(found, dict) and isinstance(name := found.get(key), str) and name.isprintable():
+    metadata = notebook.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    for group, key in (("language_info", "name"), ("kernelspec", "language")):
+        info = metadata.get(group)
+        if isinstance(info, dict) and isinstance(name := info.get(key), str) and name.isprintable():
             return "" if " " in name or "`" in name else name
     return ""
 
@@ -59,8 +59,8 @@ def _blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
         if source.strip():
             yield fenced_code_block(source, language)
         for output in _list(cell.get("outputs")):
-            if isinstance(output, dict) and (said := _output(output).strip("\n")):
-                yield fenced_code_block(said[:MAX_OUTPUT_LENGTH].rstrip(), "")
+            if isinstance(output, dict) and (text := _output(output).strip("\n")):
+                yield fenced_code_block(text[:MAX_OUTPUT_LENGTH].rstrip(), "")
     elif source.strip():
         yield source
 
@@ -73,7 +73,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    """Text, which notebooks may keep as a list of lines."""
+    """Return a text that may be stored as a list of lines."""
     if isinstance(value, list):
         return "".join(line for line in value if isinstance(line, str))
     return value if isinstance(value, str) else ""

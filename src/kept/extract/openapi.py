@@ -1,4 +1,4 @@
-"""APIs that describe themselves (OpenAPI, Swagger, AsyncAPI), as a page that people read."""
+"""API descriptions (OpenAPI, Swagger, AsyncAPI) as a readable page."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from kept.extract.sections import MAX_HEADING_LENGTH, Extraction, SectionNode, b
 HTTP_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 
-def extract_api_description(found: Any) -> Extraction | None:
-    """The description of an API as a page, a section an operation and a schema; None if it describes none."""
-    if not isinstance(found, dict):
+def extract_api_description(api: Any) -> Extraction | None:
+    """Return a page with one section for each operation and schema; None if the value describes no API."""
+    if not isinstance(api, dict):
         return None
-    if ("openapi" in found or "swagger" in found) and isinstance(found.get("paths"), dict):
-        operations = _openapi_operations(found)
-    elif "asyncapi" in found and isinstance(found.get("channels"), dict):
-        operations = _asyncapi_operations(found)
+    if ("openapi" in api or "swagger" in api) and isinstance(api.get("paths"), dict):
+        operations = _openapi_operations(api)
+    elif "asyncapi" in api and isinstance(api.get("channels"), dict):
+        operations = _asyncapi_operations(api)
     else:
         return None
-    about = _dict(found.get("info"))
-    title = _one_line(about.get("title")) or "API"
-    nodes = [_section_node(1, title, _info_blocks(found, about)), *operations]
-    schemas = _dict(_dict(found.get("components")).get("schemas")) or _dict(found.get("definitions"))
+    info = _dict(api.get("info"))
+    title = _one_line(info.get("title")) or "API"
+    nodes = [_section_node(1, title, _info_blocks(api, info)), *operations]
+    schemas = _dict(_dict(api.get("components")).get("schemas")) or _dict(api.get("definitions"))
     nodes += [_section_node(2, _one_line(name), _schema_blocks(_dict(schema))) for name, schema in schemas.items()]
     markdown = "\n\n".join([node.content for node in nodes])
     return Extraction(title=title[:MAX_HEADING_LENGTH], markdown=markdown, tree=build_section_tree(nodes))
@@ -43,10 +43,10 @@ def _openapi_operations(api: dict[str, Any]) -> Iterator[SectionNode]:
                 yield _section_node(2, f"{method.upper()} {_one_line(path)}", _operation_blocks(operation, shared))
 
 
-def _info_blocks(api: dict[str, Any], about: dict[str, Any]) -> Iterator[str]:
-    if version := _one_line(about.get("version")):
+def _info_blocks(api: dict[str, Any], info: dict[str, Any]) -> Iterator[str]:
+    if version := _one_line(info.get("version")):
         yield f"Version {version}"
-    yield _text(about.get("description"))
+    yield _text(info.get("description"))
     servers = [_one_line(_dict(server).get("url")) for server in _list(api.get("servers"))]
     yield "\n".join(f"- {server}" for server in servers if server)
 
@@ -80,7 +80,7 @@ def _operation_blocks(operation: dict[str, Any], shared: list[Any]) -> Iterator[
 
 
 def _asyncapi_operations(api: dict[str, Any]) -> Iterator[SectionNode]:
-    """What is sent and received: by channel in the second version of AsyncAPI, by operation in the third."""
+    """Yield operations, which AsyncAPI 2 lists by channel and AsyncAPI 3 on their own."""
     channels = _dict(api.get("channels"))
     for name, one in channels.items():
         channel = _dict(one)
@@ -100,35 +100,35 @@ def _message_blocks(operation: dict[str, Any], channel: dict[str, Any]) -> Itera
     yield _text(channel.get("description"))
     yield from _operation_blocks({key: value for key, value in operation.items() if key != "parameters"}, [])
     message = _dict(operation.get("message"))
-    several = _list(message.get("oneOf")) or [
+    variants = _list(message.get("oneOf")) or [
         *_list(operation.get("messages")),
         *_dict(channel.get("messages")).values(),
     ]
     lines = []
-    for one in map(_dict, several or [message]):
-        about = _one_line(one.get("summary")) or _one_line(one.get("description"))
-        kind = _type_text(_dict(one.get("payload")))
-        called = _one_line(one.get("name")) or _reference_name(one)
-        words = ": ".join(filter(None, (f"`{called}`" if called else "", kind, about)))
-        lines += [f"- {words}"] if words else []
+    for variant in map(_dict, variants or [message]):
+        description = _one_line(variant.get("summary")) or _one_line(variant.get("description"))
+        kind = _type_text(_dict(variant.get("payload")))
+        name = _one_line(variant.get("name")) or _reference_name(variant)
+        line = ": ".join(filter(None, (f"`{name}`" if name else "", kind, description)))
+        lines += [f"- {line}"] if line else []
     yield "\n".join(dict.fromkeys(lines))
 
 
-def _reference_name(one: dict[str, Any]) -> str:
-    """The last word of what it refers to."""
-    return _one_line(one.get("$ref")).rpartition("/")[2]
+def _reference_name(value: dict[str, Any]) -> str:
+    """Return the last segment of its $ref."""
+    return _one_line(value.get("$ref")).rpartition("/")[2]
 
 
-def _parameter_row(one: dict[str, Any]) -> tuple[str, ...]:
-    if reference := _one_line(one.get("$ref")):
+def _parameter_row(parameter: dict[str, Any]) -> tuple[str, ...]:
+    if reference := _one_line(parameter.get("$ref")):
         return f"`{reference.rpartition('/')[2]}`", "", "", ""
-    required = ", required" if one.get("required") is True else ""
-    schema = _dict(one.get("schema")) or one
+    required = ", required" if parameter.get("required") is True else ""
+    schema = _dict(parameter.get("schema")) or parameter
     return (
-        f"`{_one_line(one.get('name'))}`",
-        f"{_one_line(one.get('in'))}{required}",
+        f"`{_one_line(parameter.get('name'))}`",
+        f"{_one_line(parameter.get('in'))}{required}",
         _type_text(schema),
-        _one_line(one.get("description")),
+        _one_line(parameter.get("description")),
     )
 
 
@@ -136,10 +136,12 @@ def _schema_blocks(schema: dict[str, Any]) -> Iterator[str]:
     yield _text(schema.get("description"))
     required = [name for name in _list(schema.get("required")) if isinstance(name, str)]
     rows = []
-    for name, one in _dict(schema.get("properties")).items():
-        about = _dict(one)
-        must = ", required" if name in required else ""
-        rows.append((f"`{_one_line(name)}`", f"{_type_text(about)}{must}", _one_line(about.get("description"))))
+    for name, value in _dict(schema.get("properties")).items():
+        field = _dict(value)
+        required_suffix = ", required" if name in required else ""
+        rows.append(
+            (f"`{_one_line(name)}`", f"{_type_text(field)}{required_suffix}", _one_line(field.get("description")))
+        )
     if rows:
         yield _markdown_table(("Field", "Type", "Description"), rows)
     elif values := _enum_values(schema):
@@ -149,16 +151,16 @@ def _schema_blocks(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _type_text(schema: dict[str, Any]) -> str:
-    """A type in a few words: the name of a schema, or what it is made of."""
+    """Return a type in a few words: the name of a schema, or its structure."""
     if reference := _one_line(schema.get("$ref")):
         return f"`{reference.rpartition('/')[2]}`"
     kind = schema.get("type")
     kind = " or ".join(map(_one_line, kind)) if isinstance(kind, list) else _one_line(kind)
     if kind == "array":
         return f"array of {_type_text(_dict(schema.get('items')))}" if schema.get("items") else "array"
-    for several, word in (("oneOf", " or "), ("anyOf", " or "), ("allOf", " and ")):
-        if parts := [_one_line(_dict(one).get("$ref")).rpartition("/")[2] for one in _list(schema.get(several))]:
-            return word.join(f"`{part}`" for part in parts if part) or kind
+    for keyword, conjunction in (("oneOf", " or "), ("anyOf", " or "), ("allOf", " and ")):
+        if parts := [_one_line(_dict(one).get("$ref")).rpartition("/")[2] for one in _list(schema.get(keyword))]:
+            return conjunction.join(f"`{part}`" for part in parts if part) or kind
     return _enum_values(schema) or kind
 
 

@@ -1,4 +1,4 @@
-"""PDF: the words of each page, a section a page. Browsers open `#page=3`, so that is its anchor."""
+"""Read PDF: the text of each page is one section. Its anchor is `page=3`, which browsers open."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def _read(document: Any) -> Extraction | Unreadable:
     nodes: list[SectionNode] = []
     length = 0
     for number, page in enumerate(islice(document, MAX_PAGES), start=1):
-        words = _page_text(page)
-        length += len(words)
+        text = _page_text(page)
+        length += len(text)
         if length > MAX_CHARACTERS:
             return Unreadable(reason=f"a PDF of more than {MAX_CHARACTERS:,} characters")
-        if words:
+        if text:
             heading = f"Page {number}"
-            content = f"## {heading}\n\n{words}"
+            content = f"## {heading}\n\n{text}"
             nodes.append(SectionNode(heading=heading, level=2, anchor=f"page={number}", content=content))
     if not nodes:
-        return Unreadable(reason="a PDF without words: pictures of pages, perhaps")
+        return Unreadable(reason="a PDF without text, perhaps of scanned pages")
     title = " ".join(document.get_metadata_value("Title").replace("\0", "").split())[:MAX_HEADING_LENGTH]
     return Extraction(
         title=title, markdown="\n\n".join([node.content for node in nodes]), tree=build_section_tree(nodes)
@@ -50,10 +50,12 @@ def _read(document: Any) -> Extraction | Unreadable:
 
 
 def _page_text(page: Any) -> str:
-    text = page.get_textpage()
+    text_page = page.get_textpage()
     try:
-        words = text.get_text_bounded().replace("\0", "").replace("\ufffe", "")  # the latter for hyphens at line ends
-        return normalize_text(words.encode("utf-8", "replace").decode()).strip()
+        text = (
+            text_page.get_text_bounded().replace("\0", "").replace("\ufffe", "")
+        )  # U+FFFE: a hyphen at the end of a line
+        return normalize_text(text.encode("utf-8", "replace").decode()).strip()
     finally:
-        text.close()
+        text_page.close()
         page.close()

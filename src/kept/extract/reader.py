@@ -1,19 +1,16 @@
-"""Picks a reader for a page, by what its origin says it is and, where that says little, by its name.
+"""Pick a reader for a page by its content type or, where that is uninformative, by its name.
 
-    read               bytes -> a Reading, or why there is none
-    content_type_of    the type of a file, by its name; None for what is no documentation
-    signature          what the readers are today: when it changes, pages are read again
+    parse_page            bytes -> ParsedPage, or Unreadable with the reason
+    guess_content_type    the type of a file by its name; None for what is not documentation
+    pipeline_signature    identifies the readers and their settings: when it changes, pages are read again
 
-A reader is a module with `extract(body, charset) -> Extracted | Unreadable`, loaded when the first page of its kind
-comes. The one for HTML is told which region of the page to read, too.
+A reader is a module with `extract(body, charset) -> Extraction | Unreadable`, imported when the first page of its type
+comes. The one for HTML also takes the region of the page to read.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
@@ -27,18 +24,18 @@ from kept.model.url import resolve_link, resolve_links
 __all__ = ["SectionRules", "Unreadable", "guess_content_type", "parse_page", "pipeline_signature"]
 
 MAX_LOADING_TEXT_LENGTH = 40
-"""Characters of Markdown: when its scripts have run, a page with more than these is one ("Loading …" is none)."""
+"""Characters of Markdown. A rendered page with more than these has content, and not just "Loading …"."""
 
 
 class ExtractFunction(Protocol):
-    def __call__(self, body: bytes, charset: str | None, **told: Region) -> Extraction | Unreadable: ...
+    def __call__(self, body: bytes, charset: str | None, **options: Region) -> Extraction | Unreadable: ...
 
 
 class ReaderSpec(NamedTuple):
     module: str
-    version: int  # raised when it would make something else of the same bytes
-    library: str = ""  # whose releases may, too
-    delegates_to: str = ""  # the kind whose reader it hands parts on to
+    version: int  # raise it when the same bytes would give another result
+    library: str = ""  # a library whose releases may change the result, too
+    delegates_to: str = ""  # the type whose reader it uses
 
 
 _OPEN_XML = "application/vnd.openxmlformats-officedocument"
@@ -78,7 +75,7 @@ _TYPE_ALIASES = {
     "text/x-org": "text/plain",
 }
 
-# Servers say these when they do not know, or know no better. The name of the page then does.
+# Types that servers send when they know no better; then the name of the page decides.
 _UNINFORMATIVE_TYPES = frozenset({
     "", "text/plain", "application/json", "application/octet-stream", "binary/octet-stream", "unknown/unknown",
 })  # fmt: skip
@@ -95,7 +92,7 @@ _TYPES_BY_EXTENSION = {
     **dict.fromkeys(("txt", "text", "rst", "rest", "adoc", "asciidoc", "org", "textile", "pod"), "text/plain"),
 }
 _TYPES_BY_NAME = {
-    # Of all the JSON and YAML that lies about, only this is documentation.
+    # Other JSON and YAML files are not documentation.
     **dict.fromkeys(("openapi.json", "swagger.json", "asyncapi.json"), "application/json"),
     **dict.fromkeys(("openapi.yaml", "openapi.yml", "swagger.yaml", "swagger.yml"), "application/yaml"),
     **dict.fromkeys(("asyncapi.yaml", "asyncapi.yml"), "application/yaml"),
@@ -115,36 +112,35 @@ def parse_page(
     rules: SectionRules = DEFAULT_SECTION_RULES,
     region: Region = DEFAULT_REGION,
 ) -> ParsedPage | Unreadable:
-    """What the page says and where it leads, or why it cannot be read. `content_type` is as the origin gave it."""
+    """Return the content and links of a page, or why it cannot be read. `content_type` is as the origin gave it."""
     declared, charset = _parse_content_type(content_type)
     kind = _effective_type(declared, url)
     if kind not in _READERS:
         return Unreadable(reason=f"there is no reader for {declared or 'a page of unknown type'}")
-    found = load_extractor(kind)(body, charset, **({"region": region} if kind == "text/html" else {}))
-    if isinstance(found, Unreadable):
-        return found
-    content = build_content(found.title, found.markdown, found.tree, rules)
+    extraction = load_extractor(kind)(body, charset, **({"region": region} if kind == "text/html" else {}))
+    if isinstance(extraction, Unreadable):
+        return extraction
+    content = build_content(extraction.title, extraction.markdown, extraction.tree, rules)
     if len(content.sections) > SECTIONS_PER_CONTENT:
         return Unreadable(reason=f"it would take more than {SECTIONS_PER_CONTENT:,} sections")
-    base = resolve_link(found.base_href, url) or url if found.base_href else url
-    rendered = content_type == RENDERED_CONTENT_TYPE
-    hrefs = found.hrefs if rendered else [href for href in found.hrefs if href[0] != "#"]
-    copies = set(resolve_links(found.alternate_hrefs, base)) - {url} if found.alternate_hrefs else set()
-    canonical = _resolve_other_page(found.canonical, base, url)
-    canonical = canonical or _conventional_canonical(kind, url)
-    links = resolve_links(hrefs, base, keep_routes=rendered)
+    base = resolve_link(extraction.base_href, url) or url if extraction.base_href else url
+    is_rendered = content_type == RENDERED_CONTENT_TYPE
+    hrefs = extraction.hrefs if is_rendered else [href for href in extraction.hrefs if href[0] != "#"]
+    alternates = set(resolve_links(extraction.alternate_hrefs, base)) - {url} if extraction.alternate_hrefs else set()
+    canonical = _resolve_other_page(extraction.canonical, base, url) or _conventional_canonical(kind, url)
+    links = resolve_links(hrefs, base, keep_routes=is_rendered)
     return ParsedPage(
         content=content,
-        links=tuple([link for link in links if link not in copies] if copies else links),
-        canonical=None if rendered else canonical,  # the routes of a page all name the page itself
-        moved_to=_resolve_other_page(found.moved_to, base, url),
-        robots_directives=found.robots_directives,
-        is_js_shell=_is_still_js_shell(found, rendered),
+        links=tuple([link for link in links if link not in alternates] if alternates else links),
+        canonical=None if is_rendered else canonical,  # all routes of a single-page application declare the same
+        moved_to=_resolve_other_page(extraction.moved_to, base, url),
+        robots_directives=extraction.robots_directives,
+        is_js_shell=_is_still_js_shell(extraction, is_rendered),
     )
 
 
 def _conventional_canonical(kind: str, url: str) -> str | None:
-    """Where sites have the same page by custom. Nobody goes there for that; but where both are kept, one is enough."""
+    """Return the URL that sites use for the same page by convention: where both are kept, one is a duplicate."""
     if not url.startswith("http"):
         return None
     if kind == "text/markdown" and url.endswith(".md"):
@@ -153,28 +149,28 @@ def _conventional_canonical(kind: str, url: str) -> str | None:
     return f"{folder}/" if name in ("index.html", "index.htm") else None
 
 
-def _is_still_js_shell(found: Extraction, rendered: bool) -> bool:
-    """Before its scripts have run, a page is one by its looks; after that, if they brought hardly a word."""
-    if not rendered:
-        return found.is_js_shell
-    return not found.markdown or (found.is_js_shell and len(found.markdown) <= MAX_LOADING_TEXT_LENGTH)
+def _is_still_js_shell(extraction: Extraction, is_rendered: bool) -> bool:
+    """Return whether the page needs its scripts to run; if they have run, whether they produced hardly any text."""
+    if not is_rendered:
+        return extraction.is_js_shell
+    return not extraction.markdown or (extraction.is_js_shell and len(extraction.markdown) <= MAX_LOADING_TEXT_LENGTH)
 
 
 def _resolve_other_page(href: str | None, base: str, url: str) -> str | None:
-    """Where this leads, if that is another page."""
+    """Return the URL that a link leads to; None if it is the page itself, or no URL."""
     target = resolve_link(href, base) if href else None
     return None if target == url else target
 
 
 def guess_content_type(name: str) -> str | None:
-    """The type that Kept reads a file of this name as; None if it is not documentation that it can read."""
+    """Return the content type of a file with this name; None if it is not documentation that Kept can read."""
     name = name.rpartition("/")[2].lower()
-    stem, dot, ending = name.rpartition(".")
-    return _TYPES_BY_NAME.get(name) or (_TYPES_BY_EXTENSION.get(ending) if dot and stem else None)
+    stem, dot, extension = name.rpartition(".")
+    return _TYPES_BY_NAME.get(name) or (_TYPES_BY_EXTENSION.get(extension) if dot and stem else None)
 
 
 def pipeline_signature(rules: SectionRules = DEFAULT_SECTION_RULES, region: Region = DEFAULT_REGION) -> str:
-    """A short name for everything that decides what content is made of given bytes, except the bytes."""
+    """Return a short hash of everything but the bytes that decides what a page is read as."""
     readers = [f"{kind} {_reader_version(kind)}" for kind in sorted(_READERS)]
     settings = [str(rules), *([str(region)] if region != DEFAULT_REGION else [])]
     return hashlib.sha256("\n".join([*readers, *settings]).encode()).hexdigest()[:16]
@@ -188,21 +184,14 @@ def _reader_version(kind: str) -> str:
 
 @cache
 def installed_version(library: str) -> str:
-    """Its installed version, as its folder says: importlib.metadata loads a parser of letters, which takes 10 ms."""
-    begins = f"{library.replace('-', '_')}-".lower()
-    for place in sys.path:
-        with suppress(OSError):
-            for name in os.listdir(place or "."):
-                if name.lower().startswith(begins) and name.endswith(".dist-info"):
-                    return name[len(begins) : -len(".dist-info")]
-    from importlib.metadata import version  # installed in another way
+    from importlib.metadata import version  # slow to import, and only crawls need it
 
     return version(library)
 
 
 @cache
 def load_extractor(kind: str) -> ExtractFunction:
-    """What reads pages of this kind, loaded."""
+    """Import the reader of a content type and return its extract function."""
     return cast(ExtractFunction, import_module(f"kept.extract.{_READERS[kind].module}").extract)
 
 
@@ -214,11 +203,11 @@ def _effective_type(declared: str, url: str) -> str:
 
 
 def _parse_content_type(value: str) -> tuple[str, str | None]:
-    """The type, in lower case, and the charset, if one is declared."""
+    """Return the type in lower case and the declared charset, if any."""
     declared, *parameters = value.split(";")
     charset = None
     for parameter in parameters:
-        name, _, given = parameter.partition("=")
+        name, _, label = parameter.partition("=")
         if name.strip().lower() == "charset":
-            charset = given.strip().strip("\"'") or None
+            charset = label.strip().strip("\"'") or None
     return declared.strip().lower(), charset

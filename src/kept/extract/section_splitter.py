@@ -1,9 +1,9 @@
-"""One long text becomes parts, cut where a reader would pause.
+"""Split long Markdown into parts at the least harmful places.
 
     SectionRules    how long a section may be
-    split           one text -> parts, none longer than the rules allow
+    split_text      text -> parts, none longer than the rules allow
 
-It takes time in proportion to the text, whatever the text is.
+The time is linear in the text, whatever the text is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kept.extract.markdown.blocks import (
 )
 
 SECTIONING_VERSION: Final = 1
-"""Raised when the same tree and rules give other sections than before."""
+"""Raise it when the same tree and rules give other sections than before."""
 
 _MIN_TARGET: Final = 200
 
@@ -53,17 +53,17 @@ DEFAULT_SECTION_RULES: Final = SectionRules()
 
 
 def split_text(text: str, rules: SectionRules) -> list[str]:
-    """The text in parts no longer than the rules allow; a text that fits is one part.
+    """Return the text in parts no longer than the rules allow; a text that fits is one part.
 
-    Cuts fall between blocks: paragraphs first, then list items, then what is inside them. A block that fits is never
-    cut. Of one that does not, a fenced code block is cut between lines and its fence closed and opened again; a table
-    between rows, its header repeated; all else between lines, sentences, words, and only then anywhere.
+    Cuts fall between blocks: between paragraphs first, then between list items, then inside them. A block that fits is
+    never cut. A fenced code block that does not fit is cut between lines, its fence closed and opened again; a table
+    between rows, its header repeated; all else between lines, else sentences, else words, else anywhere.
     """
     if len(text) <= rules.max_characters:
         return [text]
     parts: list[str] = []
     blocks = iter_blocks(text)
-    near: deque[Block] = deque()  # the blocks from the start of this part on, as far as it may reach
+    near: deque[Block] = deque()  # the blocks from the start of this part up to its maximal length
     start = 0
     while len(text) - start > rules.max_characters:
         while not near or near[-1].start - start <= rules.max_characters:
@@ -71,14 +71,14 @@ def split_text(text: str, rules: SectionRules) -> list[str]:
             if block is None:
                 break
             near.append(block)
-        if not near:  # nothing is left but blank lines
+        if not near:  # only blank lines are left
             break
         cut = _best_cut(near, start, rules)
         if cut:
             parts.append(text[start : near[cut].start])
             start = near[cut].start
         else:
-            # A block that does not fit, perhaps after a little text that has to go with it.
+            # A block that does not fit, perhaps after a short text that stays with it.
             cut = _last_in_reach(near, start, rules)
             large = near[cut]
             lead = strip_blank_lines(text[start : large.start])
@@ -88,11 +88,11 @@ def split_text(text: str, rules: SectionRules) -> list[str]:
         for _ in range(cut):
             near.popleft()
     parts.append(text[start:])
-    return [whole for part in parts if (whole := strip_blank_lines(part))]
+    return [stripped for part in parts if (stripped := strip_blank_lines(part))]
 
 
 def _best_cut(near: deque[Block], start: int, rules: SectionRules) -> int:
-    """Which block the next part had best begin with; 0 when the first parts would be too long or too short for that."""
+    """Return the index of the block that the next part should begin with; 0 if no cut between blocks is possible."""
     least = rules.target_characters // 2
     best = 0
     best_score = (len(SplitCost), 0)
@@ -115,35 +115,35 @@ def _last_in_reach(near: deque[Block], start: int, rules: SectionRules) -> int:
 
 
 def _split_block(block: str, kind: BlockKind, lead: str, rules: SectionRules) -> Iterator[str]:
-    """The parts of a block that does not fit; the first of them begins with the lead."""
-    frame = _block_wrapper(block, kind)
-    room = rules.max_characters - max(len(frame.first), len(frame.opening)) - len(frame.closing)
-    if room < rules.max_characters // 2:  # a frame that large is no frame
-        frame = _BlockWrapper(body=block)
-        room = rules.max_characters
-    if lead and room - len(lead) - 2 < rules.target_characters // 4:
+    """Yield the parts of a block that does not fit; the first one begins with the lead."""
+    wrapper = _block_wrapper(block, kind)
+    available = rules.max_characters - max(len(wrapper.first), len(wrapper.opening)) - len(wrapper.closing)
+    if available < rules.max_characters // 2:  # too long to be repeated in each part
+        wrapper = _BlockWrapper(body=block)
+        available = rules.max_characters
+    if lead and available - len(lead) - 2 < rules.target_characters // 4:
         yield lead
         lead = ""
-    before = f"{lead}\n\n{frame.first}" if lead else frame.first
-    limit = room - len(lead) - 2 if lead else room
-    start, empty = 0, True
-    while start < len(frame.body):
-        end = _find_cut(frame.body, start, limit, min(limit, rules.target_characters))
-        if piece := frame.body[start:end].rstrip():
-            yield before + piece + frame.closing
-            before, limit, empty = frame.opening, room, False
+    opening = f"{lead}\n\n{wrapper.first}" if lead else wrapper.first
+    limit = available - len(lead) - 2 if lead else available
+    start, is_empty = 0, True
+    while start < len(wrapper.body):
+        end = _find_cut(wrapper.body, start, limit, min(limit, rules.target_characters))
+        if piece := wrapper.body[start:end].rstrip():
+            yield opening + piece + wrapper.closing
+            opening, limit, is_empty = wrapper.opening, available, False
         start = end
-    if empty:  # nothing in it but blank lines
-        yield before + frame.closing
+    if is_empty:  # only blank lines in it
+        yield opening + wrapper.closing
 
 
 class _BlockWrapper(NamedTuple):
-    """What the first part of a block begins with, what the others begin with, what all end with, and the rest of it."""
+    """The lines around the body of a block, which each of its parts repeats: a fence, or the header of a table."""
 
     body: str
-    first: str = ""
-    opening: str = ""
-    closing: str = ""
+    first: str = ""  # before the first part
+    opening: str = ""  # before the others
+    closing: str = ""  # after all
 
 
 def _block_wrapper(block: str, kind: BlockKind) -> _BlockWrapper:
@@ -168,19 +168,19 @@ _SENTENCE_ENDS: Final = (". ", "? ", "! ", ".\t", "。", "？", "！")
 
 
 def _find_cut(text: str, start: int, limit: int, target: int) -> int:
-    """Where the part that starts here ends: at most `limit` further, at about `target`, best of all after a line."""
+    """Return the end of the part that starts here: at most `limit` further, near `target`, preferably after a line."""
     if len(text) - start <= limit:
         return len(text)
-    low, wish, high = start + target // 2, start + target, start + limit
-    if (at := text.rfind("\n", low, wish)) >= 0 or (at := text.find("\n", wish, high)) >= 0:
+    low, middle, high = start + target // 2, start + target, start + limit
+    if (at := text.rfind("\n", low, middle)) >= 0 or (at := text.find("\n", middle, high)) >= 0:
         return at + 1
-    if (at := max(text.rfind(end, low, wish) + len(end) for end in _SENTENCE_ENDS)) > low:
+    if (at := max(text.rfind(end, low, middle) + len(end) for end in _SENTENCE_ENDS)) > low:
         return at
-    if (at := text.rfind(" ", low, wish)) >= 0 or (at := text.find(" ", wish, high)) >= 0:
+    if (at := text.rfind(" ", low, middle)) >= 0 or (at := text.find(" ", middle, high)) >= 0:
         return at + 1
     if (at := max(text.rfind(" ", start, low), text.rfind("\n", start, low))) > start:
         return at + 1
-    return wish
+    return middle
 
 
 _BLANK_LINES: Final = re.compile(r"(?:[ \t]*\n)+")
@@ -188,7 +188,7 @@ _BLANK_LINES: Final = re.compile(r"(?:[ \t]*\n)+")
 
 def strip_blank_lines(text: str) -> str:
     text = text.rstrip()
-    if not text or text[0] not in " \t\n":  # as most begin
+    if not text or text[0] not in " \t\n":  # as in most texts
         return text
     blank = _BLANK_LINES.match(text)
     return text[blank.end() :] if blank else text

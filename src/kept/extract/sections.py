@@ -1,12 +1,12 @@
-"""A page becomes a tree of sections, and the tree becomes rows: numbered, none too long, behind one hash.
+"""Headings become a tree of sections, and the tree becomes a list of sections, none too long, under one hash.
 
-    SectionData            a node of the tree, as the readers build it
-    tree_of                nests what a reader found, in the order of the page, by heading level
-    flatten_section_tree   numbers the nodes and splits the long ones (splitting)
-    content_of             title, markdown and tree -> Content
+    SectionNode            a node of the tree, as the readers build it
+    build_section_tree     nests a reader's sections by heading level
+    flatten_section_tree   numbers the nodes and splits the long ones (section_splitter)
+    build_content          title, markdown and tree -> Content
 
-A section's text is the page's own Markdown, its heading line included: the sections of a page, one after the other,
-say everything that the page says. Everything here takes time in proportion to the text, whatever the text is.
+A section's text is the page's own Markdown, including its heading line: the sections of a page, joined, are the whole
+page. Everything here takes time linear in the text, whatever the text is.
 """
 
 from __future__ import annotations
@@ -35,54 +35,54 @@ __all__ = [
 ]
 
 MAX_HEADING_LENGTH = 300
-"""Characters. Every part of a split section repeats its heading, so a heading of a megabyte must not be one."""
+"""Characters. Every part of a split section repeats its heading, so headings are cut to this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionNode:
-    """A heading, what stands under it, and the headings below it. The root stands for what comes before any heading."""
+    """A heading, the text under it, and the nodes below it. The root holds the text before the first heading."""
 
-    heading: str = ""  # plain words, no markup
+    heading: str = ""  # plain text, no markup
     level: int = 0
     anchor: str | None = None
-    content: str = ""  # Markdown, heading line included
+    content: str = ""  # Markdown, including the heading line
     children: list[SectionNode] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """What a reader found in the bytes of one page."""
+    """The result of a reader for one page."""
 
     title: str
     markdown: str
     tree: SectionNode
-    hrefs: list[str] = field(default_factory=list)  # as the page has them, in its order
-    base_href: str | None = None  # what they are relative to, where the page says so itself: its <base>
-    is_js_shell: bool = False  # nothing to read before its scripts have run
-    alternate_hrefs: list[str] = field(default_factory=list)  # where it says the same in another form
-    canonical: str | None = None  # where it says it really is
-    moved_to: str | None = None  # where it sends its reader at once, having next to nothing to say itself
+    hrefs: list[str] = field(default_factory=list)  # unresolved, in page order
+    base_href: str | None = None  # of <base>, which the links are relative to
+    is_js_shell: bool = False  # nothing to read until its scripts have run
+    alternate_hrefs: list[str] = field(default_factory=list)  # the same page in other formats
+    canonical: str | None = None  # the URL that the page declares as its own
+    moved_to: str | None = None  # the target, if the page is a mere redirect
     robots_directives: RobotsDirectives = RobotsDirectives()
 
 
-# ── The tree, and the hash over it ───────────────────────────────────────────────────────────────────────────────────
+# ── Tree and hash ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def build_section_tree(nodes: Iterable[SectionNode], intro: str = "") -> SectionNode:
-    """The root over the nodes: each one goes below the nearest node before it that has a smaller level."""
+    """Return a root over the nodes, each below the nearest node before it with a smaller level."""
     root = SectionNode(content=intro)
-    above = [root]
+    path = [root]
     for node in nodes:
-        while len(above) > 1 and above[-1].level >= node.level:
-            above.pop()
-        above[-1].children.append(node)
-        above.append(node)
+        while len(path) > 1 and path[-1].level >= node.level:
+            path.pop()
+        path[-1].children.append(node)
+        path.append(node)
     return root
 
 
 def build_content(title: str, markdown: str, tree: SectionNode, rules: SectionRules) -> Content:
-    """The content, its sections, and the hash that stands for all of it and for the rules that made it."""
-    # So many headings that their numbers could run out is no outline any more: such a page is split as one text.
+    """Return the content with its sections and the hash over it and the rules."""
+    # A page with too many headings for the limit of sections is split as one text.
     if _count_nodes(tree) + 2 * len(markdown) // rules.target_characters >= SECTIONS_PER_CONTENT:
         tree = SectionNode(content=markdown)
     sections = flatten_section_tree(tree, rules)
@@ -97,21 +97,21 @@ def build_content(title: str, markdown: str, tree: SectionNode, rules: SectionRu
 
 def _count_nodes(tree: SectionNode) -> int:
     count = 0
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
+    stack = [tree]
+    while stack:
+        node = stack.pop()
         count += 1
-        waiting += node.children
+        stack += node.children
     return count
 
 
 def compute_content_hash(
     title: str, markdown: str, sections: tuple[Section, ...], rules: SectionRules = DEFAULT_SECTION_RULES
 ) -> str:
-    """What stands for a content: nothing else has this hash."""
-    # Each field is preceded by its length, so that no two contents can run together into the same bytes. The sections
-    # follow from the rest as long as the readers stay the same; they are covered so that a reader which learns to see
-    # more headings makes a new content instead of finding the old one.
+    """Return the hash that identifies a content."""
+    # Each field is preceded by its length, so that no two contents give the same bytes. The sections follow from the
+    # rest as long as the readers stay the same; they are included so that a reader that learns to find more headings
+    # creates a new content instead of matching the old one.
     fields = ["kept content 1", str(rules), title, markdown]
     for section in sections:
         anchor = "" if section.anchor is None else f"#{section.anchor}"
@@ -124,20 +124,19 @@ def compute_content_hash(
     return hashlib.sha256(b"".join(pieces)).hexdigest()
 
 
-# ── Flattening ───────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Flattening ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def flatten_section_tree(root: SectionNode, rules: SectionRules) -> tuple[Section, ...]:
-    """The sections of the tree in pre-order, numbered from 0; none longer than the rules allow.
+    """Return the sections of the tree in pre-order, numbered from 0, none longer than the rules allow.
 
-    A node without words of its own is dropped if nothing is below it, and so is an empty root: the first headings
-    have no parent. The parts of a split node share its heading, level, anchor and parent, and what is below the node
-    is below its first part.
+    A node without text is dropped if it has no children, and so is an empty root. The parts of a split node share its
+    heading, level, anchor and parent; its children become children of its first part.
     """
     sections: list[Section] = []
-    waiting: list[tuple[SectionNode, int | None]] = [(root, None)]
-    while waiting:
-        node, parent = waiting.pop()
+    stack: list[tuple[SectionNode, int | None]] = [(root, None)]
+    while stack:
+        node, parent = stack.pop()
         first = len(sections)
         text = strip_blank_lines(node.content)
         if text or (node.children and node is not root):
@@ -153,6 +152,6 @@ def flatten_section_tree(root: SectionNode, rules: SectionRules) -> tuple[Sectio
                         text=part,
                     )
                 )
-        below = None if node is root else first
-        waiting += [(child, below) for child in reversed(node.children)]
+        child_parent = None if node is root else first
+        stack += [(child, child_parent) for child in reversed(node.children)]
     return tuple(sections)

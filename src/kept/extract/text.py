@@ -1,10 +1,10 @@
-"""Plain text: what its bytes say, and nothing read into it.
+"""Read plain text, and decode the bytes of any text format.
 
-    decode     bytes -> words, or why not; every reader of text begins here
-    utf8       the same words in UTF-8, for a parser that wants them so
-    extract    the reader: one text, no title, no headings, no links
+    decode_text       bytes -> str, or why not; every reader of text begins here
+    decode_to_utf8    the same as UTF-8 bytes, for a parser that takes those
+    extract           the reader: one section, no title, no headings, no links
 
-Text is kept as it came. It is called Markdown like everything else that is kept, and is shown as it stands.
+The text is kept unchanged, in the field for Markdown.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
     return Extraction(title="", markdown=text, tree=SectionNode(content=text))
 
 
-# ── From bytes to words ──────────────────────────────────────────────────────────────────────────────────────────────
+# ── Decoding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def decode_text(body: bytes, charset: str | None) -> str | Unreadable:
-    """The words in the bytes: newlines are \\n, no byte order mark, nothing blank at the end, and never a NUL.
+    """Return the text: newlines are \\n, no byte order mark, no whitespace at the end, never a NUL.
 
-    A byte order mark is believed first, then the declared charset, then UTF-8, also where a few bytes are damaged; what
-    is none of these is windows-1252, as in every browser. Latin-1 is declared for much that is UTF-8, so UTF-8 that
-    holds together is believed before it.
+    The encoding is that of a byte order mark, else the declared charset, else UTF-8, also with a few invalid bytes,
+    else windows-1252, as in browsers. Valid UTF-8 wins over a declared Latin-1, which is often wrong.
     """
     mark, codec = _byte_order_mark(body)
     if not codec:
@@ -50,9 +49,9 @@ def decode_text(body: bytes, charset: str | None) -> str | Unreadable:
 
 
 def decode_to_utf8(body: bytes, charset: str | None) -> bytes | Unreadable:
-    """What decode() gives, in UTF-8. Most pages are that already, and nothing of them has to be made anew."""
+    """Return decode_text() as UTF-8, without decoding the pages that need no change, which are most."""
     plain = body.rstrip()
-    # With neither \r nor a byte order mark, and no other blank at the end, there is nothing to normalise.
+    # Without \r, a byte order mark and trailing non-ASCII whitespace there is nothing to normalize.
     if (
         plain
         and b" " < plain[-1:] < b"\x7f"
@@ -68,13 +67,13 @@ def decode_to_utf8(body: bytes, charset: str | None) -> bytes | Unreadable:
 
 
 def normalize_text(text: str) -> str:
-    """The text with \\n for every newline, without a byte order mark at its start and blanks at its end."""
+    """Return the text with \\n for every newline, no byte order mark and no whitespace at the end."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.removeprefix("\ufeff").rstrip()
 
 
-# UTF-32's mark begins with UTF-16's, so it is asked for first.
+# UTF-32's mark begins with UTF-16's, so it comes first.
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -92,8 +91,8 @@ def _byte_order_mark(body: bytes) -> tuple[int, str]:
     return 0, ""
 
 
-# Python knows more codecs than these, and some of them run for minutes or mean something else altogether ("idna",
-# "unicode_escape", "utf-7"): a charset that a server declares may only be one that a browser would know.
+# The charsets that browsers support. Some of Python's other codecs take minutes or are no charsets ("idna",
+# "unicode_escape", "utf-7").
 _CODECS = frozenset({
     "utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "cp866", "cp874", "cp932",
     "cp949", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "iso8859-2", "iso8859-3",
@@ -101,13 +100,13 @@ _CODECS = frozenset({
     "iso8859-14", "iso8859-15", "iso8859-16", "koi8-r", "koi8-u", "mac-roman", "mac-cyrillic", "gbk", "gb2312",
     "gb18030", "big5", "big5hkscs", "euc_jp", "iso2022_jp", "shift_jis", "euc_kr",
 })  # fmt: skip
-# Names that browsers know, and Python does not.
+# Labels that browsers support and Python does not.
 _CODEC_ALIASES = {
     "windows-874": "cp874", "tis-620": "cp874", "iso-8859-11": "cp874", "iso-8859-6-i": "iso8859-6",
     "iso-8859-8-i": "iso8859-8", "windows-31j": "cp932", "windows-949": "cp949", "csgb2312": "gb2312",
     "koi8-ru": "koi8-u",
 }  # fmt: skip
-# What is called by these names is written in larger ones, as browsers know: one such character, and nothing would fit.
+# Browsers decode these as a superset, which many pages use under the smaller name.
 _CODEC_SUPERSETS = {
     "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs",
     "iso8859-9": "cp1254",
@@ -116,7 +115,7 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:.-]{1,39}")
 
 
 def _known_codec(label: str) -> str | None:
-    """Python's name for a declared charset. None for unknown ones, and for Latin-1, which UTF-8 goes before."""
+    """Return Python's name of a declared charset. None if unknown, or Latin-1, before which UTF-8 is tried."""
     if not _LABEL.fullmatch(label):
         return None
     label = label.lower().removeprefix("x-")
@@ -135,10 +134,10 @@ def _first_that_decodes(body: bytes, codec: str) -> str:
             return text
     for candidate in candidates:
         text = body.decode(candidate, "replace")
-        damaged = text.count("\ufffd")
-        if damaged * 10 <= len(text) - damaged - len(text.encode("ascii", "ignore")):
+        invalid = text.count("\ufffd")
+        if invalid * 10 <= len(text) - invalid - len(text.encode("ascii", "ignore")):
             return text
-    return _try_decode(body, "cp1252") or body.decode("latin-1")  # the former leaves five bytes undefined
+    return _try_decode(body, "cp1252") or body.decode("latin-1")  # cp1252 leaves five bytes undefined
 
 
 def _try_decode(body: bytes, codec: str) -> str | None:
@@ -148,7 +147,7 @@ def _try_decode(body: bytes, codec: str) -> str | None:
         return None
 
 
-# Controls that no text has. Tabs, newlines, form feeds, backspaces and escapes (coloured terminal output) it may have.
+# Control characters that no text has. Escapes, for example, occur in coloured terminal output.
 _CONTROL_BYTES = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b")) + b"\x7f"
 _SAMPLE_BYTES = 64 * 1024
 

@@ -1,7 +1,7 @@
-"""YAML: the description of an API as a page that people read (api); other YAML as it is.
+"""Read YAML: API descriptions as a readable page (openapi), other YAML unchanged.
 
-Only what JSON has is understood: mappings, lists, words. Numbers and dates stay words, as people wrote them: "1.10".
-An alias stands for what it repeats, and what all of them repeat together is limited: a few lines can ask for billions.
+Only mappings, lists, strings, booleans and null are built. Numbers and dates stay strings as they are written: "1.10".
+Aliases are expanded, and the total of values is limited: a few lines can expand to billions.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
     if isinstance(text, Unreadable):
         return text
     try:
-        found = _YamlBuilder().build(text)
+        value = _YamlBuilder().build(text)
     except (yaml.YAMLError, _YamlRefused, RecursionError) as error:
         return Unreadable(reason=f"not YAML that can be read: {' '.join(str(error).split())}"[:200])
-    api = extract_api_description(found)
+    api = extract_api_description(value)
     if api is not None:
         return api
-    shown = fenced_code_block(text, "yaml")
-    return Extraction(title="", markdown=shown, tree=SectionNode(content=shown))
+    markdown = fenced_code_block(text, "yaml")
+    return Extraction(title="", markdown=markdown, tree=SectionNode(content=markdown))
 
 
 class _YamlRefused(Exception): ...
@@ -44,35 +44,35 @@ class _YamlRefused(Exception): ...
 
 @dataclass(slots=True)
 class _OpenCollection:
-    """A mapping or a list that has not ended yet."""
+    """A mapping or a list whose end is not reached yet."""
 
     value: Any
     anchor: str | None
-    count_before: int  # how many values there were when it began
-    key: str | None = None  # waits for its value
+    count_before: int  # number of values before it
+    key: str | None = None  # of the value to come
 
     def add(self, value: Any) -> None:
         if isinstance(self.value, list):
             self.value.append(value)
         elif self.key is None:
             if isinstance(value, dict | list):
-                raise _YamlRefused("a key that is no word")
+                raise _YamlRefused("a key that is not a scalar")
             self.key = value if isinstance(value, str) else _CONSTANT_NAMES[value]
         else:
-            if self.key == "<<":  # what the mapping takes over from others, where it says nothing itself
+            if self.key == "<<":  # merge key: own keys win
                 for other in value if isinstance(value, list) else [value]:
-                    for name, one in other.items() if isinstance(other, dict) else ():
-                        self.value.setdefault(name, one)
+                    for name, inherited in other.items() if isinstance(other, dict) else ():
+                        self.value.setdefault(name, inherited)
             else:
                 self.value[self.key] = value
             self.key = None
 
 
 class _YamlBuilder:
-    """Makes values of the first document in a text, without recursion."""
+    """Builds the value of the first document in a text, without recursion."""
 
     def __init__(self) -> None:
-        self._anchored_values: dict[str, tuple[Any, int]] = {}  # what aliases stand for, and how many values that is
+        self._anchored_values: dict[str, tuple[Any, int]] = {}  # anchor -> value, number of values in it
         self._count = 0
 
     def build(self, text: str) -> Any:
@@ -83,8 +83,8 @@ class _YamlBuilder:
                 case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                     if len(open_) >= MAX_DEPTH:
                         raise _YamlRefused(f"nested more than {MAX_DEPTH} deep")
-                    made: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-                    open_.append(_OpenCollection(made, event.anchor, self._count))
+                    collection: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+                    open_.append(_OpenCollection(collection, event.anchor, self._count))
                     continue
                 case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                     ended = open_.pop()
@@ -105,13 +105,13 @@ class _YamlBuilder:
             open_[-1].add(value)
         return None
 
-    def _remember_anchor(self, anchor: str | None, value: Any, before: int) -> None:
+    def _remember_anchor(self, anchor: str | None, value: Any, count_before: int) -> None:
         if anchor is not None:
-            self._anchored_values[anchor] = value, self._count - before
+            self._anchored_values[anchor] = value, self._count - count_before
 
     def _resolve_alias(self, anchor: str) -> Any:
         if anchor not in self._anchored_values:
-            raise _YamlRefused("an alias of nothing, or of what it is in")
+            raise _YamlRefused("an alias of an unknown anchor, or of a value that contains it")
         value, count = self._anchored_values[anchor]
         self._count += count
         return value
@@ -120,4 +120,4 @@ class _YamlBuilder:
 def _scalar_value(event: Any) -> str | bool | None:
     if event.implicit[0] and event.value.lower() in _CONSTANTS:
         return _CONSTANTS[event.value.lower()]
-    return str(event.value).encode("utf-8", "replace").decode()  # an escape may stand for half a character
+    return str(event.value).encode("utf-8", "replace").decode()  # an escape may be a lone surrogate

@@ -1,9 +1,9 @@
-"""The rules of waiting: how requests for crawls become jobs, and how people steer them."""
+"""The job queue: requests for crawls become jobs, or join the live one; and jobs are paused, resumed and cancelled."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from kept.crawl import activate
+from kept.crawl import abandon, activate
 from kept.errors import NeedsDecision, NotFound
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
@@ -21,7 +21,10 @@ async def enqueue(
     priority: int = 0,
     payload: Mapping[str, Any] | None = None,
 ) -> CrawlJob:
-    """A live job that will do what is asked: a new one, the one that waits, or one that runs and will be followed."""
+    """Return a live job that will do what is requested: a new one, or the live one of the source.
+
+    A pending job is widened, a running one will be followed by another. Raises NeedsDecision if the job is paused.
+    """
     async with db.transaction(durable=True) as tx:
         return await enqueue_in_transaction(tx, source_id, mode=mode, priority=priority, payload=payload)
 
@@ -35,9 +38,9 @@ async def enqueue_in_transaction(
     payload: Mapping[str, Any] | None = None,
     owner: str | None = None,
 ) -> CrawlJob:
-    """The same, as a part of somebody's transaction."""
+    """Do the same as ``enqueue`` within a transaction."""
     await sources.resume_schedule(tx, source_id)
-    while True:  # a live job that ends before it can be joined is in nobody's way any more
+    while True:  # a live job may end before it can be joined; then a new one can be inserted
         job = await jobs.insert(
             tx, id=new_id(), source=source_id, mode=mode, priority=priority, payload=payload, owner=owner
         )
@@ -46,7 +49,7 @@ async def enqueue_in_transaction(
 
 
 async def enqueue_unless_running(tx: Connection, source_id: str, *, mode: CrawlMode) -> CrawlJob | None:
-    """A job that waits, new or not; None where one runs already or is paused: nobody in a hurry asked for another."""
+    """Return a pending job, new or joined; None if one is running or paused, because no person asked for another."""
     job = await jobs.insert(tx, id=new_id(), source=source_id, mode=mode)
     if job is not None:
         return job
@@ -57,7 +60,7 @@ async def enqueue_unless_running(tx: Connection, source_id: str, *, mode: CrawlM
 
 
 async def pause(db: Database, job_id: str) -> CrawlJob:
-    """Its workers stop after the batch at hand; its frontier waits."""
+    """Pause a job: its workers stop after their current batch, its frontier is kept."""
     async with db.transaction(durable=True) as tx:
         if not await jobs.pause(tx, job_id):
             raise await _wrong_status_error(tx, job_id, "paused")
@@ -65,7 +68,7 @@ async def pause(db: Database, job_id: str) -> CrawlJob:
 
 
 async def resume(db: Database, job_id: str) -> CrawlJob:
-    """It goes on from its open entries as soon as a worker is free."""
+    """Resume a paused job: it continues with its open entries as soon as a worker is free."""
     async with db.transaction(durable=True) as tx:
         if not await jobs.resume(tx, job_id):
             raise await _wrong_status_error(tx, job_id, "resumed")
@@ -73,20 +76,23 @@ async def resume(db: Database, job_id: str) -> CrawlJob:
 
 
 async def cancel(db: Database, job_id: str) -> CrawlJob:
-    """It ends, and what it built is given up; what is active stays."""
+    """Cancel a job and abandon its generation; the active one stays."""
     async with db.transaction(durable=True) as tx:
         job = await _get_job(tx, job_id)
         source = await sources.lock(tx, job.source_id)
         if not await jobs.cancel(tx, job_id):
             raise await _wrong_status_error(tx, job_id, "cancelled")
         if source:
-            await activate.abandon_generation(tx, source, "its job was cancelled", job_id=job_id)
+            await abandon.abandon_generation(tx, source, "its job was cancelled", job_id=job_id)
         return await _get_job(tx, job_id)
 
 
 async def requeue_or_fail(tx: Connection, job_id: str, error: str = "worker timed out") -> CrawlJob | None:
-    """The job of a worker that failed, waiting again or given up; None if somebody walks it, or it has ended."""
-    await jobs.lock(tx, job_id)  # nobody joins or leaves it meanwhile
+    """Return a failed worker's job, pending again or failed when its retries are used up.
+
+    Returns None if another worker holds the job, or if it has ended.
+    """
+    await jobs.lock(tx, job_id)  # no worker joins or leaves it meanwhile
     await jobs.update_progress(tx, job_id)
     job = await jobs.reap(tx, job_id, error)
     if job and job.status is JobStatus.FAILED:
@@ -95,16 +101,16 @@ async def requeue_or_fail(tx: Connection, job_id: str, error: str = "worker time
 
 
 async def _join_live_job(tx: Connection, source_id: str, mode: CrawlMode, priority: int) -> CrawlJob | None:
-    """The live job, which will do what is asked too; None if it has ended, which on PostgreSQL may take a while."""
+    """Let the live job do what is requested too. Returns None if it has ended, which another transaction may do."""
     live = await jobs.lock_live(tx, source_id)
     if live is None:
         return None
     match live.status:
         case JobStatus.PENDING:
-            joined = await jobs.merge_into_pending(
+            merged = await jobs.merge_into_pending(
                 tx, live.id, mode=_wider_mode(live.mode, mode), priority=max(live.priority, priority)
             )
-            return joined or live
+            return merged or live
         case JobStatus.PROCESSING:
             return await jobs.request_rerun(tx, live.id, _wider_mode(live.again, mode)) or live
         case _:
@@ -120,9 +126,9 @@ async def _get_job(tx: Connection, job_id: str) -> CrawlJob:
     return job
 
 
-async def _wrong_status_error(tx: Connection, job_id: str, what: str) -> NeedsDecision:
+async def _wrong_status_error(tx: Connection, job_id: str, action: str) -> NeedsDecision:
     job = await _get_job(tx, job_id)
-    return NeedsDecision(f"Job {job_id} is {job.status}: it cannot be {what}.")
+    return NeedsDecision(f"Job {job_id} is {job.status}: it cannot be {action}.")
 
 
 def _wider_mode(one: CrawlMode | None, other: CrawlMode) -> CrawlMode:

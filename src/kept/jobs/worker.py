@@ -1,11 +1,11 @@
-"""A worker: takes jobs as they come, walks them, keeps its places with heartbeats, and leaves when it is done.
+"""A worker: claims jobs, crawls them, keeps its leases alive with heartbeats, and releases them when it is done.
 
-    take      the first job that is due; if none is, a place in one that has enough open entries for another
-    walk      as far as it goes (``crawl.engine``); meanwhile once a second: is it paused or ended, am I still in it?
-    leave     a job that is not finished waits for the next worker
+    claim     the first job that is due; if none is, join a running one that has enough open entries for another worker
+    run       crawl it (``crawl.engine``); check once a second whether it was paused or ended, or the lease is lost
+    release   a job that is not finished waits for the next worker
 
-Heartbeats come from the event loop, not from a thread. Pages are read in processes of their own, so nothing here takes
-the loop for long; and a loop that hangs all the same should be given up, which a thread beside it would prevent.
+Heartbeats come from the event loop, not from a thread. Pages are read in other processes, so the loop is never busy for
+long; a loop that hangs nevertheless should lose its leases, which heartbeats from a thread would prevent.
 """
 
 import asyncio
@@ -20,35 +20,32 @@ from pathlib import Path
 
 from kept.crawl import activate
 from kept.crawl.engine import CrawlRun
-from kept.crawl.leases import LEASE_BATCH_SIZE
+from kept.crawl.entry_leases import LEASE_BATCH_SIZE
 from kept.errors import InvalidInput, LeaseLost, SourceUnavailable, StoreError
 from kept.jobs import queue
 from kept.log import Log
 from kept.model.ids import new_id
-from kept.model.job import CrawlJob, JobStatus
+from kept.model.job import CrawlJob, JobStatus, Lease
 from kept.model.source import Source
 from kept.store import jobs, sources
 from kept.store.database import Database
-from kept.store.jobs import Lease
 
 log = Log(__name__)
 
 MAX_MISSED_HEARTBEATS = 6  # in a row: half of what the reaper waits for
-STATUS_POLL_SECONDS = 1.0  # so often a walk asks whether it is wanted
-MIN_ENTRIES_TO_JOIN = (
-    2 * LEASE_BATCH_SIZE
-)  # open entries, for every worker that is there: then there is room for another
-JOIN_COOLDOWN_SECONDS = 30.0  # a job that was joined, and had no use for it
+STATUS_POLL_SECONDS = 1.0  # how often a run checks its job's status
+MIN_ENTRIES_TO_JOIN = 2 * LEASE_BATCH_SIZE  # open entries per worker, from which on another one may join
+JOIN_COOLDOWN_SECONDS = 30.0  # for a job that was joined and had no work
 
-JOBS_CHANNEL = "kept_jobs"  # the channel on which waiting jobs are called out
-POLL_SECONDS = 1.0  # the net under it
+JOBS_CHANNEL = "kept_jobs"  # new jobs are announced on this channel
+POLL_SECONDS = 1.0  # in case an announcement is lost
 
 MakeCrawlRun = Callable[[Lease, Source], CrawlRun]
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedJob:
-    """A job, and this worker's place in it."""
+    """A job with this worker's lease. The source is None if it was removed."""
 
     job: CrawlJob
     lease: Lease
@@ -58,24 +55,24 @@ class ClaimedJob:
 async def claim_and_run(
     db: Database, job_id: str | None, make_run: MakeCrawlRun, *, heartbeat: float = 10.0
 ) -> CrawlJob | None:
-    """Claims a job (the one named, or the first that is due) and walks it as far as it goes; None: nothing was due."""
+    """Claim a job (the given one, or the first that is due) and crawl it. Returns None if nothing was due."""
     claimed = await _claim(db, WorkerIdentity(), job_id)
     return await _run_claimed(db, claimed, make_run, heartbeat) if claimed else None
 
 
-# A worker's life -----------------------------------------------------------------------------------------------
+# The worker ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerIdentity:
-    """Who a worker is. The name may be given again; the id is of one start of one process."""
+    """A worker's name, which may be reused, and its id, which is unique to one start of one process."""
 
     name: str = field(default_factory=socket.gethostname)
     id: str = field(default_factory=new_id)
 
 
 class Worker:
-    """Walks several jobs at once, until it is told to stop. A database that is away is waited for."""
+    """Runs several jobs at once until it is stopped. Waits while the database is unreachable."""
 
     def __init__(
         self,
@@ -87,52 +84,49 @@ class Worker:
         heartbeat: float = 10.0,
         prepare: Callable[[], None] = lambda: None,
     ) -> None:
-        """``prepare`` is called in a thread the first time that there is nothing to do: the next walk begins sooner."""
+        """``prepare`` is called once, in a thread, when there is nothing to do, to speed up the next job."""
         self._db = db
         self._make_run = make_run
         self._identity = WorkerIdentity(name) if name else WorkerIdentity()
         self._concurrency = concurrency
         self._heartbeat = heartbeat
         self._prepare = prepare
-        self._runs: dict[str, CrawlRun] = {}  # by place
-        self._unreleased_leases: list[Lease] = []  # left while the database was away; it has to be told
-        self._join_cooldowns: dict[str, float] = {}  # job -> until when it is not joined again
+        self._runs: dict[str, CrawlRun] = {}  # by lease id
+        self._unreleased_leases: list[Lease] = []  # to be released when the database is back
+        self._join_cooldowns: dict[str, float] = {}  # job id -> time until which it is not joined again
         self._database_down_since: float | None = None
         self.jobs_done = 0
 
     async def run(self, stop: asyncio.Event, *, grace: float = 8.0) -> None:
-        """Works until ``stop`` is set; then hands back what it has within so many seconds."""
+        """Work until ``stop`` is set, then release all jobs within ``grace`` seconds."""
         log.info("worker started", worker=self._identity.id, name=self._identity.name, concurrency=self._concurrency)
         running: set[asyncio.Task[None]] = set()
         stopping = asyncio.create_task(stop.wait())
-        called: asyncio.Task[None] | None = None
+        waiting: asyncio.Task[None] | None = None
         preparing: asyncio.Task[None] | None = None
         try:
             while not stop.is_set():
-                while len(running) < self._concurrency and (taken := await self._claim_or_join()):
-                    running.add(asyncio.create_task(self._run_job(taken)))
+                while len(running) < self._concurrency and (claimed := await self._claim_or_join()):
+                    running.add(asyncio.create_task(self._run_job(claimed)))
                 if not running and not preparing:
                     preparing = asyncio.create_task(asyncio.to_thread(self._prepare))
-                called = called or asyncio.create_task(self._wait_for_jobs())
-                done, _ = await asyncio.wait(
-                    {*running, called, stopping},
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
+                waiting = waiting or asyncio.create_task(self._wait_for_jobs())
+                done, _ = await asyncio.wait({*running, waiting, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 running -= done
-                called = None if called in done else called
+                waiting = None if waiting in done else waiting
         finally:
-            for walk in self._runs.values():
-                walk.stop()
+            for run in self._runs.values():
+                run.stop()
             if running:
                 await asyncio.wait(running, timeout=grace)
-            rest = {*running, stopping, *([called] if called else [])}
+            rest = {*running, stopping, *([waiting] if waiting else [])}
             for task in rest:
                 task.cancel()
             await asyncio.gather(*rest, *([preparing] if preparing else []), return_exceptions=True)
             log.info("worker stopped", worker=self._identity.id, jobs=self.jobs_done)
 
     async def _claim_or_join(self) -> ClaimedJob | None:
-        """A job to walk; None if there is none, or the database is away."""
+        """Return a job to run; None if there is none, or the database is unreachable."""
         try:
             while self._unreleased_leases:
                 await _release_lease(self._db, self._unreleased_leases[-1])
@@ -153,42 +147,39 @@ class Worker:
         return claimed
 
     async def _wait_for_jobs(self) -> None:
-        """Until there may be something to do."""
-        began = time.monotonic()
+        """Wait for the announcement of a job, or for the next poll."""
+        started = time.monotonic()
         try:
             if await self._db.wait_for_notification(JOBS_CHANNEL, POLL_SECONDS):
                 return
         except StoreError:
-            pass  # taking a job says so
-        await asyncio.sleep(max(0.0, POLL_SECONDS - (time.monotonic() - began)))
+            pass  # the next claim logs it
+        await asyncio.sleep(max(0.0, POLL_SECONDS - (time.monotonic() - started)))
 
     async def _run_job(self, claimed: ClaimedJob) -> None:
         lease = claimed.lease
 
-        def make_run(place: Lease, source: Source) -> CrawlRun:
-            walk = self._runs[place.id] = self._make_run(place, source)
-            return walk
+        def make_run(lease: Lease, source: Source) -> CrawlRun:
+            run = self._runs[lease.id] = self._make_run(lease, source)
+            return run
 
         try:
             job = await _run_claimed(self._db, claimed, make_run, self._heartbeat)
-            self.jobs_done += bool(job and job.status not in _LIVE_STATUSES)
-            if lease.joined_running_job and job and job.status in _LIVE_STATUSES:
+            self.jobs_done += bool(job and job.status.has_ended)
+            if lease.joined_running_job and job and job.status.is_live:
                 self._join_cooldowns[job.id] = time.monotonic() + JOIN_COOLDOWN_SECONDS
         except StoreError as error:
-            log.warning("walk interrupted", job=lease.job_id, reason=str(error))
+            log.warning("crawl interrupted", job=lease.job_id, reason=str(error))
             self._unreleased_leases.append(lease)
         except Exception as error:
-            # A bug in one walk is no reason to leave the others. The job waits again, until its retries are spent.
-            log.exception("walk failed", job=lease.job_id)
-            with suppress(StoreError):  # then the reaper does it
+            # A bug in one run must not end the others. The job is pending again until its retries are used up.
+            log.exception("crawl failed", job=lease.job_id)
+            with suppress(StoreError):  # the reaper does it then
                 async with self._db.transaction() as tx:
                     await jobs.release_lease(tx, lease.id)
                     await queue.requeue_or_fail(tx, lease.job_id, f"a bug in Kept: {type(error).__name__}: {error}")
         finally:
             self._runs.pop(lease.id, None)
-
-
-_LIVE_STATUSES = (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED)
 
 
 # One job -------------------------------------------------------------------------------------------------------
@@ -199,25 +190,25 @@ async def _claim(db: Database, identity: WorkerIdentity, job_id: str | None = No
         job = await jobs.claim(tx, worker=identity.id, job=job_id)
         if job is None:
             return None
-        place = _make_lease(identity, job, joined=False)
-        await jobs.acquire_lease(tx, place)
-        return ClaimedJob(job, place, await sources.get(tx, job.source_id))
+        lease = _make_lease(identity, job, joined=False)
+        await jobs.acquire_lease(tx, lease)
+        return ClaimedJob(job, lease, await sources.get(tx, job.source_id))
 
 
 async def _join_job(db: Database, identity: WorkerIdentity, excluded_jobs: list[str]) -> ClaimedJob | None:
-    async with db.snapshot() as snapshot:  # most of the time there is none: nobody has to wait for that
-        found = await jobs.find_joinable(
+    async with db.snapshot() as snapshot:  # without a write lock: most of the time there is none
+        job_id = await jobs.find_joinable(
             snapshot, host=this_host(), pid=os.getpid(), entries_per_worker=MIN_ENTRIES_TO_JOIN, excluded=excluded_jobs
         )
-    if found is None:
+    if job_id is None:
         return None
     async with db.transaction(durable=True) as tx:
-        job = await jobs.lock(tx, found)
+        job = await jobs.lock(tx, job_id)
         if job is None or job.status is not JobStatus.PROCESSING:
             return None
-        place = _make_lease(identity, job, joined=True)
-        await jobs.acquire_lease(tx, place)
-        return ClaimedJob(job, place, await sources.get(tx, job.source_id))
+        lease = _make_lease(identity, job, joined=True)
+        await jobs.acquire_lease(tx, lease)
+        return ClaimedJob(job, lease, await sources.get(tx, job.source_id))
 
 
 def _make_lease(identity: WorkerIdentity, job: CrawlJob, *, joined: bool) -> Lease:
@@ -234,30 +225,33 @@ def _make_lease(identity: WorkerIdentity, job: CrawlJob, *, joined: bool) -> Lea
 
 
 async def _run_claimed(db: Database, claimed: ClaimedJob, make_run: MakeCrawlRun, heartbeat: float) -> CrawlJob | None:
-    """The job after this worker has left it. StoreError where the database went away: it may still have the place."""
+    """Crawl a claimed job, release the lease, and return the job after that.
+
+    Raises StoreError if the database became unreachable; the lease may not be released then.
+    """
     job, lease, source = claimed.job, claimed.lease, claimed.source
     if source is None:
         return await _release_lease(db, lease)
     facts = {"source": source.label, "job": job.id}
-    log.info("walk began", **facts, joined=lease.joined_running_job)
+    log.info("crawl started", **facts, joined=lease.joined_running_job)
     try:
         run = make_run(lease, source)
         async with _heartbeats(db, lease, run, heartbeat):
             result = await run.run()
-        log.info("walk ended", **facts, result=result)
-    except (SourceUnavailable, InvalidInput) as error:  # its settings may be wrong too: on this machine, by now
+        log.info("crawl ended", **facts, result=result)
+    except (SourceUnavailable, InvalidInput) as error:  # settings may be invalid on this machine only
         if lease.joined_running_job:
-            log.warning("cannot help", **facts, reason=str(error))
+            log.warning("cannot join", **facts, reason=str(error))
         else:
-            with suppress(LeaseLost):  # somebody ended it sooner
+            with suppress(LeaseLost):  # it was ended meanwhile
                 await activate.fail_leased_job(db, lease, f"{error} Nothing was changed.")
     except LeaseLost as lost:
-        left = await _release_lease(db, lease)
-        if left and left.status in _LIVE_STATUSES:
-            log.warning("place lost", **facts, reason=str(lost))
-        return left
+        released = await _release_lease(db, lease)
+        if released and released.status.is_live:
+            log.warning("lease lost", **facts, reason=str(lost))
+        return released
     except StoreError:
-        with suppress(StoreError):  # where this fails too, the reaper does it
+        with suppress(StoreError):  # if this fails too, the reaper does it
             await _release_lease(db, lease)
         raise
     except asyncio.CancelledError:
@@ -267,23 +261,23 @@ async def _run_claimed(db: Database, claimed: ClaimedJob, make_run: MakeCrawlRun
 
 
 async def _release_lease(db: Database, lease: Lease) -> CrawlJob | None:
-    """Gives the place up; a job that is not finished waits for the next worker."""
+    """Release a lease and return the job. A job that is not finished waits for the next worker."""
     async with db.transaction(durable=True) as tx:
         await jobs.release_lease(tx, lease.id)
-        await jobs.lock(tx, lease.job_id)  # of two that leave at once, the second has to see that the first is gone
+        await jobs.lock(tx, lease.job_id)  # of two releases at once, the second has to see the first
         await jobs.update_progress(tx, lease.job_id)
         await jobs.requeue_if_unleased(tx, lease.job_id)
         return await jobs.get(tx, lease.job_id)
 
 
 @asynccontextmanager
-async def _heartbeats(db: Database, lease: Lease, run: CrawlRun, every: float) -> AsyncIterator[None]:
-    """Says again and again that this worker is alive, and asks whether it is wanted, until it is done.
+async def _heartbeats(db: Database, lease: Lease, run: CrawlRun, interval: float) -> AsyncIterator[None]:
+    """Send heartbeats while the block runs, and stop the run when its job is paused, ended or lost.
 
-    It is told to end, not cancelled: a transaction that is cancelled half-way may take the cancellation for its own.
+    The heartbeats end by an event, not by cancellation: a cancelled transaction may be left half-way.
     """
     done = asyncio.Event()
-    heartbeat_task = asyncio.create_task(_send_heartbeats(db, lease, run, every, done))
+    heartbeat_task = asyncio.create_task(_send_heartbeats(db, lease, run, interval, done))
     try:
         yield
     finally:
@@ -291,35 +285,35 @@ async def _heartbeats(db: Database, lease: Lease, run: CrawlRun, every: float) -
         await asyncio.shield(heartbeat_task)
 
 
-async def _send_heartbeats(db: Database, lease: Lease, run: CrawlRun, every: float, done: asyncio.Event) -> None:
-    """One that was replaced, or is not wanted any more, or cannot say that it is alive, stops itself."""
-    heard = beaten = time.monotonic()
+async def _send_heartbeats(db: Database, lease: Lease, run: CrawlRun, interval: float, done: asyncio.Event) -> None:
+    """Stop the run if the worker was replaced, its job is no longer processing, or no heartbeat could be sent."""
+    last_answer = last_heartbeat = time.monotonic()
     while not done.is_set():
         with suppress(TimeoutError):
-            await asyncio.wait_for(done.wait(), min(STATUS_POLL_SECONDS, every))
+            await asyncio.wait_for(done.wait(), min(STATUS_POLL_SECONDS, interval))
             return
         now = time.monotonic()
-        is_due = now - beaten >= every
-        asking = asyncio.create_task(_check_lease(db, lease, heartbeat=is_due))
-        await asyncio.wait({asking}, timeout=max(0.0, heard + MAX_MISSED_HEARTBEATS * every - now))
-        if not asking.done():  # nobody answers at all
+        is_due = now - last_heartbeat >= interval
+        check = asyncio.create_task(_check_lease(db, lease, heartbeat=is_due))
+        await asyncio.wait({check}, timeout=max(0.0, last_answer + MAX_MISSED_HEARTBEATS * interval - now))
+        if not check.done():
             log.warning("heartbeat missed", job=lease.job_id, reason="the database hangs")
             run.stop()
         try:
-            status = await asking
+            status = await check
             if status is not JobStatus.PROCESSING:
                 run.stop(status or JobStatus.PROCESSING)
                 return
-            heard, beaten = now, now if is_due else beaten
+            last_answer, last_heartbeat = now, now if is_due else last_heartbeat
         except StoreError as error:
             log.warning("heartbeat missed", job=lease.job_id, reason=str(error))
-            if now - heard > MAX_MISSED_HEARTBEATS * every:
+            if now - last_answer > MAX_MISSED_HEARTBEATS * interval:
                 run.stop()
                 return
 
 
 async def _check_lease(db: Database, lease: Lease, *, heartbeat: bool) -> JobStatus | None:
-    """What the place's job has come to, None if it was lost; and that this worker is alive, when that is due."""
+    """Return the job's status, or None if the lease is lost. With ``heartbeat``, record that this worker is alive."""
     async with db.snapshot() as snapshot:
         status = await jobs.status_if_leased(snapshot, lease)
     if status is JobStatus.PROCESSING and heartbeat:
@@ -328,12 +322,12 @@ async def _check_lease(db: Database, lease: Lease, *, heartbeat: bool) -> JobSta
     return status
 
 
-# Who this is, so that a process on the same machine can see that it is gone. -----------------------------------
+# Process identity, so that another process of the same machine can see that a worker is gone ----------------------
 
 
 @cache
 def this_host() -> str:
-    """This machine, since it was last started; and the container, whose processes have numbers of their own."""
+    """Return an id of this machine since its last boot, and of the container, which has process ids of its own."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         boot += f"/{os.readlink('/proc/self/ns/pid')}"
@@ -343,9 +337,9 @@ def this_host() -> str:
 
 
 def process_start_time(pid: int) -> str | None:
-    """When a process of this machine was started; None if there is none with this number.
+    """Return when a process of this machine was started, or None if there is none with this id.
 
-    Together with the number this names one process: numbers are given again.
+    Ids are reused; together with the start time they identify one process.
     """
     if Path("/proc/self/stat").exists():
         try:
@@ -363,6 +357,6 @@ def process_start_time(pid: int) -> str | None:
 
 
 def is_alive(lease: Lease) -> bool:
-    """Whether a worker of this machine is still running. A zombie is not: it waits only to be buried."""
+    """Whether the worker that holds a lease is still running on this machine. A zombie is not."""
     started = process_start_time(lease.pid)
     return started is not None and started == lease.process_started

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from kept.crawl import activate
+from kept.crawl import abandon
 from kept.maintenance import local_cleanup
 from kept.maintenance.embedding_backlog import delete_unused_vectors
 from kept.model.source import Source
@@ -58,7 +58,7 @@ async def collect(db: Database, retention: Retention, *, cache: Path | None = No
         hidden = await sources.list_removed(snapshot, limit=BATCH_SIZE)
     total: Counter[str] = Counter()
     for source_id in uncleared:
-        await activate.clear_abandoned(db, source_id)
+        await abandon.clear_abandoned(db, source_id)
     for source_id in hidden:
         total["sources"] += await _delete_source(db, source_id)
     for source in kept:

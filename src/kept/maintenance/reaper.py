@@ -17,9 +17,9 @@ from kept.errors import StoreError
 from kept.jobs import queue
 from kept.jobs.worker import is_alive, this_host
 from kept.log import Log
+from kept.model.job import Lease
 from kept.store import jobs
 from kept.store.database import Database
-from kept.store.jobs import Lease
 
 log = Log(__name__)
 

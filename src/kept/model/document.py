@@ -1,8 +1,8 @@
-"""A document and what it was: versions, contents, sections."""
+"""Documents: their versions, contents and sections, and how a crawl changes them."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kept.model.robots_directives import RobotsDirectives
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 class Lifecycle(StrEnum):
-    """What the last crawls made of a document."""
+    """The state of a document after the last crawls."""
 
-    ACTIVE = "active"  # seen, in good order
-    MISSING = "missing"  # not seen any more; waiting for it to come back until the grace period ends
-    ERROR = "error"  # could not be read; still shown as it was
-    DELETED = "deleted"  # gone by evidence, or missing for too long; kept for history
+    ACTIVE = "active"  # seen and read
+    MISSING = "missing"  # no longer seen; it may come back until the grace period ends
+    ERROR = "error"  # could not be read; its last version stays visible
+    DELETED = "deleted"  # gone, or missing for longer than the grace period; kept for history
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validators:
-    """What the origin gave us so that we can ask "has it changed?" next time."""
+    """Headers that the origin sent so that the next request can be conditional."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -31,19 +31,19 @@ class Validators:
         return bool(self.etag or self.last_modified)
 
     def as_headers(self) -> dict[str, str]:
-        offered = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
-        return {name: value for name, value in offered.items() if value}
+        headers = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in headers.items() if value}
 
 
 class Section(NamedTuple):
-    """A node of a content's heading tree, or a part of a long one. It is what search finds.
+    """A node of a content's heading tree, or a part of a long one. Search returns sections.
 
-    A tuple, as all that goes from process to process: no other noun is packed and unpacked as quickly.
+    A tuple, like everything that passes between processes: tuples are pickled fastest.
     """
 
     position: int  # in pre-order, from 0
-    parent: int | None  # the position of the section above
-    level: int  # 0 for what stands before the first heading
+    parent: int | None  # the position of the parent section
+    level: int  # 0 for text before the first heading
     heading: str
     anchor: str | None
     text: str
@@ -54,12 +54,12 @@ Rows: TypeAlias = tuple[tuple[Any, ...], ...]
 
 
 def section_id(content_id: int, position: int) -> int:
-    """The id of a section follows from its content and position, so a tree is stored without asking for ids."""
+    """Compute a section's id from its content and position, so that a tree is stored without reading ids back."""
     return content_id * SECTIONS_PER_CONTENT + position
 
 
 class Content(NamedTuple):
-    """Title, markdown and sections behind one hash; the same wherever it is found."""
+    """Title, markdown and sections behind one hash, stored once however many documents share them."""
 
     hash: str
     title: str
@@ -68,43 +68,43 @@ class Content(NamedTuple):
     index_fields: "tuple[IndexFields, ...]" = ()  # for each section, if the reader has prepared them
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Packed as plain tuples, in half the time that so many named ones take."""
-        sections, words = tuple(map(tuple, self.sections)), tuple(map(tuple, self.index_fields))
-        return _unpacked, (self.hash, self.title, self.markdown, sections, words)
+        """Pickle as plain tuples, which takes half the time of named ones."""
+        sections, fields = tuple(map(tuple, self.sections)), tuple(map(tuple, self.index_fields))
+        return _unpickle_content, (self.hash, self.title, self.markdown, sections, fields)
 
 
-def _unpacked(hash: str, title: str, markdown: str, sections: Rows, words: Rows) -> Content:
+def _unpickle_content(hash: str, title: str, markdown: str, sections: Rows, fields: Rows) -> Content:
     from kept.model.index_fields import IndexFields
 
-    return Content(hash, title, markdown, tuple(map(Section._make, sections)), tuple(map(IndexFields._make, words)))
+    return Content(hash, title, markdown, tuple(map(Section._make, sections)), tuple(map(IndexFields._make, fields)))
 
 
 RENDERED_CONTENT_TYPE = "text/html; charset=utf-8; rendered"
-"""The type of a page as its scripts made it, in a browser of ours. Only there may a fragment be a page ('#/guide')."""
+"""The type of a page that a browser rendered. Only there may a fragment be a page ('#/guide')."""
 
 
 class ParsedPage(NamedTuple):
-    """What a reader made of the bytes of one page."""
+    """The content and links that a reader extracted from one page."""
 
     content: Content
-    links: tuple[str, ...] = ()  # canonical, navigation included, in the order of the page
-    canonical: str | None = None  # the URL that it should be known by, as it says or as its name says, if another
-    moved_to: str | None = None  # where the page sends its reader at once
-    is_js_shell: bool = False  # nothing to read before its scripts have run
+    links: tuple[str, ...] = ()  # canonical URLs, navigation included, in page order
+    canonical: str | None = None  # its canonical URL, by a link or by its file name, if it is another one
+    moved_to: str | None = None  # target of an immediate meta refresh
+    is_js_shell: bool = False  # no text before its scripts have run
     robots_directives: RobotsDirectives = RobotsDirectives()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """These bytes cannot be made into words, and why."""
+    """The reason why no text could be extracted."""
 
     reason: str
-    is_reader_failure: bool = False  # the reader broke down over them, which says little about the page
+    is_reader_failure: bool = False  # the reader crashed or timed out; the page itself may be fine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """What a document was over the generations ``born <= g < died``."""
+    """A document's state in the generations ``born <= g < died``."""
 
     id: int
     document_id: str
@@ -119,7 +119,7 @@ class Version:
     depth: int
     links: tuple[str, ...]
     fetched_at: datetime
-    canonical: str | None = None  # the URL of which it may be a duplicate
+    canonical: str | None = None  # the URL that it may be a duplicate of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,3 +135,98 @@ class Document:
     missed_crawls: int = 0
     reason: str | None = None
     verified_at: datetime | None = None  # its own; None: shared with its generation
+
+
+# How a crawl adds to documents, finds former ones again, and changes their lifecycle. ------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewVersion:
+    """A version that a crawl adds; invisible until its generation is active."""
+
+    document_id: str
+    born: int
+    pending: bool  # the document has a living version, which this one will replace
+    read_again: bool
+    url: str
+    content_id: int
+    content_type: str
+    validators: Validators
+    raw_hash: str
+    signature: str
+    depth: int
+    links: tuple[str, ...]
+    canonical: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpcomingVersion:
+    """The version that a generation under construction has at a URL, its own or its base's."""
+
+    url: str
+    document_id: str
+    content_id: int
+    content_type: str
+    fetched_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPage:
+    """A URL with content that is no document of the base."""
+
+    version_id: int
+    document: str  # the provisional one that the crawl inserted
+    url: str
+    depth: int
+    content_id: int
+    size: int
+
+
+class MatchTier(IntEnum):
+    """The order in which former documents are matched with new pages."""
+
+    LOST = 0  # by this crawl
+    MISSING = 1
+    DELETED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerDocument:
+    """A document that the new generation would not show, with its last version."""
+
+    document: str
+    url: str
+    content_id: int
+    tier: MatchTier
+    born: int = 0  # generation of its last version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExceptionalDocument:
+    """A document that is missing, in error or has its own time of verification, and its outcome in this crawl."""
+
+    id: str
+    lifecycle: Lifecycle
+    since: datetime | None
+    missed_crawls: int
+    retry_count: int
+    reason: str | None
+    verified_at: datetime | None
+    url: str | None  # in the base; None if the base does not show it
+    outcome: str | None
+    reached: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifecycleChange:
+    """A document's lifecycle after a crawl."""
+
+    document: str
+    lifecycle: Lifecycle
+    since: datetime | None = None
+    missed_crawls: int = 0
+    retry_count: int = 0
+    reason: str | None = None
+    verified_at: datetime | None = None
+    is_ended: bool = False  # the new generation no longer shows it
+    is_lost: bool = False  # it ended, and not because of a change of settings

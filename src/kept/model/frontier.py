@@ -1,16 +1,16 @@
-"""The frontier: the URLs of a job, what visiting one can bring, and what the crawl makes of it."""
+"""The frontier: the URLs of a job, what an origin answers to a visit, and the outcome of the visit."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
-from kept.model.document import Validators, Version
+from kept.model.document import Lifecycle, Validators, Version
 from kept.model.robots_directives import RobotsDirectives
 
 
 class Outcome(StrEnum):
-    """What visiting one URL came to."""
+    """The result of visiting one URL."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -23,22 +23,22 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierEntry:
-    """One URL of a job, taken to be visited."""
+    """One URL of a job, leased to be visited."""
 
     url: str
     depth: int
-    attempts: int  # visits so far that are to be tried again
-    reached: bool  # named by the root, a seed or a reached entry; otherwise only remembered
-    base_version: Version | None  # what the base shows at this URL
+    attempts: int  # visits so far that ended in a retry
+    reached: bool  # named by the root, a seed or a reached entry; False: only known from the base
+    base_version: Version | None  # the version that the base has at this URL
 
 
-# What an origin lists: everything it has, or the seeds to start from.
+# Listings: everything an origin has, or the seeds to start from. ---------------------------------------------------
 
 
 class ListedUrl(NamedTuple):
-    """A URL that the origin names. With an ETag, a held version that has the same needs no visit.
+    """A URL that the origin lists. A stored version with the same ETag needs no visit.
 
-    A tuple, because a folder makes one of every file.
+    A tuple, because a folder makes one for every file.
     """
 
     url: str
@@ -49,13 +49,13 @@ class ListedUrl(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingFailure:
-    """A part of the list that could not be read. What lies below it is not absent, it is unknown."""
+    """A part of the list that could not be read. URLs below it are unknown, not absent."""
 
     url: str
     reason: str
 
 
-# What a visit can bring. A missing page and a slow server are everyday life: values, not exceptions.
+# Visits. A missing page and a slow server are ordinary: values, not exceptions. ------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,22 +64,20 @@ class Fetched:
     content_type: str
     validators: Validators = field(default_factory=Validators)
     status: int | None = None
-    final_url: str | None = None  # where a temporary redirect led: its links count from there
-    robots_directives: RobotsDirectives | None = (
-        RobotsDirectives()
-    )  # of its headers; None: what it asks of robots, anywhere, does not count
+    final_url: str | None = None  # the end of a temporary redirect; relative links are resolved against it
+    robots_directives: RobotsDirectives | None = RobotsDirectives()  # of its headers; None: ignore the page's own too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotModified:
-    """The origin says that what we hold is what it has."""
+    """The stored version is current."""
 
     status: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirected:
-    """Permanently elsewhere (301, 308). Temporary redirects are followed by the origin itself."""
+    """A permanent redirect (301, 308). Temporary redirects are followed by the origin itself."""
 
     to: str
     status: int | None = None
@@ -87,7 +85,7 @@ class Redirected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """The origin says that there is nothing here."""
+    """There is nothing at this URL."""
 
     reason: str
     status: int | None = None
@@ -98,18 +96,165 @@ class Refused:
     """Not to be kept: wrong type, too large, out of scope, forbidden by robots.txt."""
 
     reason: str
-    by_settings: bool = False  # our own settings exclude it, not the origin
+    by_settings: bool = False  # the source's settings exclude it, not the origin
     status: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreachable:
-    """It may be there, but cannot be read now."""
+    """The page may exist, but cannot be read now."""
 
     reason: str
     status: int | None = None
-    is_retryable: bool = True  # False: trying again within this crawl would change nothing
+    is_retryable: bool = True  # False: a retry within this crawl is pointless
     retry_after: timedelta | None = None
 
 
 Visit: TypeAlias = Fetched | NotModified | Redirected | Gone | Refused | Unreachable
+
+
+# Entries to insert, and how they are settled. ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveredUrl:
+    """A URL that a reached entry links or redirects to, or that a seed list names."""
+
+    url: str
+    depth: int
+    parent: str | None = None
+    moved_document_id: str | None = None  # the document that a redirect moves here
+    reached: bool = True
+    visit_if_known: bool = False  # a quick crawl visits it even if the base has it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedEntry:
+    """An entry made from a complete list. With an outcome, it needs no visit."""
+
+    url: str
+    version_id: int | None = None
+    document_id: str | None = None
+    depth: int = 0
+    outcome: Outcome | None = None
+    reason: str | None = None
+    by_settings: bool = False
+    redirect_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataUpdate:
+    """Metadata of an unchanged page that differs from its living version. Activation applies it."""
+
+    validators: Validators
+    raw_hash: str
+    signature: str
+    links: tuple[str, ...]
+    canonical: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledEntry:
+    """An entry with its final outcome."""
+
+    url: str
+    outcome: Outcome
+    reason: str | None = None
+    http_status: int | None = None
+    document_id: str | None = None
+    by_settings: bool = False
+    redirect_to: str | None = None
+    metadata_update: MetadataUpdate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRetry:
+    """An entry that is to be visited again later."""
+
+    url: str
+    due_at: datetime
+    reason: str
+    http_status: int | None = None
+
+
+# What the store knows of entries and of the base's pages. ----------------------------------------------------------
+
+
+StoredEtag: TypeAlias = tuple[str, int, str | None]
+"""URL, version id, and the ETag if it alone proves the page unchanged. A plain row: a refresh has one per file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPage:
+    """The base's version at a URL, as far as a complete list is compared with it."""
+
+    url: str
+    version_id: int
+    document_id: str
+    depth: int = 0
+    validators: Validators = Validators()
+    signature: str = ""
+    needs_entry: bool = False  # activation needs its outcome even if it is unchanged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedPage:
+    """A page of the active generation that changed before, with its history as far as it is kept."""
+
+    entry: ListedEntry
+    changes: int
+    known_since: datetime
+    fetched_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenEntries:
+    """Which entries of a job are not settled yet."""
+
+    has_any: bool
+    has_reached: bool  # some of them are reached
+    next_due_at: datetime | None  # of those that are not leased; None: all are leased
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryResult:
+    """The outcome of one entry; None while it is open."""
+
+    url: str
+    outcome: Outcome | None
+    reason: str | None
+    by_settings: bool
+    was_visited: bool
+    version_id: int | None  # the base's version at this URL
+    document_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExceptionalEntry:
+    """A document, or a redirect, that did not simply stay unchanged."""
+
+    url: str
+    depth: int
+    outcome: Outcome
+    reason: str | None
+    by_settings: bool
+    redirect_to: str | None
+    reached: bool
+    document_id: str | None
+    content_id: int | None  # of the base's version
+    lifecycle: Lifecycle | None
+    since: datetime | None
+    missed_crawls: int
+    retry_count: int
+    verified_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanonicalEntry:
+    """A page of this crawl that names another URL as its canonical one, and its current version."""
+
+    entry: ExceptionalEntry
+    canonical: str
+    version_id: int
+    content_id: int
+    content_type: str

@@ -9,10 +9,15 @@ from kept.model.source import SourceSettings
 
 class GenerationState(StrEnum):
     BUILDING = "building"  # a crawl is filling it
-    HELD = "held"  # complete, but it lost too much: a person decides
+    HELD = "held"  # complete, but too much was lost or failed: a person decides
     ACTIVE = "active"  # what queries see; one per source
     RETIRED = "retired"  # was active; kept for history
-    ABANDONED = "abandoned"  # never finished, or discarded; its rows are on their way out
+    ABANDONED = "abandoned"  # never finished, or discarded; its rows are being deleted
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the generation is or was active, so that it can be searched and read by number."""
+        return self in (GenerationState.ACTIVE, GenerationState.RETIRED)
 
 
 GENERATION_TRANSITIONS: dict[GenerationState, frozenset[GenerationState]] = {
@@ -26,7 +31,7 @@ GENERATION_TRANSITIONS: dict[GenerationState, frozenset[GenerationState]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How many URLs came to which outcome."""
+    """Number of URLs by outcome."""
 
     new: int = 0
     changed: int = 0
@@ -42,18 +47,29 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """Numbered 1, 2, 3 … per source; a number is never used twice."""
+    """A state of a source, numbered 1, 2, 3 … per source. A number is never reused."""
 
     source_id: str
     number: int
-    base: int | None  # the generation that was active when this one was begun
+    base: int | None  # the generation that was active when this one was started
     state: GenerationState
     job_id: str | None
-    settings: SourceSettings  # the source's settings it was made with
-    mode: str | None  # how its crawl looked (see CrawlMode); None for a rollback
+    settings: SourceSettings  # of the source, when this generation was crawled
+    mode: str | None  # its crawl's CrawlMode; None for a rollback
     created_at: datetime
     activated_at: datetime | None = None
-    documents: int = 0  # how many it shows
+    documents: int = 0  # how many it contains
     tally: Tally = Tally()
-    partial: str | None = None  # why it is not the whole source, if it is not
-    reason: str | None = None  # why it is held or abandoned, or what it rolled back to
+    partial: str | None = None  # why it is incomplete: "limit" or "errors"
+    reason: str | None = None  # why it is held or abandoned, or which generation it rolled back to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationChangeCounts:
+    """How many versions a generation adds and ends."""
+
+    brought: int  # versions born in the generation
+    news: int  # those of them whose page changed, not only its reader
+    replacing: int  # those that replace a living version once the generation is active
+    ended: int  # versions that died in the generation
+    removed: int  # those of them that are not replaced

@@ -15,7 +15,7 @@ from kept.maintenance.reaper import Reaper, ReapReport
 from kept.maintenance.scheduler import ScheduleReport, enqueue_due_crawls
 from kept.maintenance.watcher import watch_files
 from kept.maintenance.webhooks import DeliveryReport, OperatorWebhook, deliver_due
-from kept.model.job import CrawlJob, JobStatus
+from kept.model.job import CrawlJob
 from kept.model.source import Source
 from kept.runtime.models import EMBED_INTERVAL_SECONDS
 from kept.runtime.origin_factory import make_origin
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # heavy: loaded when the first crawl begins
     from kept.crawl.engine import CrawlRun
     from kept.extract.reader_pool.pool import ReaderPool
     from kept.model.document import Content
-    from kept.store.jobs import Lease
+    from kept.model.job import Lease
 
 SCHEDULE_INTERVAL_SECONDS = 5.0
 GC_INTERVAL_SECONDS = 600.0
@@ -67,7 +67,7 @@ class WorkerHost:
                 if current is None:
                     raise NotFound("The source was removed, and this job with it.")
                 on_progress(current)
-                if current.status not in (JobStatus.PENDING, JobStatus.PROCESSING):
+                if not current.status.is_queued_or_running:
                     return current
                 await asyncio.sleep(JOB_POLL_SECONDS)
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from kept.errors import InvalidInput
-from kept.model.job import JobStatus
+from kept.model.job import JobStatus, JobSummary
 from kept.model.source import format_label
 from kept.service import jobs as jobs_service
 from kept.service import serializers
@@ -21,11 +21,10 @@ from kept.service.jobs import JobView
 from kept.service.lookup import is_id
 from kept.store import events, jobs
 from kept.store.database import Connection, Database, Row, current_time, parse_time
-from kept.store.jobs import JobSummary
 
 EVENTS_PER_READ = 500
 TRANSACTION_MARGIN = timedelta(seconds=10)  # a transaction's time is when it began
-ENDED_STATUSES = (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED)
+ENDED_STATUSES = [status.value for status in JobStatus if status.has_ended]
 _MAX_ENTRY = 2**62
 
 EventKind: TypeAlias = Literal["page", "progress", "job"]
@@ -83,11 +82,7 @@ async def cursor_from_now(db: Database) -> EventCursor:
     """What is visited from now on; of jobs that are live, what state they are in."""
     async with db.snapshot() as snapshot:
         now = await current_time(snapshot)
-        live = [
-            row.job
-            for row in await events.list_live_or_recent(snapshot, since=now)
-            if row.job.status not in ENDED_STATUSES
-        ]
+        live = [row.job for row in await events.list_live_or_recent(snapshot, since=now) if row.job.status.is_live]
     return EventCursor(since=now, jobs={job.id: JobPosition(job.batch, _MAX_ENTRY) for job in live})
 
 
@@ -126,7 +121,7 @@ async def change_token(db: Database) -> str:
 
 def is_finished(cursor: EventCursor) -> bool:
     """Whether nothing more can come."""
-    return cursor.only_listed_jobs and all(at.state in list(ENDED_STATUSES) for at in cursor.jobs.values())
+    return cursor.only_listed_jobs and all(at.state in ENDED_STATUSES for at in cursor.jobs.values())
 
 
 async def _followed_jobs(db: Connection, cursor: EventCursor) -> list[JobSummary]:
@@ -136,13 +131,13 @@ async def _followed_jobs(db: Connection, cursor: EventCursor) -> list[JobSummary
         else {row.job.id: row for row in await events.list_live_or_recent(db, since=cursor.since)}
     )
     for id in cursor.jobs:
-        if id not in rows and cursor.jobs[id].state not in list(ENDED_STATUSES):
+        if id not in rows and cursor.jobs[id].state not in ENDED_STATUSES:
             rows |= {row.job.id: row for row in await jobs.find_by_id_prefix(db, id) if row.job.id == id}
     return [rows[id] for id in sorted(rows)]
 
 
 async def _ended_before(db: Connection, cursor: EventCursor, then: datetime) -> set[str]:
-    over = [id for id, at in cursor.jobs.items() if at.state in list(ENDED_STATUSES)]
+    over = [id for id, at in cursor.jobs.items() if at.state in ENDED_STATUSES]
     found = [await jobs.get(db, id) for id in over]
     return {id for id, job in zip(over, found, strict=True) if job is None or (job.completed_at or then) < then}
 
@@ -151,7 +146,7 @@ async def _events_of_job(
     db: Connection, row: JobSummary, position: JobPosition, now: datetime
 ) -> list[tuple[EventKind, Mapping[str, Any], JobPosition]]:
     job, source = row.job, format_label(row.source_name, row.source_version)
-    if position.state in list(ENDED_STATUSES):
+    if position.state in ENDED_STATUSES:
         return []
     found: list[tuple[EventKind, Mapping[str, Any], JobPosition]] = []
     entries = await events.entries_since(db, job.id, batch=position.batch, entry=position.entry, limit=EVENTS_PER_READ)

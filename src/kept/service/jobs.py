@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 from kept.errors import InvalidInput, NotFound
 from kept.jobs import queue
-from kept.model.job import CrawlJob, CrawlMode, JobStatus, Pace
+from kept.model.job import CrawlJob, CrawlMode, JobStatus, JobSummary, Lease, Pace
 from kept.model.source import format_label
 from kept.service.lookup import find_source, is_id
 from kept.store import browsing, idempotency, jobs
 from kept.store.database import Connection, Database, ReadableDatabase, current_time, parse_time
-from kept.store.jobs import JobSummary, Lease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ import os
 import re
 
 from kept.errors import NotFound
-from kept.model.generation import Generation, GenerationState
+from kept.model.generation import Generation
 from kept.model.source import Source, parse_label
 from kept.model.url import canonicalize_route_url, canonicalize_url, file_url, get_anchor
 from kept.store import generations, sources
@@ -34,7 +34,7 @@ async def find_readable_generation(db: Connection, source: Source, number: int) 
     """A generation that was once active and is still retained."""
 
     generation = await generations.get(db, source.id, number)
-    if generation and generation.state in (GenerationState.ACTIVE, GenerationState.RETIRED):
+    if generation and generation.state.is_readable:
         return generation
     if source.active_generation is None:
         raise NotFound(f"{source.label} has no generation to show yet: its first crawl is not finished.")

@@ -232,7 +232,7 @@ def ledger_summary(ledger: LedgerSummary) -> dict[str, Any]:
 
 
 def page_preview(preview: PagePreview) -> dict[str, Any]:
-    content = preview.reading.content
+    content = preview.page.content
     return {
         "url": preview.url,
         "http_status": preview.status,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain, count
 
-from kept.crawl import activate
+from kept.crawl import abandon
 from kept.crawl.change_rate import change_samples, estimate_change_interval, suggest_refresh_interval
 from kept.errors import InvalidInput
 from kept.maintenance.next_run import SchedulePolicy, next_run
@@ -41,7 +41,7 @@ class SourceView:
     def state(self) -> str:
         """How it is, in one word: what happens to it now, else what waits for a person, else what it has to show."""
         job = self.last_job
-        if job and job.status in (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED):
+        if job and job.status.is_live:
             return job.status
         if self.upcoming and self.upcoming.state is GenerationState.HELD:
             return "held"
@@ -163,7 +163,7 @@ async def remove_source(db: Database, label: str, secrets: SecretStore | None = 
         await sources.lock(tx, source.id)
         if live := await jobs.lock_live(tx, source.id):
             await jobs.cancel(tx, live.id)
-        await activate.abandon_generation(tx, source, "the source was removed")
+        await abandon.abandon_generation(tx, source, "the source was removed")
         await sources.mark_removed(tx, source.id)
     if secrets:
         secrets.delete(source.settings)

@@ -18,7 +18,7 @@ async def document_ids_by_url(db: Connection, source: str, generation: int, urls
     found: dict[str, str] = {}
     for start in range(0, len(urls), URLS_PER_QUERY):
         asked = list(urls[start : start + URLS_PER_QUERY])
-        rows = await db.all("documents_at_urls", source=source, generation=generation, urls=asked)
+        rows = await db.all("document_ids_by_url", source=source, generation=generation, urls=asked)
         found |= {row["url"]: str(row["document_id"]) for row in rows}
     return found
 

@@ -41,21 +41,21 @@ async def get_markdown(db: Connection, id: int) -> str:
 
 async def list_unreferenced(db: Connection, *, after: int, limit: int) -> list[int]:
     """Contents that no version has, as it seems: all of them may have to be looked at, so nobody should wait for it."""
-    return [row["id"] for row in await db.all("unneeded_contents", after=after, limit=limit)]
+    return [row["id"] for row in await db.all("unreferenced_contents", after=after, limit=limit)]
 
 
 async def lock(db: Connection, ids: Sequence[int]) -> list[int]:
     """Those of them that nobody uses at the moment, locked so that nobody starts to."""
-    return [row["id"] for row in await db.all("lock_contents", ids=list(ids))]
+    return [row["id"] for row in await db.all("lock_contents_for_deletion", ids=list(ids))]
 
 
 async def delete(db: Connection, id: int) -> bool:
     """True if it is gone, with everything that was made of it; False if somebody needs it after all. It is locked."""
-    if await db.one("unneeded_content", id=id) is None:
+    if await db.one("unreferenced_content", id=id) is None:
         return False
     await sections.delete_by_content(db, id)
-    return await db.run("delete_contents", id=id) > 0
+    return await db.run("delete_content", id=id) > 0
 
 
 async def _lock_by_hash(db: Connection, hashes: Iterable[str]) -> dict[str, int]:
-    return {row["hash"]: row["id"] for row in await db.all("hold_contents", hashes=sorted(hashes))}
+    return {row["hash"]: row["id"] for row in await db.all("lock_contents_by_hash", hashes=sorted(hashes))}

@@ -6,11 +6,9 @@ a document is.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kept.errors import InvalidInput
@@ -22,8 +20,6 @@ if TYPE_CHECKING:  # heavy, and not part of a plain install
     Vector = np.ndarray[tuple[int], np.dtype[np.float32]]
 
 Row = Mapping[str, Any]
-
-SQL_FOLDER = Path(__file__).with_name("sql")  # importlib.resources would load zipfile and more for the same files
 
 
 class Connection(Protocol):
@@ -104,24 +100,6 @@ async def open_database(url: str, *, create: bool = True, lease_seconds: float =
     )
 
 
-@cache
-def statements(backend: str) -> Mapping[str, str]:
-    """Every statement of a backend, by name."""
-    found: dict[str, str] = {}
-    for folder in ("shared", backend):
-        found |= dict(_named_statements(folder))
-    return found
-
-
-_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
-
-
-def _named_statements(folder: str) -> Iterator[tuple[str, str]]:
-    for file in sorted((SQL_FOLDER / folder).glob("*.sql")):
-        _, *parts = _NAME.split(file.read_text("utf-8"))
-        yield from zip(parts[::2], (part.strip().rstrip(";") for part in parts[1::2]), strict=True)
-
-
 def parse_time(stored: Any) -> datetime:
     """A moment as the backend stores it: PostgreSQL gives a datetime, SQLite our own fixed-width text."""
     return stored if isinstance(stored, datetime) else datetime.fromisoformat(stored)
@@ -133,13 +111,13 @@ def parse_optional_time(stored: Any) -> datetime | None:
 
 async def describe_database(db: Connection) -> Row:
     """Which program it is, at which schema; whether it can be written to, and search by meaning."""
-    row = await db.one("about_database")
+    row = await db.one("describe_database")
     assert row is not None, "it can always say that"
     return row
 
 
 async def current_time(db: Connection) -> datetime:
     """What time it is. Between machines the database's clock is the clock."""
-    row = await db.one("moment")
+    row = await db.one("current_time")
     assert row is not None, "it is always some time"
     return parse_time(row["moment"])

@@ -1,50 +1,23 @@
 """Documents and their versions: rows in, nouns out."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from kept.model.document import Document, Lifecycle, Validators
+from kept.model.document import (
+    Document,
+    ExceptionalDocument,
+    FormerDocument,
+    Lifecycle,
+    LifecycleChange,
+    MatchTier,
+    NewPage,
+    NewVersion,
+    UpcomingVersion,
+    Validators,
+)
 from kept.store.compression import compress_links
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 URLS_PER_QUERY = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewVersion:
-    """A version that a crawl brings; seen by nobody before its generation is active."""
-
-    document_id: str
-    born: int
-    pending: bool  # the document has a living version, which this one will replace
-    read_again: bool
-    url: str
-    content_id: int
-    content_type: str
-    validators: Validators
-    raw_hash: str
-    signature: str
-    depth: int
-    links: tuple[str, ...]
-    canonical: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExceptionalDocument:
-    """A document that is missing, in error or has its own time of verification, and what this crawl saw of it."""
-
-    id: str
-    lifecycle: Lifecycle
-    since: datetime | None
-    missed_crawls: int
-    retry_count: int
-    reason: str | None
-    verified_at: datetime | None
-    url: str | None  # where the base shows it; None if it does not
-    outcome: str | None
-    reached: bool
 
 
 async def insert_document(db: Connection, rows: Iterable[tuple[str, str]], *, generation: int) -> None:
@@ -167,30 +140,55 @@ async def has_former(db: Connection, source: str) -> bool:
     return await db.one("has_former_documents", source=source) is not None
 
 
-async def new_matching_former(db: Connection, source: str, generation: int) -> list[Row]:
-    return await db.all("arrivals_like_former_documents", source=source, generation=generation)
+async def new_matching_former(db: Connection, source: str, generation: int) -> list[tuple[NewPage, FormerDocument]]:
+    """New pages, each with a missing or deleted document that last had the same content or URL."""
+    return [
+        (
+            _new_page(row),
+            FormerDocument(
+                document=row["former_id"],
+                url=row["former_url"],
+                content_id=row["former_content_id"],
+                tier=MatchTier.MISSING if row["former_lifecycle"] == Lifecycle.MISSING else MatchTier.DELETED,
+                born=row["former_born"],
+            ),
+        )
+        for row in await db.all("new_matching_former_documents", source=source, generation=generation)
+    ]
 
 
-async def list_new(db: Connection, source: str, generation: int) -> list[Row]:
-    """Everything that is new in a generation."""
-    return await db.all("arrivals", source=source, generation=generation)
+async def list_new(db: Connection, source: str, generation: int) -> list[NewPage]:
+    return [_new_page(row) for row in await db.all("new_documents", source=source, generation=generation)]
 
 
-async def new_by_url(db: Connection, source: str, generation: int, url: str) -> Row | None:
-    return await db.one("arrival_at", source=source, generation=generation, url=url)
+async def new_by_url(db: Connection, source: str, generation: int, url: str) -> NewPage | None:
+    row = await db.one("new_document_by_url", source=source, generation=generation, url=url)
+    return None if row is None else _new_page(row)
 
 
-async def new_with_content(db: Connection, source: str, generation: int, content_id: int) -> list[Row]:
-    return await db.all("arrivals_with_content", source=source, generation=generation, content=content_id)
+async def new_with_content(db: Connection, source: str, generation: int, content_id: int) -> list[NewPage]:
+    rows = await db.all("new_documents_with_content", source=source, generation=generation, content=content_id)
+    return [_new_page(row) for row in rows]
 
 
-async def upcoming_by_url(db: Connection, source: str, urls: Sequence[str], *, generation: int) -> list[Row]:
-    """What a generation that is being built has, or takes over from its base, at these URLs."""
-    found: list[Row] = []
+async def upcoming_by_url(
+    db: Connection, source: str, urls: Sequence[str], *, generation: int
+) -> list[UpcomingVersion]:
+    """Return the versions that a generation under construction has at these URLs, its own or its base's."""
+    rows: list[Row] = []
     for start in range(0, len(urls), URLS_PER_QUERY):
-        asked = list(urls[start : start + URLS_PER_QUERY])
-        found += await db.all("living_versions_at", source=source, urls=asked, generation=generation)
-    return found
+        chunk = list(urls[start : start + URLS_PER_QUERY])
+        rows += await db.all("upcoming_versions_by_url", source=source, urls=chunk, generation=generation)
+    return [
+        UpcomingVersion(
+            url=row["url"],
+            document_id=row["document_id"],
+            content_id=row["content_id"],
+            content_type=row["content_type"],
+            fetched_at=parse_time(row["fetched_at"]),
+        )
+        for row in rows
+    ]
 
 
 async def discard_new(db: Connection, new_versions: Iterable[tuple[int, str]]) -> None:
@@ -204,27 +202,27 @@ async def reassign_version(
     db: Connection, *, version_id: int, provisional_id: str, document_id: str, generation: int
 ) -> None:
     """The version at a new URL belongs to a document that was there before; the provisional one was never seen."""
-    await db.run("drop_pending_version", document=document_id, generation=generation)  # of a page that is given up
+    await db.run("delete_pending_version", document=document_id, generation=generation)  # of a page that is given up
     await db.run("end_version", document=document_id, generation=generation)
-    await db.run("adopt_version", version=version_id, document=document_id)
+    await db.run("reassign_version", version=version_id, document=document_id)
     await db.run("delete_document", id=provisional_id)
 
 
 async def end_versions(db: Connection, documents: Iterable[str], *, generation: int) -> None:
     """From this generation on they are not shown."""
     rows = [{"document": document, "generation": generation} for document in documents]
-    await db.run_many("drop_pending_version", rows)
+    await db.run_many("delete_pending_version", rows)
     await db.run_many("end_version", rows)
 
 
 async def replace_changed(db: Connection, source: str, *, generation: int) -> None:
     """The old versions of changed documents end, the new ones live."""
     await db.run("end_replaced_versions", source=source, generation=generation)
-    await db.run("settle_pending_versions", source=source, generation=generation)
+    await db.run("publish_pending_versions", source=source, generation=generation)
 
 
 async def apply_metadata_updates(db: Connection, job: str) -> None:
-    await db.run("carry_over_renewals", job=job)
+    await db.run("apply_metadata_updates", job=job)
 
 
 async def replaced_validators(
@@ -246,14 +244,28 @@ async def has_validators(db: Connection, source: str, *, limit: int = 1000) -> b
     return None if row is None or row["some"] is None else bool(row["some"])
 
 
-async def set_lifecycles(db: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
-    await db.run_many("set_lifecycle", rows)
+async def set_lifecycles(db: Connection, changes: Iterable[LifecycleChange]) -> None:
+    await db.run_many(
+        "set_lifecycle",
+        [
+            {
+                "id": change.document,
+                "lifecycle": change.lifecycle,
+                "since": change.since,
+                "missed_crawls": change.missed_crawls,
+                "retry_count": change.retry_count,
+                "reason": change.reason,
+                "verified_at": change.verified_at,
+            }
+            for change in changes
+        ],
+    )
 
 
 async def roll_back(db: Connection, source: str, *, target: int, number: int, reason: str) -> None:
     """Generation ``number`` shows exactly what ``target`` showed."""
     await db.run("end_versions_since", source=source, target=target, number=number)
-    await db.run("bring_back_versions", source=source, target=target, number=number)
+    await db.run("restore_versions", source=source, target=target, number=number)
     await db.run("show_rolled_back_documents", source=source)
     await db.run("hide_rolled_back_documents", source=source, reason=reason)
 
@@ -275,4 +287,15 @@ async def delete_dead_versions(db: Connection, source: str, *, oldest: int, limi
 
 
 async def delete_orphaned(db: Connection, source: str, *, limit: int) -> int:
-    return await db.run("delete_forgotten_documents", source=source, limit=limit)
+    return await db.run("delete_orphaned_documents", source=source, limit=limit)
+
+
+def _new_page(row: Row) -> NewPage:
+    return NewPage(
+        version_id=row["version_id"],
+        document=row["document_id"],
+        url=row["url"],
+        depth=row["depth"],
+        content_id=row["content_id"],
+        size=row["size"],
+    )

@@ -2,13 +2,14 @@
 
 from datetime import datetime
 
+from kept.model.job import JobSummary
 from kept.store.database import Connection, Row
-from kept.store.jobs import JobSummary, read_summary
+from kept.store.jobs import read_summary
 
 
 async def list_live_or_recent(db: Connection, *, since: datetime) -> list[JobSummary]:
     """Jobs that are live or ended since then, the oldest first."""
-    return [read_summary(row) for row in await db.all("watched_jobs", since=since)]
+    return [read_summary(row) for row in await db.all("live_or_recent_jobs", since=since)]
 
 
 async def entries_since(db: Connection, job: str, *, batch: int, entry: int, limit: int) -> list[Row]:
@@ -21,11 +22,11 @@ async def jobs_by_status(db: Connection) -> dict[str, int]:
 
 
 async def count_totals(db: Connection) -> dict[str, int]:
-    row = await db.one("how_much")
+    row = await db.one("count_totals")
     assert row is not None, "a count is always there"
     return {name: int(count) for name, count in row.items()}
 
 
 async def source_generations(db: Connection) -> list[Row]:
     """Which generation each source shows."""
-    return await db.all("standing")
+    return await db.all("source_generations")

@@ -39,7 +39,7 @@ async def export_generations(db: Connection, source: Source) -> list[ExportRecor
     """The generations that can be read. One that was made with today's settings does not repeat them."""
     today = source.settings.as_json()
     found = []
-    for row in await db.all("mirrored_generations", source=source.id):
+    for row in await db.all("exported_generations", source=source.id):
         settings = SourceSettings.from_json(json.loads(row["settings"])).as_json()
         facts = _record_from_row(
             row, _GENERATION_COLUMNS, moments=("created_at", "activated_at"), flags=("whole", "changed")
@@ -56,12 +56,12 @@ async def export_documents(
 ) -> list[tuple[str, ExportRecord, list[Row]]]:
     """The next documents by id: (id, what is known of it, its versions as rows)."""
     active = source.active_generation
-    rows = await db.all("mirrored_documents", source=source.id, active=active, after=after, limit=limit)
+    rows = await db.all("exported_documents", source=source.id, active=active, after=after, limit=limit)
     if not rows:
         return []
     first, last = rows[0]["id"], rows[-1]["id"]
     versions: dict[str, list[Row]] = {row["id"]: [] for row in rows}
-    for row in await db.all("mirrored_versions", source=source.id, active=active, first=first, last=last):
+    for row in await db.all("exported_versions", source=source.id, active=active, first=first, last=last):
         versions[row["document_id"]].append(row)
     moments = ("first_seen", "since", "verified_at", "last_seen")
     return [(row["id"], _record_from_row(row, _DOCUMENT_COLUMNS, moments=moments), versions[row["id"]]) for row in rows]
@@ -100,9 +100,9 @@ async def insert_source(
     told = list(generations)
     values = {name: record[name] for name in ("name", "version", "kind", "root", "created_at")}
     settings, following = json.dumps(record["settings"]), max(one["number"] for one in told) + 1
-    await db.run("insert_mirrored_source", id=id, settings=settings, next=following, **values)
+    await db.run("insert_imported_source", id=id, settings=settings, next=following, **values)
     await db.run_many(
-        "insert_mirrored_generation",
+        "insert_imported_generation",
         [
             {name: one[name] for name in (*_GENERATION_COLUMNS, "created_at", "activated_at", "whole", "changed")}
             | {
@@ -118,7 +118,7 @@ async def insert_source(
 async def insert_documents(db: Connection, source: str, documents: Iterable[tuple[str, ExportRecord]]) -> None:
     names = (*_DOCUMENT_COLUMNS, "first_seen", "since", "verified_at")
     await db.run_many(
-        "insert_mirrored_document",
+        "insert_imported_document",
         [{name: facts[name] for name in names} | {"id": id, "source": source} for id, facts in documents],
     )
 
@@ -126,7 +126,7 @@ async def insert_documents(db: Connection, source: str, documents: Iterable[tupl
 async def insert_versions(db: Connection, source: str, versions: Iterable[tuple[str, int, ExportRecord]]) -> None:
     """Versions as (document, content id, facts)."""
     await db.run_many(
-        "insert_mirrored_version",
+        "insert_imported_version",
         [
             {name: facts[name] for name in (*_VERSION_COLUMNS, "fetched_at", "read_again")}
             | {"source": source, "document": document, "content": content, "links": compress_links(facts["links"])}
@@ -136,7 +136,7 @@ async def insert_versions(db: Connection, source: str, versions: Iterable[tuple[
 
 
 async def update_document_count(db: Connection, source: str, generation: int) -> None:
-    await db.run("count_mirrored_documents", source=source, generation=generation)
+    await db.run("count_imported_documents", source=source, generation=generation)
 
 
 def _record_from_row(

@@ -1,121 +1,27 @@
 """The frontier of a job: rows in, nouns out."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 from kept.model.document import Lifecycle, Validators, Version
-from kept.model.frontier import FrontierEntry, Outcome
+from kept.model.frontier import (
+    CanonicalEntry,
+    ChangedPage,
+    DiscoveredUrl,
+    EntryResult,
+    EntryRetry,
+    ExceptionalEntry,
+    FrontierEntry,
+    ListedEntry,
+    MetadataUpdate,
+    OpenEntries,
+    Outcome,
+    SettledEntry,
+    StoredEtag,
+    StoredPage,
+)
 from kept.store.compression import compress_links, decompress_links
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetadataUpdate:
-    """What an unchanged page brought that its living version does not have yet. Activation carries it over."""
-
-    validators: Validators
-    raw_hash: str
-    signature: str
-    links: tuple[str, ...]
-    canonical: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettledEntry:
-    """What becomes of an entry."""
-
-    url: str
-    outcome: Outcome
-    reason: str | None = None
-    http_status: int | None = None
-    document_id: str | None = None
-    by_settings: bool = False
-    redirect_to: str | None = None
-    metadata_update: MetadataUpdate | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryRetry:
-    """An entry that is to be tried again."""
-
-    url: str
-    due_at: datetime
-    reason: str
-    http_status: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveredUrl:
-    """A URL that a reached entry names."""
-
-    url: str
-    depth: int
-    parent: str | None = None
-    moved_document_id: str | None = None  # moves here by a redirect
-    reached: bool = True
-    visit_if_known: bool = False  # also by a quick crawl that knows it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedEntry:
-    """What an origin that lists everything names; with an outcome, there is nothing to visit."""
-
-    url: str
-    version_id: int | None = None
-    document_id: str | None = None
-    depth: int = 0
-    outcome: Outcome | None = None
-    reason: str | None = None
-    by_settings: bool = False
-    redirect_to: str | None = None
-
-
-StoredEtag: TypeAlias = tuple[str, int, str | None]
-"""URL, version id, the ETag if it is enough. A bare row: a refresh has one of every file."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredPage:
-    """What the base shows at a URL, as far as a list needs it."""
-
-    url: str
-    version_id: int
-    document_id: str
-    depth: int = 0
-    validators: Validators = Validators()
-    signature: str = ""
-    needs_entry: bool = False  # activation asks what the crawl saw of it, changed or not
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenEntries:
-    """Whether something is left to do."""
-
-    has_any: bool
-    has_reached: bool  # some of them are reached
-    next_due_at: datetime | None  # the first that nobody has leased; None: all are with somebody
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExceptionalEntry:
-    """A document, or a redirect, that did not simply stay as it was."""
-
-    url: str
-    depth: int
-    outcome: Outcome
-    reason: str | None
-    by_settings: bool
-    redirect_to: str | None
-    reached: bool
-    document_id: str | None
-    content_id: int | None
-    lifecycle: Lifecycle | None
-    since: datetime | None
-    missed_crawls: int
-    retry_count: int
-    verified_at: datetime | None
 
 
 async def seed_known(db: Connection, job: str, *, source: str, base: int) -> int:
@@ -123,23 +29,25 @@ async def seed_known(db: Connection, job: str, *, source: str, base: int) -> int
 
 
 async def seed_failed_entries(db: Connection, job: str, *, source: str, ledger_job: str) -> int:
-    return await db.run("seed_failed", job=job, source=source, ledger=ledger_job)
+    return await db.run("seed_failed_entries", job=job, source=source, ledger=ledger_job)
 
 
 async def seed_error_documents(db: Connection, job: str, *, source: str) -> int:
-    return await db.run("seed_errors", job=job, source=source)
+    return await db.run("seed_error_documents", job=job, source=source)
 
 
-async def list_change_counts(db: Connection, source: str) -> list[tuple[ListedEntry, Row]]:
-    """What is shown and was otherwise before; with how often it changed, and since when that is known."""
+async def list_changed_pages(db: Connection, source: str) -> list[ChangedPage]:
+    """Return the pages of the active generation that changed before, with how often and since when that is known."""
     return [
-        (
-            ListedEntry(
+        ChangedPage(
+            entry=ListedEntry(
                 url=row["url"], version_id=row["version_id"], document_id=row["document_id"], depth=row["depth"]
             ),
-            row,
+            changes=row["changes"],
+            known_since=parse_time(row["known_since"]),
+            fetched_at=parse_time(row["fetched_at"]),
         )
-        for row in await db.all("pages_that_changed", source=source)
+        for row in await db.all("change_counts", source=source)
     ]
 
 
@@ -167,10 +75,10 @@ async def mark_reached(db: Connection, job: str, discovered: Iterable[Discovered
     """Marks what it has already: something leads there, or a document moves there. How many nothing had led to."""
     ordered = sorted(discovered, key=lambda entry: entry.url)
     reached = await db.run_many(
-        "reach_entry", [{"job": job, "url": entry.url, "parent": entry.parent} for entry in ordered if entry.reached]
+        "mark_reached", [{"job": job, "url": entry.url, "parent": entry.parent} for entry in ordered if entry.reached]
     )
     await db.run_many(
-        "expect_entry",
+        "set_moved_document",
         [
             {"job": job, "url": entry.url, "document": entry.moved_document_id}
             for entry in ordered
@@ -182,7 +90,7 @@ async def mark_reached(db: Connection, job: str, discovered: Iterable[Discovered
 
 async def is_missing_any(db: Connection, job: str, urls: Sequence[str]) -> bool:
     """Whether one of these URLs is not in it."""
-    return await db.one("lacks_entries", job=job, urls=list(urls)) is not None
+    return await db.one("missing_entry", job=job, urls=list(urls)) is not None
 
 
 async def insert_listed(db: Connection, job: str, entries: Sequence[ListedEntry], *, batch: int) -> int:
@@ -212,7 +120,7 @@ async def urls(db: Connection, job: str) -> set[str]:
 
 async def stored_etags(db: Connection, *, source: str, base: int, signature: str) -> dict[str, StoredEtag]:
     """What the base shows, by URL."""
-    rows: list[Any] = await db.tuples("held_tags", source=source, base=base, signature=signature)
+    rows: list[Any] = await db.tuples("stored_etags", source=source, base=base, signature=signature)
     return {row[0]: row for row in rows}
 
 
@@ -227,7 +135,7 @@ async def stored_pages(db: Connection, versions: Sequence[int]) -> list[StoredPa
             signature=row["signature"],
             needs_entry=bool(row["needs_entry"]),
         )
-        for row in await db.all("held_versions", ids=list(versions))
+        for row in await db.all("stored_pages", ids=list(versions))
     ]
 
 
@@ -272,7 +180,7 @@ async def settle(db: Connection, job: str, settled: Iterable[SettledEntry], *, b
 
 async def retry_later(db: Connection, job: str, retries: Iterable[EntryRetry]) -> None:
     await db.run_many(
-        "release_entry",
+        "retry_entry",
         [
             {"job": job, "url": entry.url, "due_at": entry.due_at, "reason": entry.reason, "status": entry.http_status}
             for entry in retries
@@ -281,7 +189,7 @@ async def retry_later(db: Connection, job: str, retries: Iterable[EntryRetry]) -
 
 
 async def open_entries(db: Connection, job: str) -> OpenEntries:
-    row = await db.one("unfinished", job=job)
+    row = await db.one("open_entries", job=job)
     assert row is not None, "a count is always there"
     due = [
         moment for moment in (parse_optional_time(row["due_reached"]), parse_optional_time(row["due_known"])) if moment
@@ -295,19 +203,19 @@ async def open_entries(db: Connection, job: str) -> OpenEntries:
 
 async def count_leased_new(db: Connection, job: str) -> int:
     """How many entries that may become new documents are leased, by anyone."""
-    row = await db.one("new_under_way", job=job)
+    row = await db.one("count_leased_new", job=job)
     assert row is not None, "a count is always there"
     return int(row["entries"])
 
 
 async def release_entries(db: Connection, worker: str) -> None:
     """What this worker has leased is anybody's again."""
-    await db.run("give_back_entries", worker=worker)
+    await db.run("release_entries", worker=worker)
 
 
 async def set_batch(db: Connection, job: str, urls: Sequence[str], *, batch: int) -> None:
     """These entries belong to another batch than was thought."""
-    await db.run("renumber_entries", job=job, urls=list(urls), batch=batch)
+    await db.run("set_batch", job=job, urls=list(urls), batch=batch)
 
 
 async def skip_new(db: Connection, job: str, *, reason: str, batch: int) -> int:
@@ -322,31 +230,48 @@ async def list_unreached(db: Connection, job: str) -> list[ExceptionalEntry]:
     return [_exceptional_entry(row) for row in await db.all("unreached_documents", job=job)]
 
 
-async def list_with_canonical(
-    db: Connection, job: str, *, source: str, generation: int
-) -> list[tuple[ExceptionalEntry, Row]]:
-    """Pages that this crawl saw and that should be known by another URL; with what they are now."""
-    rows = await db.all("entries_with_canonical", job=job, source=source, generation=generation)
-    return [(_exceptional_entry(row), row) for row in rows]
+async def list_with_canonical(db: Connection, job: str, *, source: str, generation: int) -> list[CanonicalEntry]:
+    """Return the pages of this crawl that name another URL as their canonical one."""
+    return [
+        CanonicalEntry(
+            entry=_exceptional_entry(row),
+            canonical=row["canonical"],
+            version_id=row["version_id"],
+            content_id=row["content_now"],
+            content_type=row["content_type"],
+        )
+        for row in await db.all("entries_with_canonical", job=job, source=source, generation=generation)
+    ]
 
 
-async def entry(db: Connection, job: str, url: str) -> Row | None:
-    return await db.one("entry", job=job, url=url)
+async def get_result(db: Connection, job: str, url: str) -> EntryResult | None:
+    row = await db.one("entry", job=job, url=url)
+    if row is None:
+        return None
+    return EntryResult(
+        url=row["url"],
+        outcome=Outcome(row["outcome"]) if row["outcome"] else None,
+        reason=row["reason"],
+        by_settings=bool(row["by_settings"]),
+        was_visited=row["visited_at"] is not None,
+        version_id=row["version_id"],
+        document_id=row["document_id"],
+    )
 
 
 async def set_outcome(
     db: Connection, job: str, url: str, outcome: Outcome, reason: str, document_id: str | None
 ) -> None:
-    await db.run("relabel_entry", job=job, url=url, outcome=outcome, reason=reason, document=document_id)
+    await db.run("set_outcome", job=job, url=url, outcome=outcome, reason=reason, document=document_id)
 
 
 async def ledger_entries(db: Connection, url: str) -> list[Row]:
-    return await db.all("ledger", url=url)
+    return await db.all("ledger_entries", url=url)
 
 
 async def unchanged_without_entry(db: Connection, url: str) -> list[Row]:
     """What crawls that list everything found unchanged: they leave no entry. Rows as of ledger()."""
-    return await db.all("shown_unmentioned", url=url)
+    return await db.all("unchanged_without_entry", url=url)
 
 
 async def not_kept(db: Connection, job: str, *, limit: int) -> list[Row]:
@@ -355,7 +280,7 @@ async def not_kept(db: Connection, job: str, *, limit: int) -> list[Row]:
 
 async def list_superseded(db: Connection, source: str) -> list[str]:
     """Jobs whose frontier is no longer the ledger of their source."""
-    return [row["id"] for row in await db.all("finished_frontiers", source=source)]
+    return [row["id"] for row in await db.all("superseded_frontiers", source=source)]
 
 
 async def delete(db: Connection, job: str, limit: int) -> int:

@@ -15,7 +15,7 @@ async def count_dead_versions(db: Connection, source: str, *, oldest: int) -> in
 
 
 async def count_orphaned_documents(db: Connection, source: str, *, oldest: int) -> int:
-    return _count(await db.one("count_forgotten_documents", source=source, oldest=oldest))
+    return _count(await db.one("count_orphaned_documents", source=source, oldest=oldest))
 
 
 async def count_versions_of_source(db: Connection, source: str) -> int:
@@ -32,12 +32,12 @@ async def count_entries(db: Connection, job: str) -> int:
 
 async def count_unreferenced_contents(db: Connection, oldest: Mapping[str, int]) -> int:
     """How many contents no version would have if of each source only those from a generation on stayed."""
-    return _count(await db.one("count_unneeded_contents", oldest=json.dumps(dict(oldest))))
+    return _count(await db.one("count_unreferenced_contents", oldest=json.dumps(dict(oldest))))
 
 
 async def jobs_with_frontier(db: Connection, source: str) -> list[str]:
     """The jobs of a source that have a frontier."""
-    return [row["job_id"] for row in await db.all("entries_of_source", source=source)]
+    return [row["job_id"] for row in await db.all("jobs_with_frontier", source=source)]
 
 
 def _count(row: Row | None) -> int:

@@ -1,10 +1,10 @@
 """Generations: rows in, nouns out."""
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime, timedelta
 
-from kept.model.generation import GENERATION_TRANSITIONS, Generation, GenerationState, Tally
+from kept.model.generation import GENERATION_TRANSITIONS, Generation, GenerationChangeCounts, GenerationState, Tally
 from kept.model.source import SourceSettings
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
@@ -36,7 +36,7 @@ async def all(db: Connection, source: str) -> list[Generation]:
 
 async def upcoming(db: Connection, source: str) -> Generation | None:
     """The one that is being built, or that waits for a person."""
-    row = await db.one("next_generation", source=source)
+    row = await db.one("upcoming_generation", source=source)
     return None if row is None else _read(row)
 
 
@@ -45,7 +45,7 @@ async def transition(db: Connection, generation: Generation, to: GenerationState
     if to not in GENERATION_TRANSITIONS[generation.state]:
         return False
     values = {"source": generation.source_id, "number": generation.number, "from": generation.state, "to": to}
-    return await db.run("move_generation", **values, reason=reason) > 0
+    return await db.run("transition_generation", **values, reason=reason) > 0
 
 
 async def activate_generation(
@@ -78,7 +78,7 @@ async def set_held_counts(
     db: Connection, generation: Generation, *, documents: int, tally: Tally, partial: str | None
 ) -> None:
     await db.run(
-        "describe_held_generation",
+        "set_held_counts",
         source=generation.source_id,
         number=generation.number,
         documents=documents,
@@ -87,17 +87,8 @@ async def set_held_counts(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class GenerationChangeCounts:
-    brought: int  # versions born in the generation
-    news: int  # those of them that are changes of the page, not of the reader
-    replacing: int  # those that replace a living version once the generation is active
-    ended: int  # versions that died in it
-    removed: int  # those of them that nothing replaces
-
-
 async def count_changes(db: Connection, source: str, number: int) -> GenerationChangeCounts:
-    row = await db.one("count_differences", source=source, number=number)
+    row = await db.one("count_changes", source=source, number=number)
     assert row is not None, "a count is always there"
     return GenerationChangeCounts(**{one.name: row[one.name] for one in fields(GenerationChangeCounts)})
 

@@ -1,17 +1,7 @@
 """Shares of hosts: who may ask a host how much at once. Rows in, numbers out."""
 
-from dataclasses import dataclass
-
+from kept.model.job import HostShare
 from kept.store.database import Connection
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostShare:
-    """What one place has of a host."""
-
-    lease_id: str
-    concurrency: int
-    slots: int
 
 
 async def lock(db: Connection, host: str) -> None:
@@ -28,6 +18,8 @@ async def shares(db: Connection, host: str, *, expires_after: float) -> list[Hos
 async def upsert_share(db: Connection, host: str, share: HostShare) -> bool:
     """True if it is kept; False if its worker was replaced."""
     return (
-        await db.run("keep_share", host=host, lease=share.lease_id, concurrency=share.concurrency, slots=share.slots)
+        await db.run(
+            "upsert_host_share", host=host, lease=share.lease_id, concurrency=share.concurrency, slots=share.slots
+        )
         > 0
     )

@@ -9,7 +9,7 @@ MAX_PROBLEMS = 20  # of a kind that are shown
 
 
 async def engine_problems(db: Connection) -> list[str]:
-    return [row["what"] for row in await db.all("store_problems", limit=MAX_PROBLEMS)]
+    return [row["what"] for row in await db.all("engine_problems", limit=MAX_PROBLEMS)]
 
 
 async def find_violations(db: Connection) -> dict[str, list[str]]:
@@ -17,10 +17,10 @@ async def find_violations(db: Connection) -> dict[str, list[str]]:
     found = {
         "every version has a content and a document": await db.all("versions_without_content", limit=MAX_PROBLEMS),
         "every section has a content": await db.all("sections_without_content", limit=MAX_PROBLEMS),
-        "every section is in the full text": await db.all("sections_without_words", limit=MAX_PROBLEMS),
-        "the full text has nothing but sections": await db.all("words_without_section", limit=MAX_PROBLEMS),
-        "every source points at its active generation": await db.all("wrong_pointers", limit=MAX_PROBLEMS),
-        "a generation counts the documents that it shows": await db.all("wrong_counts", limit=MAX_PROBLEMS),
+        "every section is in the full text": await db.all("sections_without_full_text", limit=MAX_PROBLEMS),
+        "the full text has nothing but sections": await db.all("full_text_without_section", limit=MAX_PROBLEMS),
+        "every source points at its active generation": await db.all("wrong_active_generations", limit=MAX_PROBLEMS),
+        "a generation counts the documents that it shows": await db.all("wrong_document_counts", limit=MAX_PROBLEMS),
         "active documents are shown, deleted ones are not": await db.all("wrong_lifecycles", limit=MAX_PROBLEMS),
     }
     return {rule: [f"{row['id']} {row['what']}".strip() for row in rows] for rule, rows in found.items() if rows}
@@ -28,7 +28,7 @@ async def find_violations(db: Connection) -> dict[str, list[str]]:
 
 async def list_contents(db: Connection, after: int, *, limit: int) -> list[tuple[int, str, str]]:
     """The next contents: id, hash, title."""
-    rows = await db.all("contents_from", after=after, limit=limit)
+    rows = await db.all("contents_after", after=after, limit=limit)
     return [(row["id"], row["hash"], row["title"]) for row in rows]
 
 

@@ -2,41 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from kept.errors import LeaseLost
 from kept.model.generation import Tally
-from kept.model.job import CrawlJob, CrawlMode, JobStatus, Progress
+from kept.model.job import CrawlJob, CrawlMode, JobStatus, JobSummary, Lease, Progress
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 _FIRST_ID, _LAST_ID = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """A worker's place in a job. Its leases name it; without it a worker writes nothing."""
-
-    id: str
-    job_id: str
-    worker_name: str
-    host: str
-    pid: int
-    process_started: str
-    attempt: int
-    heartbeat_count: int = 0  # how often it was heard of
-    joined_running_job: bool = False  # others were there before it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSummary:
-    """A job, the source it is of, and how many walk it."""
-
-    job: CrawlJob
-    source_name: str
-    source_version: str
-    workers: int
 
 
 async def insert(
@@ -64,13 +38,13 @@ async def list_recent(
     db: Connection, *, status: JobStatus | None = None, limit: int = 50, before: str | None = None
 ) -> list[JobSummary]:
     """The latest first; from behind a job on, if it is named."""
-    rows = await db.all("jobs_before", before=before or _LAST_ID, status=status, limit=limit)
+    rows = await db.all("recent_jobs", before=before or _LAST_ID, status=status, limit=limit)
     return [read_summary(row) for row in rows]
 
 
 async def find_by_id_prefix(db: Connection, prefix: str) -> list[JobSummary]:
     """The jobs whose id begins so; two at most."""
-    return [read_summary(row) for row in await db.all("jobs_beginning", beginning=f"{prefix}%")]
+    return [read_summary(row) for row in await db.all("jobs_by_id_prefix", beginning=f"{prefix}%")]
 
 
 async def last(db: Connection, source: str) -> CrawlJob | None:
@@ -79,12 +53,12 @@ async def last(db: Connection, source: str) -> CrawlJob | None:
 
 async def last_full_crawl(db: Connection, source: str) -> CrawlJob | None:
     """The last crawl that visited everything; its frontier is the ledger."""
-    return _job(await db.one("ledger_job", source=source))
+    return _job(await db.one("last_full_crawl", source=source))
 
 
 async def lock_live(db: Connection, source: str) -> CrawlJob | None:
     """The source's live job, locked until this transaction ends."""
-    return _job(await db.one("live_job", source=source))
+    return _job(await db.one("lock_live_job", source=source))
 
 
 async def lock(db: Connection, id: str) -> CrawlJob | None:
@@ -93,12 +67,12 @@ async def lock(db: Connection, id: str) -> CrawlJob | None:
 
 async def merge_into_pending(db: Connection, id: str, *, mode: CrawlMode, priority: int) -> CrawlJob | None:
     """The waiting job, widened; None if it is not waiting any more."""
-    return _job(await db.one("join_job", id=id, mode=mode, priority=priority))
+    return _job(await db.one("merge_into_pending_job", id=id, mode=mode, priority=priority))
 
 
 async def request_rerun(db: Connection, id: str, mode: CrawlMode) -> CrawlJob | None:
     """The running job, after which another follows; None if it is not running any more."""
-    return _job(await db.one("ask_again", id=id, mode=mode))
+    return _job(await db.one("request_rerun", id=id, mode=mode))
 
 
 async def claim(db: Connection, *, worker: str, job: str | None = None) -> CrawlJob | None:
@@ -116,7 +90,7 @@ async def find_joinable(
 
 async def acquire_lease(db: Connection, lease: Lease) -> None:
     await db.run(
-        "enter_job",
+        "acquire_lease",
         id=lease.id,
         job=lease.job_id,
         name=lease.worker_name,
@@ -129,12 +103,12 @@ async def acquire_lease(db: Connection, lease: Lease) -> None:
 
 async def release_lease(db: Connection, lease_id: str) -> None:
     """The worker's leases lapse."""
-    await db.run("leave_job", id=lease_id)
+    await db.run("release_lease", id=lease_id)
 
 
 async def lock_lease(db: Connection, lease: Lease) -> None:
     """Locks this worker's place until the transaction ends. Raises LeaseLost for a worker that was replaced."""
-    row = await db.one("hold_place", worker=lease.id)
+    row = await db.one("lock_lease", worker=lease.id)
     if row is None or row["attempt"] != lease.attempt:
         raise LeaseLost(
             "This worker was taken for dead and replaced; what it was about to write is left to its successor."
@@ -143,42 +117,42 @@ async def lock_lease(db: Connection, lease: Lease) -> None:
 
 async def requeue_if_unleased(db: Connection, job: str) -> bool:
     """True if nobody walks the job any more, and it waits for the next worker."""
-    return await db.run("hand_back", job=job) > 0
+    return await db.run("requeue_if_unleased", job=job) > 0
 
 
 async def leases_of_job(db: Connection, job: str) -> list[Lease]:
-    return [_lease(row) for row in await db.all("workers_of_job", job=job)]
+    return [_lease(row) for row in await db.all("leases_of_job", job=job)]
 
 
 async def leases_on_host(db: Connection, host: str) -> list[Lease]:
-    return [_lease(row) for row in await db.all("workers_on_host", host=host)]
+    return [_lease(row) for row in await db.all("leases_on_host", host=host)]
 
 
 async def list_leases(db: Connection, *, after: str | None, limit: int) -> list[Lease]:
     """A page of all places, after the one named."""
-    return [_lease(row) for row in await db.all("workers", after=after or _FIRST_ID, limit=limit)]
+    return [_lease(row) for row in await db.all("leases", after=after or _FIRST_ID, limit=limit)]
 
 
 async def list_stale_leases(db: Connection, stale_after: timedelta, *, after: str | None, limit: int) -> list[Lease]:
     """A page of the places that were silent for so long by the database's clock, after the one named."""
     seconds = stale_after.total_seconds()
-    rows = await db.all("silent_workers", seconds=seconds, after=after or _FIRST_ID, limit=limit)
+    rows = await db.all("stale_leases", seconds=seconds, after=after or _FIRST_ID, limit=limit)
     return [_lease(row) for row in rows]
 
 
 async def revoke_lease(db: Connection, lease: Lease) -> bool:
     """True if the place is gone; False if its worker was heard of since."""
-    return await db.run("bury_worker", id=lease.id, attempt=lease.attempt, beats=lease.heartbeat_count) > 0
+    return await db.run("revoke_lease", id=lease.id, attempt=lease.attempt, beats=lease.heartbeat_count) > 0
 
 
 async def list_stalled(db: Connection, limit: int) -> list[str]:
     """Jobs that say somebody walks them, and nobody does."""
-    return [row["id"] for row in await db.all("deserted_jobs", limit=limit)]
+    return [row["id"] for row in await db.all("stalled_jobs", limit=limit)]
 
 
 async def status_if_leased(db: Connection, lease: Lease) -> JobStatus | None:
     """What the place's job has come to; None if the worker was replaced."""
-    row = await db.one("place_now", worker=lease.id, job=lease.job_id)
+    row = await db.one("status_if_leased", worker=lease.id, job=lease.job_id)
     return JobStatus(row["status"]) if row and row["attempt"] == lease.attempt else None
 
 
@@ -189,13 +163,13 @@ async def reap(db: Connection, job: str, error: str) -> CrawlJob | None:
 
 async def heartbeat(db: Connection, lease: Lease) -> bool:
     """True while this worker has its place. Its own row first: locks are taken in one order everywhere."""
-    here = await db.run("heartbeat", worker=lease.id) > 0
+    here = await db.run("lease_heartbeat", worker=lease.id) > 0
     await db.run("job_heartbeat", job=lease.job_id)
     return here
 
 
 async def set_generation(db: Connection, id: str, generation: int, *, discovered: int, mode: CrawlMode) -> None:
-    await db.run("begin_generation", id=id, generation=generation, discovered=discovered, mode=mode)
+    await db.run("set_job_generation", id=id, generation=generation, discovered=discovered, mode=mode)
 
 
 async def mark_listed(db: Connection, id: str, *, lists_everything: bool, unlisted: bool) -> bool:
@@ -214,7 +188,12 @@ async def advance_batch(
 ) -> CrawlJob:
     """The job after one more batch; the counts are not. Raises LeaseLost if it was ended meanwhile."""
     row = await db.one(
-        "number_batch", job=id, discovered=discovered, unmentioned=unchanged_without_entry, bytes=bytes, limited=limited
+        "advance_batch",
+        job=id,
+        discovered=discovered,
+        without_entry=unchanged_without_entry,
+        bytes=bytes,
+        limited=limited,
     )
     if row is None:
         raise LeaseLost("The job was ended meanwhile.")
@@ -226,12 +205,12 @@ async def update_progress(db: Connection, id: str, *, min_interval: float = 0.0)
 
     It has to be locked.
     """
-    return _job(await db.one("count_progress", job=id, seconds=min_interval))
+    return _job(await db.one("update_progress", job=id, seconds=min_interval))
 
 
 async def count_new_since_progress(db: Connection, id: str) -> int:
     """New documents that the progress of a locked job does not have yet."""
-    row = await db.one("uncounted_new", job=id)
+    row = await db.one("count_new_since_progress", job=id)
     return int(row["entries"]) if row else 0
 
 

@@ -33,14 +33,14 @@ async def delete(db: Connection, name: str) -> bool:
 
 
 async def usage(db: Connection, owner: str) -> KeyUsage:
-    row = await db.one("usage_of_owner", owner=owner)
+    row = await db.one("key_usage", owner=owner)
     assert row is not None, "a count is always there"
     return KeyUsage(live_jobs=row["live_jobs"], sources=row["sources"], pages=int(row["pages"]))
 
 
 async def assign_source_owner(db: Connection, source: str, owner: str) -> None:
     """The source counts as this key's, unless it is somebody's already."""
-    await db.run("own_source", id=source, owner=owner)
+    await db.run("assign_source_owner", id=source, owner=owner)
 
 
 def _key(row: Row | None) -> ApiKey | None:

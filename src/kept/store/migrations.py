@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kept.errors import StoreTooNew, StoreTooOld
-from kept.store.database import SQL_FOLDER
+from kept.store.statements import SQL_FOLDER
 
 OLDEST_SCHEMA = 16  # that can be upgraded
 

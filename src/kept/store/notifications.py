@@ -33,36 +33,36 @@ async def insert(
 ) -> None:
     """Written in the transaction that makes it true: what is rolled back was never told."""
     await db.run(
-        "insert_notice", id=new_id(), source=source, receiver=receiver, event=event, payload=json.dumps(payload)
+        "insert_notification", id=new_id(), source=source, receiver=receiver, event=event, payload=json.dumps(payload)
     )
 
 
 async def list_due(db: Connection, now: datetime, *, limit: int) -> list[Notification]:
-    return [_read(row) for row in await db.all("due_notices", now=now, limit=limit)]
+    return [_read(row) for row in await db.all("due_notifications", now=now, limit=limit)]
 
 
 async def claim_due(db: Connection, now: datetime, *, until: datetime, limit: int) -> list[Notification]:
     """The first that are due by now, and this caller's to deliver until then. What others take meanwhile is theirs."""
-    return [_read(row) for row in await db.all("take_notices", now=now, until=until, limit=limit)]
+    return [_read(row) for row in await db.all("claim_notifications", now=now, until=until, limit=limit)]
 
 
 async def reschedule(db: Connection, notification: Notification, *, due_at: datetime | None, error: str) -> None:
     """To be tried again then; None: never."""
-    await db.run("put_off_notice", id=notification.id, attempts=notification.attempts, due=due_at, error=error)
+    await db.run("reschedule_notification", id=notification.id, attempts=notification.attempts, due=due_at, error=error)
 
 
 async def delete(db: Connection, id: str) -> None:
-    await db.run("delete_notice", id=id)
+    await db.run("delete_notification", id=id)
 
 
 async def latest_undelivered(db: Connection, source: str) -> Notification | None:
     """The latest of a source that nobody could be told."""
-    row = await db.one("given_up_notice", source=source)
+    row = await db.one("latest_undelivered_notification", source=source)
     return None if row is None else _read(row)
 
 
 async def delete_undelivered(db: Connection, *, before: datetime) -> None:
-    await db.run("delete_given_up_notices", before=before)
+    await db.run("delete_undelivered_notifications", before=before)
 
 
 def _read(row: Row) -> Notification:

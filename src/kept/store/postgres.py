@@ -14,8 +14,9 @@ from psycopg.rows import dict_row, tuple_row
 from kept.errors import KeptError, StoreCorrupt, StoreError, StoreFull, StoreUnreachable
 from kept.model.tokens import FullTextQuery, Term
 from kept.store.connection_pool import ConnectionPool, PooledConnection
-from kept.store.database import Row, statements
+from kept.store.database import Row
 from kept.store.migrations import Migration, pending_migrations
+from kept.store.statements import statements
 
 if TYPE_CHECKING:
     from kept.store.database import Vector

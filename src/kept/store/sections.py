@@ -47,7 +47,7 @@ async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content
 
 async def refresh_term_statistics(db: Connection) -> None:
     """How common words are, if what is known of it is out of date. It may take a second or two."""
-    await db.run("renew_word_statistics")
+    await db.run("refresh_term_statistics")
 
 
 async def of_content(db: Connection, content_id: int) -> list[StoredSection]:
@@ -101,7 +101,7 @@ async def search_sections_fts(
 async def sample_with_term(db: Connection, term: Term, *, limit: int) -> list[int]:
     """Return the ids of some sections with this term, in no particular order."""
     query = await db.fts_parameters(FullTextQuery(terms=[term]))
-    return [row["id"] for row in await db.all("some_sections_with", **query, limit=limit)]
+    return [row["id"] for row in await db.all("sample_sections", **query, limit=limit)]
 
 
 async def in_generations(db: Connection, ids: Sequence[int], generations: GenerationFilter) -> list[SectionMatch]:

@@ -51,13 +51,13 @@ async def lock(db: Connection, id: str) -> Source | None:
 
 async def allocate_generation_number(db: Connection, id: str) -> int:
     """A number that no generation of this source has had."""
-    row = await db.one("take_generation_number", id=id)
+    row = await db.one("allocate_generation_number", id=id)
     assert row is not None, "the source is locked, so it is there"
     return int(row["number"])
 
 
 async def set_active_generation(db: Connection, id: str, generation: int) -> None:
-    await db.run("point_source", id=id, generation=generation)
+    await db.run("set_active_generation", id=id, generation=generation)
 
 
 async def set_settings(db: Connection, id: str, settings: SourceSettings) -> None:
@@ -69,12 +69,12 @@ async def pause_schedule(db: Connection, id: str) -> None:
 
 
 async def resume_schedule(db: Connection, id: str) -> None:
-    await db.run("unpause_schedule", id=id)
+    await db.run("resume_schedule", id=id)
 
 
 async def set_next_run(db: Connection, id: str, at: datetime | None) -> None:
     """When its schedule asks for the next crawl; None: never."""
-    await db.run("plan_run", id=id, at=at)
+    await db.run("set_next_run", id=id, at=at)
 
 
 async def list_due(db: Connection, now: datetime, *, limit: int) -> list[Source]:
@@ -84,36 +84,36 @@ async def list_due(db: Connection, now: datetime, *, limit: int) -> list[Source]
 
 async def claim_run(db: Connection, source: Source, next_run_at: datetime | None) -> bool:
     """True if the run that was due is this caller's; False if somebody took it, or it is not due any more."""
-    return await db.run("take_run", id=source.id, seen=source.next_run_at, next=next_run_at) > 0
+    return await db.run("claim_run", id=source.id, seen=source.next_run_at, next=next_run_at) > 0
 
 
 async def set_validators_wrong(db: Connection, id: str, *, wrong: bool) -> None:
     """Notes that they outlived a change, or, when a change came with others, that they did not."""
-    await db.run("judge_validators", id=id, wrong=wrong)
+    await db.run("set_validators_wrong", id=id, wrong=wrong)
 
 
 async def set_sitemap_wrong(db: Connection, id: str, *, wrong: bool) -> None:
     """Notes whether what its sitemap says of modifications can be believed."""
-    await db.run("judge_sitemap", id=id, wrong=wrong)
+    await db.run("set_sitemap_wrong", id=id, wrong=wrong)
 
 
 async def set_root_identity(db: Connection, id: str, identity: str) -> None:
     """What tells its root from another in its place."""
-    await db.run("remember_root", id=id, identity=identity)
+    await db.run("set_root_identity", id=id, identity=identity)
 
 
 async def mark_removed(db: Connection, id: str) -> bool:
     """True if it was there to be hidden."""
-    return await db.run("hide_source", id=id) > 0
+    return await db.run("mark_source_removed", id=id) > 0
 
 
 async def list_removed(db: Connection, limit: int) -> list[str]:
-    return [row["id"] for row in await db.all("hidden_sources", limit=limit)]
+    return [row["id"] for row in await db.all("removed_sources", limit=limit)]
 
 
 async def lock_removed(db: Connection, id: str) -> bool:
     """True if its rows are this caller's to delete until the transaction ends; False: it is gone."""
-    return await db.one("lock_hidden_source", id=id) is not None
+    return await db.one("lock_removed_source", id=id) is not None
 
 
 async def delete(db: Connection, id: str) -> None:

@@ -24,8 +24,9 @@ import apsw
 
 from kept.errors import KeptError, NotFound, StoreCorrupt, StoreError, StoreFull, StoreUnreachable
 from kept.model.tokens import FullTextQuery, Term
-from kept.store.database import Row, statements
+from kept.store.database import Row
 from kept.store.migrations import pending_migrations
+from kept.store.statements import statements
 
 if TYPE_CHECKING:
     from kept.store.database import Vector

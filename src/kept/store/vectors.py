@@ -41,7 +41,7 @@ async def prepare(db: Connection) -> bool:
 
 async def lock_models(db: Connection) -> list[EmbeddingModel]:
     """All of them, locked until the transaction ends."""
-    return [_model(row) for row in await db.all("hold_models")]
+    return [_model(row) for row in await db.all("lock_models")]
 
 
 async def serving_model(db: Connection) -> EmbeddingModel | None:
@@ -71,7 +71,7 @@ async def requeue_contents(db: Connection) -> None:
 
 async def build_index(db: Connection, model: int, *, min_vectors: int) -> None:
     """Makes comparing quick where there are so many, if that takes more than holding them in memory."""
-    await db.all("index_vectors", model=model, enough=min_vectors)
+    await db.all("create_vector_index", model=model, enough=min_vectors)
 
 
 # Making them ---------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ async def list_unembedded(db: Connection, *, now: datetime, limit: int) -> list[
 
 
 async def has_unembedded(db: Connection) -> bool:
-    return await db.one("is_unembedded") is not None
+    return await db.one("has_unembedded") is not None
 
 
 async def texts_of_contents(db: Connection, contents: Sequence[int]) -> list[SectionText]:
@@ -93,13 +93,13 @@ async def texts_of_contents(db: Connection, contents: Sequence[int]) -> list[Sec
 
 async def insert_section_texts(db: Connection, contents: Sequence[int], hashes: Mapping[int, str]) -> None:
     """Which text stands for which section. The contents are safe from garbage collection until the transaction ends."""
-    await db.all("hold_contents_by_id", contents=list(contents))
+    await db.all("lock_contents_by_id", contents=list(contents))
     await db.run_many("insert_section_text", [{"section": id, "hash": hash} for id, hash in hashes.items()])
 
 
 async def hashes_without_vector(db: Connection, model: int, hashes: Sequence[str]) -> list[str]:
     """Which of these texts have none, in the order given. Those of the others stay until the transaction ends."""
-    held = {row["hash"] for row in await db.all("hold_vectors", model=model, hashes=list(hashes))}
+    held = {row["hash"] for row in await db.all("lock_vectors_by_hash", model=model, hashes=list(hashes))}
     return [hash for hash in hashes if hash not in held]
 
 
@@ -107,7 +107,7 @@ async def claim_texts(
     db: Connection, model: int, hashes: Sequence[str], *, now: datetime, until: datetime
 ) -> list[str]:
     """Which of these texts are the caller's to embed: nobody else gets them before ``until``."""
-    rows = await db.all("take_texts", model=model, hashes=list(hashes), now=now, until=until)
+    rows = await db.all("claim_texts", model=model, hashes=list(hashes), now=now, until=until)
     taken = {row["hash"] for row in rows}
     missing = await hashes_without_vector(db, model, [hash for hash in hashes if hash in taken])
     await release_texts(db, model, sorted(taken - set(missing)))  # somebody was done with them just now
@@ -121,7 +121,7 @@ async def release_texts(db: Connection, model: int, hashes: Sequence[str]) -> No
 
 async def mark_refused(db: Connection, model: int, hash: str, error: str) -> None:
     """This text never gets a vector of this model."""
-    await db.run("refuse_text", model=model, hash=hash, error=error)
+    await db.run("mark_refused", model=model, hash=hash, error=error)
 
 
 async def insert_vectors(db: Connection, model: int, made: "Mapping[str, Vector]") -> None:
@@ -136,9 +136,9 @@ async def insert_vectors(db: Connection, model: int, made: "Mapping[str, Vector]
 
 async def mark_embedded(db: Connection, model: int, contents: Sequence[int], *, retry_at: datetime) -> int:
     """How many of these contents have all their vectors; the others wait until then."""
-    settled = await db.run("settle_contents", model=model, contents=list(contents))
+    settled = await db.run("mark_embedded", model=model, contents=list(contents))
     if settled < len(contents):
-        await db.run("put_off_contents", contents=list(contents), until=retry_at)
+        await db.run("postpone_contents", contents=list(contents), until=retry_at)
     return settled
 
 
@@ -177,20 +177,20 @@ async def sections_of(
 
 async def list_unreferenced(db: Connection, *, after: int, limit: int) -> list[int]:
     """Vectors that no section has, or of a former model, as it seems. Nobody should wait for the answer."""
-    return [row["id"] for row in await db.all("unneeded_vectors", after=after, limit=limit)]
+    return [row["id"] for row in await db.all("unreferenced_vectors", after=after, limit=limit)]
 
 
 async def delete(db: Connection, vectors: Sequence[int]) -> int:
     """How many of them are gone: those that nobody looks at, nor needs after all."""
-    locked = [row["id"] for row in await db.all("lock_vectors", vectors=list(vectors))]
+    locked = [row["id"] for row in await db.all("lock_vectors_for_deletion", vectors=list(vectors))]
     return await db.run("delete_vectors", vectors=locked)
 
 
 async def delete_former_vectors(db: Connection) -> None:
     """What is left of models that do not serve any more, but for their names."""
     for row in await db.all("former_models"):
-        await db.all("forget_vectors", model=row["id"])
-        await db.run("delete_refusals", model=row["id"])
+        await db.all("drop_vector_index", model=row["id"])
+        await db.run("delete_claims", model=row["id"])
 
 
 def _model(row: Row) -> EmbeddingModel:

@@ -15,7 +15,7 @@ _MAX_URLS = 20  # URLs of each kind
 
 def print_page_preview(screen: Screen, preview: "PagePreview") -> None:
     """One page as it would be kept."""
-    content = preview.reading.content
+    content = preview.page.content
     screen.line((content.title or preview.url, "bold"))
     status = f"{preview.status}, " if preview.status else ""
     screen.line((f"{preview.url} ({status}{preview.content_type})", "dim"))

@@ -1,4 +1,4 @@
-"""Code blocks and signatures: their text as it stands, and the language that the page names."""
+"""Handlers of code blocks and signatures."""
 
 from __future__ import annotations
 
@@ -10,79 +10,79 @@ from kept.extract.html.tags import Tag
 from kept.extract.html.writer_state import CloseHandler, WriterState, already_consumed, flush, skip_content
 
 
-def code_wrapper(page: WriterState, tag: Tag) -> CloseHandler:
-    found = tag.language()
-    if not found:
+def code_wrapper(state: WriterState, tag: Tag) -> CloseHandler:
+    language = tag.language()
+    if not language:
         return flush
-    if page.code_labels:
-        page.write_block(f"**{escape_markdown(page.code_labels.popleft())}**")
-    before, page.language = page.language, found
+    if state.code_labels:
+        state.write_block(f"**{escape_markdown(state.code_labels.popleft())}**")
+    outer_language, state.language = state.language, language
 
-    def close(page: WriterState) -> None:
-        page.flush()
-        page.language = before
+    def close(state: WriterState) -> None:
+        state.flush()
+        state.language = outer_language
 
     return close
 
 
-def pre(page: WriterState, tag: Tag) -> CloseHandler:
-    page.flush()
-    if page.resolve_role(tag) is ElementRole.DROP:
+def pre(state: WriterState, tag: Tag) -> CloseHandler:
+    state.flush()
+    if state.resolve_role(tag) is ElementRole.DROP:
         return skip_content
-    text, inner = _read_verbatim(page)
-    _write_code_block(page, text, tag.language() or inner or page.language)
+    text, inner_language = _read_verbatim(state)
+    _write_code_block(state, text, tag.language() or inner_language or state.language)
     return already_consumed
 
 
-def code_block(page: WriterState, tag: Tag) -> CloseHandler:
-    text, inner = _read_verbatim(page)
-    _write_code_block(page, text, inner or page.language)
+def code_block(state: WriterState, tag: Tag) -> CloseHandler:
+    text, inner_language = _read_verbatim(state)
+    _write_code_block(state, text, inner_language or state.language)
     return already_consumed
 
 
-def signature(page: WriterState, tag: Tag) -> CloseHandler:
-    text, _ = _read_verbatim(page)
+def signature(state: WriterState, tag: Tag) -> CloseHandler:
+    text, _ = _read_verbatim(state)
     lines = [" ".join(line.split()) for line in text.strip().split("\n")]
-    # Boxes of Doxygen and TypeDoc are cut for their looks; javadoc breaks lines as people do.
+    # Doxygen and TypeDoc break lines to fit a box; javadoc breaks them as in source code.
     on_one_line = "memproto" in tag.attributes or "tsd-" in tag.attributes
-    _write_code_block(page, (" " if on_one_line else "\n").join(filter(None, lines)), page.language)
+    _write_code_block(state, (" " if on_one_line else "\n").join(filter(None, lines)), state.language)
     return already_consumed
 
 
-def _read_verbatim(page: WriterState) -> tuple[str, str]:
-    """The text up to the end of the element that was just opened, as it stands, and the language it names."""
-    said = [page.text_after]
-    found = ""
+def _read_verbatim(state: WriterState) -> tuple[str, str]:
+    """Return the verbatim text of the element that was just opened and its language (or ""), and move to its end."""
+    pieces = [state.text_after]
+    language = ""
     depth = 1
-    closes: list[bool] = []
-    while page.next_tag():
-        text, tag = page.text_after, page.tag
-        if page.is_end_tag:
+    breaks_line: list[bool] = []
+    while state.next_tag():
+        text, tag = state.text_after, state.tag
+        if state.is_end_tag:
             depth -= 1
             if not depth:
-                return unescape_entities("".join(said)), found
-            if closes and closes.pop() and not said[-1].endswith("\n"):
-                said.append("\n")
+                return unescape_entities("".join(pieces)), language
+            if breaks_line and breaks_line.pop() and not pieces[-1].endswith("\n"):
+                pieces.append("\n")
                 text = text.removeprefix("\n")
         elif tag.name == "br":
-            said.append("\n")
+            pieces.append("\n")
         elif not tag.is_void:
-            if tag.name == "code" and not found:
-                found = tag.language()
+            if tag.name == "code" and not language:
+                language = tag.language()
             role = role_from_classes(tag.classes) if tag.classes else None
             if role is ElementRole.DROP or role is ElementRole.PERMALINK or tag.name == "button":
-                page.skip_element()
-                said.append(page.text_after)
+                state.skip_element()
+                pieces.append(state.text_after)
                 continue
             depth += 1
-            closes.append(tag.name in ("div", "tr", "p", "li"))
-        said.append(text)
-    page.text_after = ""
-    return unescape_entities("".join(said)), found
+            breaks_line.append(tag.name in ("div", "tr", "p", "li"))
+        pieces.append(text)
+    state.text_after = ""
+    return unescape_entities("".join(pieces)), language
 
 
-def _write_code_block(page: WriterState, text: str, name: str) -> None:
+def _write_code_block(state: WriterState, text: str, language: str) -> None:
     text = text.replace("\xa0", " ").strip("\n").rstrip()
     if text:
-        page.drop_soft_quote()
-        page.write_block(fenced_code_block(dedent(text) if text[0] == " " else text, name))
+        state.drop_soft_quote()
+        state.write_block(fenced_code_block(dedent(text) if text[0] == " " else text, language))

@@ -1,7 +1,7 @@
-"""Definition lists: terms and what they mean.
+"""Handlers of definition lists.
 
-A name that can be linked to (the signature of a function, a term with an id) is a heading too: it is what people search
-for. Words that follow its description belong to the section around it again.
+A term that can be linked to (the signature of a function, a term with an id) becomes a heading: it is what people
+search for. Text after the list belongs to the enclosing section again.
 """
 
 from __future__ import annotations
@@ -30,80 +30,84 @@ _API_OBJECT_CLASSES: Final = frozenset({
 })  # fmt: skip
 
 
-def dl(page: WriterState, tag: Tag) -> CloseHandler:
-    page.flush()
-    role = page.resolve_role(tag)
+def dl(state: WriterState, tag: Tag) -> CloseHandler:
+    state.flush()
+    role = state.resolve_role(tag)
     if role is ElementRole.DROP:
         return skip_content
-    quote = role is ElementRole.ADMONITION
-    around = page.definitions[-1] if page.definitions else None
-    made = DefinitionList(
+    is_admonition = role is ElementRole.ADMONITION
+    parent = state.definitions[-1] if state.definitions else None
+    definition_list = DefinitionList(
         classes=tag.classes,
-        is_nested=around is not None and not quote and (around.is_nested or not around.has_heading_terms),
-        owner_section=page.current_section,
-        depth=around.depth + 1 if around is not None else 1,
+        is_nested=parent is not None and not is_admonition and (parent.is_nested or not parent.has_heading_terms),
+        owner_section=state.current_section,
+        depth=parent.depth + 1 if parent is not None else 1,
     )
-    page.definitions.append(made)
-    frame = ContainerBlock("> ", "> ") if quote else None
-    if frame is not None:
-        page.containers.append(frame)
+    state.definitions.append(definition_list)
+    quotation = ContainerBlock("> ", "> ") if is_admonition else None
+    if quotation is not None:
+        state.containers.append(quotation)
 
-    def close(page: WriterState) -> None:
-        page.flush()
-        _close_term_item(page, made)
-        if frame is not None:
-            page.close_container(frame)
-        if page.definitions and page.definitions[-1] is made:
-            page.definitions.pop()
-        if made.has_heading_terms:
-            page.current_section, page.is_resuming_section = made.owner_section, True
+    def close(state: WriterState) -> None:
+        state.flush()
+        _close_term_item(state, definition_list)
+        if quotation is not None:
+            state.close_container(quotation)
+        if state.definitions and state.definitions[-1] is definition_list:
+            state.definitions.pop()
+        if definition_list.has_heading_terms:
+            state.current_section, state.is_resuming_section = definition_list.owner_section, True
 
     return close
 
 
-def dt(page: WriterState, tag: Tag) -> CloseHandler:
-    page.flush()
-    around = page.definitions[-1] if page.definitions else None
-    if around is None:
-        return page.open_bold_line()
-    _close_term_item(page, around)
+def dt(state: WriterState, tag: Tag) -> CloseHandler:
+    state.flush()
+    definition_list = state.definitions[-1] if state.definitions else None
+    if definition_list is None:
+        return state.open_bold_line()
+    _close_term_item(state, definition_list)
     is_signature = "sig" in tag.attributes
-    # A signature ends lists as a heading does. Other terms may be headings only where they do not break one up.
-    free = not page.is_in_quote() if is_signature else not page.containers and not around.is_nested
-    if tag.id and free and not page.tables:
-        around.has_heading_terms, around.has_description = True, False
-        code = is_signature or around.classes.split(" ")[0] in _API_OBJECT_CLASSES
-        return open_heading(page, min(page.definitions[0].owner_section.level + around.depth, 6), tag, code=code)
-    if around.is_nested and len(page.containers) < MAX_NESTING:
-        around.open_item = ContainerBlock("- ", "  ", ListBlock(ordered=False, next_number=1, parent_container=None))
-        page.containers.append(around.open_item)
-    if around.has_heading_terms and around.has_description:  # else it is another form of the term before
-        page.current_section, page.is_resuming_section = around.owner_section, True
+    # A signature ends lists as a heading does. Other terms may be headings only where they do not break up a list.
+    can_be_heading = not state.is_in_quote() if is_signature else not state.containers and not definition_list.is_nested
+    if tag.id and can_be_heading and not state.tables:
+        definition_list.has_heading_terms, definition_list.has_description = True, False
+        code = is_signature or definition_list.classes.split(" ")[0] in _API_OBJECT_CLASSES
+        return open_heading(
+            state, min(state.definitions[0].owner_section.level + definition_list.depth, 6), tag, code=code
+        )
+    if definition_list.is_nested and len(state.containers) < MAX_NESTING:
+        definition_list.open_item = ContainerBlock(
+            "- ", "  ", ListBlock(ordered=False, next_number=1, parent_container=None)
+        )
+        state.containers.append(definition_list.open_item)
+    if definition_list.has_heading_terms and definition_list.has_description:  # else another form of the same term
+        state.current_section, state.is_resuming_section = definition_list.owner_section, True
     if is_signature:
-        page.code_depth += 1
+        state.code_depth += 1
         return _close_term_code
     return _close_term_line
 
 
-def _close_term_line(page: WriterState) -> None:
-    write_bold_line(page, ", ")
+def _close_term_line(state: WriterState) -> None:
+    write_bold_line(state, ", ")
 
 
-def _close_term_code(page: WriterState) -> None:
-    page.code_depth -= 1
-    text = collapse_whitespace("".join(page.paragraph))
-    page.paragraph[:] = [code_span(text)] if text else []
-    page.flush("**")
+def _close_term_code(state: WriterState) -> None:
+    state.code_depth -= 1
+    text = collapse_whitespace("".join(state.paragraph))
+    state.paragraph[:] = [code_span(text)] if text else []
+    state.flush("**")
 
 
-def _close_term_item(page: WriterState, around: DefinitionList) -> None:
-    if around.open_item is not None:
-        page.close_container(around.open_item)
-        around.open_item = None
+def _close_term_item(state: WriterState, definition_list: DefinitionList) -> None:
+    if definition_list.open_item is not None:
+        state.close_container(definition_list.open_item)
+        definition_list.open_item = None
 
 
-def dd(page: WriterState, tag: Tag) -> CloseHandler:
-    page.flush()
-    if page.definitions:
-        page.definitions[-1].has_description = True
+def dd(state: WriterState, tag: Tag) -> CloseHandler:
+    state.flush()
+    if state.definitions:
+        state.definitions[-1].has_description = True
     return flush

@@ -1,18 +1,18 @@
-"""What the generators of documentation call the parts of their pages.
+"""Names that documentation generators give to the parts of their pages.
 
-    REGIONS     where the content of a page is
-    role_of     what a class says an element is: navigation, an admonition, its title, code …
-    language    the language of a code block, as its classes have it
+    REGIONS              selectors of a page's content
+    role_from_classes    class attribute -> role: navigation, admonition, title, code …
+    code_language        class attribute -> language of a code block
 
-Everything here is a table of names: a generator that changes its names is mended here and nowhere else.
+When a generator changes its names, only this module changes.
 """
 
 import re
 from enum import Enum, auto
 from typing import Final
 
-# The first selector that matches is the content. "body" means: all of it, without what the roles below drop. The word
-# before it stands in every such page; where the selector is a name that is looked up as quickly, there is none.
+# The first selector that matches is the content; "body" is all of it, minus what the roles below drop. The bytes before
+# a selector occur in every such page, so that most selectors need not be tried; b"" where trying is as fast.
 REGIONS: Final = (
     (b"", "#docContent"),  # DocBook, as PostgreSQL's site has it
     (b"", "article.md-content__inner"),  # Material for MkDocs
@@ -33,20 +33,20 @@ REGIONS: Final = (
     (b"content", "#content"),
 )
 
-# How links begin that lead to another page of a site whose scripts make all pages out of one.
+# Prefixes of links to other pages of a single-page application.
 ROUTE_PREFIXES: Final = ("#/", "#!/")
 
-# What only one generator calls so, and others call their content: the word that tells it, and what to drop.
+# Boilerplate under names that other generators use for content: bytes that identify the generator, selectors to drop.
 GENERATOR_BOILERPLATE: Final = (
     (b"Doxygen", "div.header > div.summary, address.footer, .ttc"),
-    (b"mtimelink", "p[align=center] > small"),  # SQLite: when the page was changed, and what it is a page of
+    (b"mtimelink", "p[align=center] > small"),  # SQLite: date of the last change
     (b"SQLite C Interface", "div.nosearch > a[href='intro.html']"),
 )
 
-# Elements whose text is no markup: they are gone before the content is walked through.
+# Elements whose text is not markup; removed before the conversion.
 RAW_TEXT_TAGS: Final = ["script", "style", "iframe", "noscript", "noembed", "noframes", "xmp", "plaintext", "template"]
 
-# Elements that say nothing, or nothing that can be read.
+# Elements without readable text.
 IGNORED_TAGS: Final = (
     "head", "nav", "footer", "button", "select", "textarea", "dialog", "svg", "object", "audio", "video", "canvas",
     "map",
@@ -54,23 +54,23 @@ IGNORED_TAGS: Final = (
 
 
 class ElementRole(Enum):
-    """What an element is, where its tag does not say so."""
+    """The meaning of an element where its tag does not tell."""
 
     DROP = auto()
-    PERMALINK = auto()  # the mark behind a heading that links to it
-    ADMONITION = auto()  # an admonition
+    PERMALINK = auto()  # the link mark behind a heading
+    ADMONITION = auto()
     TITLE = auto()  # of an admonition, a listing, a figure, a tab: a line of its own
     HEADING = auto()  # the title of the page
-    CODE = auto()  # looks like code, and is no <pre>
+    CODE = auto()  # code that is no <pre>
     SIGNATURE = auto()  # the same, on one line
-    GRID = auto()  # a table made of boxes
-    LAYOUT = auto()  # a table or list that only arranges
+    GRID = auto()  # a table made of <div>
+    LAYOUT = auto()  # a table or list that only arranges its content
     MATH = auto()
     TABS = auto()  # the labels of the panels that follow
     PANEL = auto()
     CODE_GROUP = auto()  # code blocks behind tabs
-    MEMBER = auto()  # Doxygen: the row of a member, and the row that describes the one before
-    MEMBER_DESCRIPTION = auto()
+    MEMBER = auto()  # Doxygen: the row of a member
+    MEMBER_DESCRIPTION = auto()  # Doxygen: the row that describes the member before
 
 
 _ROLES_BY_CLASS: Final[dict[str, ElementRole]] = {}
@@ -114,7 +114,7 @@ for _role, _names in {
 }.items():
     _ROLES_BY_CLASS.update(dict.fromkeys(_names.split(), _role))
 
-# Class names that a build makes up anew each time ("admonitionHeading_Gvgb") begin with one of these.
+# Prefixes of class names with a hash of the build ("admonitionHeading_Gvgb") or an id in them.
 _ROLES_BY_CLASS_PREFIX: Final = (
     ("admonitionHeading_", ElementRole.TITLE),
     ("codeBlockTitle_", ElementRole.TITLE),
@@ -132,20 +132,20 @@ DROPPED_IDS: Final = frozenset({
     "docNav", "footer-text", "rustdoc-toc", "mtimelink",
 })  # fmt: skip
 
-# Where a page begins, not a heading of it.
+# Ids of containers, which are no anchors of headings.
 CONTAINER_IDS: Final = frozenset({
     "content", "main", "main-content", "header", "preamble", "body", "doc-content", "docContent", "wrapper",
     "page", "root", "furo-main-content", "article", "app", "__docusaurus",
 })  # fmt: skip
 
-# The roles of aria that matter.
+# ARIA roles of elements to drop.
 NAVIGATION_ROLES: Final = ('role="navigation"', 'role="search"', 'role="banner"', 'role="contentinfo"')
 
 _role_cache: Final[dict[str, ElementRole | None]] = {}
 
 
 def role_from_classes(classes: str) -> ElementRole | None:
-    """What an element with this class attribute is, if that says anything."""
+    """Return the role that a class attribute stands for, or None."""
     try:
         return _role_cache[classes]
     except KeyError:
@@ -155,9 +155,9 @@ def role_from_classes(classes: str) -> ElementRole | None:
         role = _ROLES_BY_CLASS.get(name) or next(
             (role for start, role in _ROLES_BY_CLASS_PREFIX if name.startswith(start)), None
         )
-        # "admonition note" is one thing, and "toc admonition" is dropped all the same.
+        # The first role wins ("admonition note"), except that DROP wins over all ("toc admonition").
         found = role if found is None or role is ElementRole.DROP else found
-    if len(_role_cache) > 5_000:  # pages may invent class names; what is remembered of them has an end
+    if len(_role_cache) > 5_000:  # bounded: pages may have any number of class names
         _role_cache.clear()
     _role_cache[classes] = found
     return found
@@ -178,7 +178,7 @@ _LANGUAGE_ALIASES: Final = {
 _RUST: Final = re.compile(r"(?:^|\s)rust(?:\s|$)")
 
 
-# Names that stand for a language on their own, as the class of a <code>.
+# Languages whose name alone is used as the class of a <code>.
 _LANGUAGE_CLASSES: Final = frozenset({
     "ts", "tsx", "js", "jsx", "json", "yaml", "toml", "html", "css", "sh", "bash", "console", "python", "rust",
     "go", "java", "kotlin", "c", "cpp", "sql", "xml",
@@ -186,10 +186,10 @@ _LANGUAGE_CLASSES: Final = frozenset({
 
 
 def code_language(classes: str, attributes: str) -> str:
-    """The language that an element around code names; "" if it names none."""
+    """Return the language that an element around code declares; "" if none."""
     if classes in _LANGUAGE_CLASSES:
         return classes
-    said = _DATA_LANGUAGE.search(attributes)
-    match = _LANGUAGE.search(classes)
-    name = (said[1] if said else match[1] if match else "rust" if _RUST.search(classes) else "").lower()
+    in_data = _DATA_LANGUAGE.search(attributes)
+    in_class = _LANGUAGE.search(classes)
+    name = (in_data[1] if in_data else in_class[1] if in_class else "rust" if _RUST.search(classes) else "").lower()
     return "" if name in _NO_LANGUAGE else _LANGUAGE_ALIASES.get(name, name)

@@ -1,6 +1,6 @@
-"""Headings: each one begins a section, under the anchor that the page gives it.
+"""Handlers of headings. Each one begins a section with the anchor that the page gives it.
 
-A heading ends whatever lists and tables are open around it: they were there to arrange the page.
+A heading inside lists and tables ends them: they only arrange the page.
 """
 
 from __future__ import annotations
@@ -20,53 +20,53 @@ from kept.extract.html.writer_state import (
 from kept.extract.sections import MAX_HEADING_LENGTH
 
 
-def open_heading(page: WriterState, level: int, tag: Tag, *, code: bool = False) -> CloseHandler:
-    if page.heading is not None:  # a heading in a heading: one of them will do
+def open_heading(state: WriterState, level: int, tag: Tag, *, code: bool = False) -> CloseHandler:
+    if state.heading is not None:  # nested headings: only the outer one counts
         return None
-    heading = page.heading = OpenHeading(level, tag.id or page.pending_id, is_code=code)
+    heading = state.heading = OpenHeading(level, tag.id or state.pending_id, is_code=code)
     if code:
-        page.code_depth += 1
+        state.code_depth += 1
 
-    def close(page: WriterState) -> None:
-        page.heading = None
+    def close(state: WriterState) -> None:
+        state.heading = None
         if code:
-            page.code_depth -= 1
-        _write_heading(page, heading)
+            state.code_depth -= 1
+        _write_heading(state, heading)
 
     return close
 
 
-def h(page: WriterState, tag: Tag) -> CloseHandler:
-    page.flush()
-    if page.resolve_role(tag, by_id=False) is ElementRole.DROP:
+def h(state: WriterState, tag: Tag) -> CloseHandler:
+    state.flush()
+    if state.resolve_role(tag, by_id=False) is ElementRole.DROP:
         return skip_content
-    if page.is_in_quote():
-        return page.open_bold_line()
-    return open_heading(page, int(tag.name[1]), tag)
+    if state.is_in_quote():
+        return state.open_bold_line()
+    return open_heading(state, int(tag.name[1]), tag)
 
 
-def _write_heading(page: WriterState, heading: OpenHeading) -> None:
-    words, text = join_on_one_line(heading.words), join_on_one_line(page.paragraph)
-    page.paragraph.clear()
-    page.spans.clear()
+def _write_heading(state: WriterState, heading: OpenHeading) -> None:
+    words, text = join_on_one_line(heading.words), join_on_one_line(state.paragraph)
+    state.paragraph.clear()
+    state.spans.clear()
     if not words:
         words, text = heading.permalink_text
     if not words:
         return
     text = code_span(words) if heading.is_code else text
-    _close_containers(page)
-    page.is_resuming_section = False
+    _close_containers(state)
+    state.is_resuming_section = False
     anchor = heading.permalink or heading.anchor or heading.inner_anchor
-    part = HtmlSection(words[:MAX_HEADING_LENGTH], heading.level, anchor, len(page.output))
-    page.sections.append(part)
-    page.current_section = part
-    page.write_block("#" * heading.level + " " + text)
+    section = HtmlSection(words[:MAX_HEADING_LENGTH], heading.level, anchor, len(state.output))
+    state.sections.append(section)
+    state.current_section = section
+    state.write_block("#" * heading.level + " " + text)
 
 
-def _close_containers(page: WriterState) -> None:
-    """The lists and tables around this place turn out to be there for the page's looks: they end here."""
-    if page.tables:
-        unwrap_tables(page)
-    for around in page.lists:
-        around.is_layout = True
-    page.containers.clear()
+def _close_containers(state: WriterState) -> None:
+    """End the lists and tables around a heading, which are there for layout only."""
+    if state.tables:
+        unwrap_tables(state)
+    for list_ in state.lists:
+        list_.is_layout = True
+    state.containers.clear()

@@ -1,17 +1,17 @@
-"""Words of a page as words of Markdown.
+"""Text as Markdown: escaping, code spans, code blocks, link targets.
 
-Marks are escaped only where Markdown would take them for its own: what people search for (`snake_case`, `a*b`) stays as
-they type it.
+Characters are escaped only where Markdown would read them as markup, so that what people search for (`snake_case`,
+`a*b`) stays as they type it.
 """
 
 import re
 from typing import Final
 
-# The mark comes first, whatever is asked about what stands around it: so the pattern passes over words quickly.
+# The character comes before the conditions on its surroundings: so the pattern skips plain text quickly.
 _NEEDS_ESCAPE: Final = re.compile(
     r"[*_`<\[\\](?:"
-    r"(?<=\*)(?:(?=\S)|(?<=\S\*))"  # what could begin or end emphasis
-    r"|(?<=_)(?:(?<![^\W_]_)(?=\w)|(?<=\w_)(?![^\W_]))"  # the same, and never inside a word
+    r"(?<=\*)(?:(?=\S)|(?<=\S\*))"  # could begin or end emphasis
+    r"|(?<=_)(?:(?<![^\W_]_)(?=\w)|(?<=\w_)(?![^\W_]))"  # the same, but never inside a word
     r"|(?<=`)"
     r"|(?<=<)(?=[A-Za-z/!?])"  # would be a tag
     r"|(?<=\[)(?=[^\[\]]*\]\()"  # would be a link
@@ -24,7 +24,7 @@ _NEEDS_BRACKETS: Final = re.compile(r"[\s<>()]")
 
 
 def unescape_entities(text: str) -> str:
-    """The text behind the few entities that a parser writes."""
+    """Replace the five entities that the HTML serializer writes."""
     if "&" not in text:
         return text
     text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", "\xa0").replace("&quot;", '"')
@@ -32,27 +32,24 @@ def unescape_entities(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """The text so that Markdown shows it as it is."""
-    # Most words have none of these marks, and asking for one after the other is quicker than a pattern for all.
+    """Escape the text so that Markdown shows it unchanged."""
+    # Most text has none of these, and six searches are faster than one by pattern.
     if "_" in text or "*" in text or "`" in text or "[" in text or "<" in text or "\\" in text:
         return _NEEDS_ESCAPE.sub(r"\\\g<0>", text)
     return text
 
 
 def has_plain_whitespace(text: str) -> bool:
-    """Whether ASCII has no blanks in it but spaces and newlines, as on most pages."""
+    """Return whether spaces and newlines are the only ASCII whitespace, as on most pages."""
     return all(blank not in text for blank in "\t\r\f\v\x1c\x1d\x1e\x1f")
 
 
 def collapse_whitespace(text: str, plain_whitespace: bool = False) -> str:
-    """The words with one blank between them, whatever was there: " ".join(text.split()), made quicker.
-
-    For words out of a tidy text it is quicker still.
-    """
+    """Return " ".join(text.split()), faster. Faster still if `plain_whitespace` is known."""
     plain = text.strip()
     if "\n" in plain:
         plain = " ".join([words for line in plain.split("\n") if (words := line.strip())])
-    # Blanks of other kinds are not printable, and there is no other way to ask for all of them at once.
+    # Other whitespace is not printable: the only test for all of it at once.
     if not (plain_whitespace and plain.isascii()) and not plain.isprintable():
         return " ".join(text.split())
     if "  " not in plain:
@@ -61,7 +58,7 @@ def collapse_whitespace(text: str, plain_whitespace: bool = False) -> str:
 
 
 def escape_block_start(text: str) -> str:
-    """The paragraph, escaped if it would begin something else: a heading, a list, a quotation."""
+    """Escape a paragraph that would be read as a heading, a list or a quotation."""
     if text[0] not in "#-+>=~0123456789":
         return text
     match = _BLOCK_START.match(text)
@@ -86,9 +83,9 @@ def fenced_code_block(text: str, language: str) -> str:
 
 
 def escape_link_target(href: str) -> str:
-    # Most links need none, and are asked quicker than by a pattern: no blank is printable, save one.
-    plain = href.isprintable() and not ("(" in href or " " in href or ")" in href or "<" in href or ">" in href)
-    if not plain and _NEEDS_BRACKETS.search(href):
+    # Most links need no brackets; this is faster than the pattern. The space is the only printable whitespace.
+    is_plain = href.isprintable() and not ("(" in href or " " in href or ")" in href or "<" in href or ">" in href)
+    if not is_plain and _NEEDS_BRACKETS.search(href):
         href = href.strip().replace("\n", "").replace("<", "%3C").replace(">", "%3E")
         return f"<{href}>"
     return href

@@ -1,4 +1,4 @@
-"""A table of a page: its cells as they come, and the table that Markdown makes of them."""
+"""An HTML table as rows of cells, and its Markdown."""
 
 import re
 from typing import Any, Final
@@ -12,7 +12,7 @@ MAX_COLUMNS: Final = 200
 
 
 class HtmlTable:
-    """Cells hold blocks of Markdown until it is known whether the table says something or only arranges them."""
+    """A table being read. Its cells hold Markdown blocks until it is known whether it is data or layout."""
 
     __slots__ = (
         "_spans",
@@ -28,18 +28,18 @@ class HtmlTable:
     )
 
     def __init__(
-        self, out: list[str], frames: list[Any], *, is_grid: bool = False, is_data_table: bool = False
+        self, output: list[str], containers: list[Any], *, is_grid: bool = False, is_data_table: bool = False
     ) -> None:
-        self.outer_output = out  # what was being written when it began
-        self.outer_containers = frames
-        self.is_layout = False  # it turned out to be none
+        self.outer_output = output  # the writer's state when the table began
+        self.outer_containers = containers
+        self.is_layout = False  # it turned out to be no data table
         self.is_grid = is_grid
-        self.is_data_table = is_data_table  # a table, whatever it looks like
+        self.is_data_table = is_data_table  # marked as data by its class
         self.caption = ""
         self.rows: list[list[str]] = []
-        self.has_header_row = False  # its first row is a header
+        self.has_header_row = False
         self.has_header_cell = False
-        self._spans: dict[int, int] = {}  # columns that a cell above reaches into, and how far down
+        self._spans: dict[int, int] = {}  # column -> rows below that a cell with rowspan still covers
 
     def next_row(self) -> None:
         self.rows.append([])
@@ -53,7 +53,7 @@ class HtmlTable:
             self.has_header_cell = True
             self.has_header_row = self.has_header_row or (len(self.rows) == 1 and not row)
         elif len(self.rows) == 1 and row and not self.is_grid:
-            self.has_header_row = False  # a row that has a name in its first cell is no header
+            self.has_header_row = False  # only its first cell is a <th>: it names the row
         if "span=" not in attributes and len(row) < MAX_COLUMNS:
             row.append(blocks)
             if self._spans:
@@ -76,7 +76,7 @@ class HtmlTable:
             row.append("")
 
     def looks_like_layout(self) -> bool:
-        """It has no header, and is a single row or column, or holds what no table of Markdown can hold."""
+        """Return whether it has no header and is a single row or column, or holds blocks that no Markdown table can."""
         if self.has_header_cell or self.is_data_table:
             return False
         rows = [row for row in self.rows if any(row)]
@@ -89,7 +89,7 @@ class HtmlTable:
 
 
 def markdown_table(rows: list[list[str]], *, has_header_row: bool) -> str:
-    """The table that Markdown makes of cells; '' if nothing is in them. Its first row may be its header."""
+    """Return a Markdown table; '' if all cells are empty."""
     rows = [[cell_to_line(cell) for cell in row] for row in rows if any(row)]
     if not rows:
         return ""
@@ -110,7 +110,7 @@ def _fence_to_code_spans(block: re.Match[str]) -> str:
 
 
 def cell_to_line(blocks: str) -> str:
-    """Blocks of Markdown on one line, as a cell has to be; code is still code."""
+    """Join Markdown blocks on one line, as a cell requires; code blocks become code spans."""
     text = blocks.strip()
     if "```" in text and "\n" in text:
         text = _FENCE.sub(_fence_to_code_spans, text)

@@ -1,4 +1,4 @@
-"""Tabs: every panel is written, under its label."""
+"""Handlers of tabs. Every panel is written, under its label."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ from kept.extract.html.tags import Tag
 from kept.extract.html.writer_state import CloseHandler, WriterState, already_consumed, flush, skip_content
 
 
-def tab_labels(page: WriterState, tag: Tag) -> CloseHandler:
-    """Remembers the labels, one for each panel that follows."""
-    labels = page.code_labels if page.in_code_group else page.panel_labels
+def tab_labels(state: WriterState, tag: Tag) -> CloseHandler:
+    """Read the labels, one for each panel that follows."""
+    labels = state.code_labels if state.in_code_group else state.panel_labels
     labels.clear()
-    said = [page.text_after]
-    around = [tag.name]
-    while page.next_tag():
-        if page.is_end_tag:
-            if around.pop() in ("label", "li", "button", "a") and (label := " ".join("".join(said).split())):
+    pieces = [state.text_after]
+    open_tags = [tag.name]
+    while state.next_tag():
+        if state.is_end_tag:
+            if open_tags.pop() in ("label", "li", "button", "a") and (label := " ".join("".join(pieces).split())):
                 labels.append(unescape_entities(label))
-                said.clear()
-            if not around:
+                pieces.clear()
+            if not open_tags:
                 return already_consumed
-        elif not page.tag.is_void:
-            around.append(page.tag.name)
-        said.append(page.text_after)
-    page.text_after = ""
+        elif not state.tag.is_void:
+            open_tags.append(state.tag.name)
+        pieces.append(state.text_after)
+    state.text_after = ""
     return already_consumed
 
 
-def code_group(page: WriterState, tag: Tag) -> CloseHandler:
-    page.in_code_group = True
+def code_group(state: WriterState, tag: Tag) -> CloseHandler:
+    state.in_code_group = True
 
-    def close(page: WriterState) -> None:
-        page.flush()
-        page.in_code_group = False
-        page.code_labels.clear()
+    def close(state: WriterState) -> None:
+        state.flush()
+        state.in_code_group = False
+        state.code_labels.clear()
 
     return close
 
 
-def tab_panel(page: WriterState, tag: Tag) -> CloseHandler:
-    if page.panel_labels:
-        page.write_block(f"**{escape_markdown(page.panel_labels.popleft())}**")
+def tab_panel(state: WriterState, tag: Tag) -> CloseHandler:
+    if state.panel_labels:
+        state.write_block(f"**{escape_markdown(state.panel_labels.popleft())}**")
     return flush
 
 
-def label(page: WriterState, tag: Tag) -> CloseHandler:
-    role = page.resolve_role(tag)
+def label(state: WriterState, tag: Tag) -> CloseHandler:
+    role = state.resolve_role(tag)
     if role is ElementRole.TITLE:
-        return page.open_bold_line()
+        return state.open_bold_line()
     return skip_content if role is ElementRole.DROP else None

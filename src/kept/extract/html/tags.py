@@ -1,10 +1,10 @@
-"""The tags of a page, one after the other.
+"""A cursor over the tags of a page.
 
-    Tag, tag_of    a tag that begins an element, taken apart once however often it comes
-    Walk           goes from one tag to the next, and never back
+    Tag, parse_tag    a start tag; equal ones are parsed once
+    TagCursor         moves from one tag to the next, and never back
 
-They are as a parser writes them: well-formed, and with `<` and `>` escaped in words and values. So a page is taken
-apart at its brackets, which is far quicker than any pattern.
+The HTML comes from a serializer: it is well-formed, and `<` and `>` are escaped in text and attributes. So a page can
+be split at its brackets, which is far faster than any pattern.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from kept.extract.html.generator_rules import NAVIGATION_ROLES, ElementRole, cod
 from kept.extract.html.markdown_text import unescape_entities
 
 CHUNK_LENGTH: Final = 500_000
-"""Characters. A page is taken apart all at once, which is quicker, unless that would take much memory."""
+"""Characters that are split at once. Splitting a whole page is faster, but a large one would take too much memory."""
 
 VOID_TAGS: Final = frozenset({
     "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input", "keygen",
     "link", "meta", "param", "source", "track", "wbr",
 })  # fmt: skip
 
-# How attributes begin, for attribute().
+# Prefixes of attributes, for attribute_value().
 CLASS_ATTRIBUTE: Final = ' class="'
 HREF_ATTRIBUTE: Final = ' href="'
 ID_ATTRIBUTE: Final = ' id="'
@@ -31,35 +31,35 @@ NAME_ATTRIBUTE: Final = ' name="'
 _TAB_ROLES: Final = (('role="tabpanel"', ElementRole.PANEL), ('role="tablist"', ElementRole.TABS))
 
 
-def attribute_value(attributes: str, begins: str) -> str | None:
-    """What stands between the quotes of the attribute that begins so."""
-    start = attributes.find(begins)
+def attribute_value(attributes: str, prefix: str) -> str | None:
+    """Return the value of the attribute with this prefix, or None."""
+    start = attributes.find(prefix)
     if start < 0:
         return None
-    start += len(begins)
+    start += len(prefix)
     return unescape_entities(attributes[start : attributes.find('"', start)])
 
 
 class Tag:
-    """A tag that begins an element, and what it says about it."""
+    """A start tag and its attributes."""
 
     __slots__ = ("_language", "attributes", "classes", "id", "is_void", "name", "role")
 
     def __init__(self, text: str) -> None:
         self.name = text.split(None, 1)[0] if text else ""
-        self.is_void = self.name in VOID_TAGS or not self.name[:1].isalnum()  # what ends by itself, and a comment
+        self.is_void = self.name in VOID_TAGS or not self.name[:1].isalnum()  # the latter for comments
         self.attributes = attributes = text[len(self.name) :]
         self.classes = ""
         self._language: str | None = None
         self.id: str | None = None
-        self.role: ElementRole | None = None  # by its class, mostly; what its id says depends on where it stands
+        self.role: ElementRole | None = None  # by its class, mostly; WriterState.resolve_role adds its id
         if attributes:
             self.classes = attribute_value(attributes, CLASS_ATTRIBUTE) or ""
             self.id = attribute_value(attributes, ID_ATTRIBUTE)
             self.role = _element_role(self.classes, attributes)
 
     def language(self) -> str:
-        """The language of code that it names; "" if it names none."""
+        """Return the language of code that it declares; "" if none."""
         if self._language is None:
             self._language = code_language(self.classes, self.attributes) if self.attributes else ""
         return self._language
@@ -70,13 +70,13 @@ def _element_role(classes: str, attributes: str) -> ElementRole | None:
     if role is ElementRole.DROP:
         return role
     if "role=" in attributes:
-        for said in NAVIGATION_ROLES:
-            if said in attributes:
+        for navigation_role in NAVIGATION_ROLES:
+            if navigation_role in attributes:
                 return ElementRole.DROP
         if ' role="tab' in attributes:
-            for said, tab in _TAB_ROLES:
-                if said in attributes:
-                    return tab
+            for attribute, tab_role in _TAB_ROLES:
+                if attribute in attributes:
+                    return tab_role
             return role
     return ElementRole.DROP if ' hidden=""' in attributes else role
 
@@ -85,12 +85,12 @@ _tag_cache: Final[dict[str, Tag]] = {}
 
 
 def parse_tag(text: str) -> Tag:
-    """The tag that stands between these brackets. Pages repeat themselves in them, and each other."""
-    known = _tag_cache.get(text)
-    if known is not None:
-        return known
+    """Return the start tag with this text between its brackets. Cached: pages repeat their tags."""
+    cached = _tag_cache.get(text)
+    if cached is not None:
+        return cached
     tag = Tag(text)
-    if len(text) < 200:  # what is remembered has an end, in number and in length
+    if len(text) < 200:  # the cache is bounded, in number and in length
         if len(_tag_cache) > 10_000:
             _tag_cache.clear()
         _tag_cache[text] = tag
@@ -99,22 +99,22 @@ def parse_tag(text: str) -> Tag:
 
 _COMMENT: Final = Tag("!")
 _SLASH: Final = ord("/")
-_FIRST_LETTER: Final = ord("A")  # and what comes before them begins no tag
+_FIRST_LETTER: Final = ord("A")  # a tag begins with no character below
 
 
 class TagCursor:
-    """A place in a page that moves from tag to tag."""
+    """A position in a page that moves from tag to tag."""
 
     def __init__(self, html: str) -> None:
-        self.is_end_tag = False  # whether the tag at hand ends an element
-        self.tag = _COMMENT  # the tag at hand, if it begins one
-        self.text_after = ""  # the words behind it
+        self.is_end_tag = False  # whether the current tag is an end tag
+        self.tag = _COMMENT  # the last start tag
+        self.text_after = ""  # the text between the current tag and the next
         self._html = html
-        self._split_until = html.find("<")  # what lies ahead is taken apart up to here
-        self._upcoming: list[str] = []  # each tag without its `<`, with the words behind it; the next one is the last
+        self._split_until = html.find("<")  # offset of the first tag that is not in _upcoming
+        self._upcoming: list[str] = []  # tags without `<`, each with the text behind it, in reverse order
 
     def next_tag(self) -> bool:
-        """Goes to the next tag; False at the end of the page."""
+        """Move to the next tag. Returns False at the end of the page."""
         if not self._upcoming and not self._split_next_chunk():
             return False
         piece = self._upcoming.pop()
@@ -130,11 +130,11 @@ class TagCursor:
         return True
 
     def holds_only_text(self) -> bool:
-        """Whether the next tag is the end of the element that has just begun. Perhaps not known, and then False."""
+        """Return whether the next tag ends the element that has just begun; False if unknown (end of a chunk)."""
         return bool(self._upcoming) and self._upcoming[-1].startswith("/")
 
     def skip_element(self) -> None:
-        """Goes to the end of the element that has just begun, or of the page."""
+        """Move to the end of the element that has just begun, or of the page."""
         depth = 1
         while self.next_tag():
             if self.is_end_tag:
@@ -157,7 +157,7 @@ class TagCursor:
         return True
 
     def _parse_unusual(self, piece: str) -> None:
-        """A comment, as which other such things count, and what is behind them is lost; or a name with a `<` in it."""
+        """Handle a comment, a declaration (whose text behind it is lost), or a tag with a `<` in its name."""
         if piece.startswith("!--"):
             end = piece.find("-->", 3)
             while end < 0 and (self._upcoming or self._split_next_chunk()):

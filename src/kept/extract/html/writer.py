@@ -1,11 +1,9 @@
-"""Writes a piece of HTML as Markdown, in one walk over its tags, and notes where its sections begin.
+"""Convert well-formed HTML to Markdown sections in one pass over its tags.
 
-    Writer.write    well-formed HTML, as a parser writes it -> its parts: one before any heading, then one a heading
-
-The walk takes one tag after the other and never looks back, so it takes time in proportion to the page, however that is
-nested (html_tags). Every tag that is opened puts on a stack what is to be done when it is closed. What is written so
-far, and what is open, is the Page (html_page); what a tag does to it is said by idea: html_inline, html_headings,
-html_code, html_lists, html_definitions, html_cells, html_tabs. The tables at the end of this file say which is whose.
+The pass never goes back, so its time is linear in the length of the page, however deeply that is nested. The handler
+of a start tag returns a handler that is pushed on a stack and called at the matching end tag. Handlers share one
+`WriterState`; they live in inline, headings, code, lists, definitions, table_cells and tabs. The tables at the end of
+this module map tags and roles to handlers.
 """
 
 from __future__ import annotations
@@ -32,112 +30,107 @@ OpenHandler: TypeAlias = Callable[[WriterState, Tag], CloseHandler]
 
 
 class HtmlMarkdownWriter(WriterState):
-    """One page being written. Made for one call of write()."""
+    """Converts one page. Create one for each call of write_sections()."""
 
     def write_sections(self) -> list[HtmlSection]:
-        """The parts of the page in its order. The first has no heading, and often no words."""
-        waiting: list[CloseHandler] = []
-        # By names of its own: for those of a module, compiled code asks a dictionary each time.
-        openers, words, paragraph, nothing, taken = (
-            _OPEN_HANDLERS_BY_TAG,
-            self.paragraph,
-            flush,
-            skip_content,
-            already_consumed,
-        )
+        """Return the sections in page order. The first one has no heading, and often no text."""
+        close_handlers: list[CloseHandler] = []
+        # Bound to locals: compiled code looks up a module's names in a dictionary each time.
+        open_handlers, paragraph = _OPEN_HANDLERS_BY_TAG, self.paragraph
+        flush_, skip, consumed = flush, skip_content, already_consumed
         while self.next_tag():
             if self.is_end_tag:
-                close = waiting.pop() if waiting else None
-                if close is paragraph:
-                    if words:
+                close = close_handlers.pop() if close_handlers else None
+                if close is flush_:
+                    if paragraph:
                         self.flush()
                 elif close is not None:
                     close(self)
             else:
                 tag = self.tag
-                opener = openers.get(tag.name)
-                if opener is not None:
-                    close = opener(self, tag)
+                open_handler = open_handlers.get(tag.name)
+                if open_handler is not None:
+                    close = open_handler(self, tag)
                 elif tag.attributes and not tag.is_void:
                     close = inline.inline_element(self, tag)
                 else:
                     close = None
-                if close is nothing:
+                if close is skip:
                     if not tag.is_void:
                         self.skip_element()
-                elif close is not taken and not tag.is_void:
-                    waiting.append(close)
+                elif close is not consumed and not tag.is_void:
+                    close_handlers.append(close)
             text = self.text_after
             if text:
                 if text.isspace() and self.heading is None:
-                    if words:
-                        words.append(" ")
+                    if paragraph:
+                        paragraph.append(" ")
                 else:
                     self.add_text(text)
-        while waiting:
-            close = waiting.pop()
+        while close_handlers:
+            close = close_handlers.pop()
             if close is not None:
                 close(self)
         self.flush()
-        ends = [part.output_start for part in self.sections[1:]] + [len(self.output)]
-        for part, end in zip(self.sections, ends, strict=True):
-            part.text = "".join(self.output[part.output_start : end]).strip("\n")
+        ends = [section.output_start for section in self.sections[1:]] + [len(self.output)]
+        for section, end in zip(self.sections, ends, strict=True):
+            section.text = "".join(self.output[section.output_start : end]).strip("\n")
         return self.sections
 
 
-# ── Blocks of no particular kind: what their classes say ─────────────────────────────────────────────────────────────
+# ── Generic blocks: their classes decide ──────────────────────────────────────────────────────────────────────────────
 
 
-def _drop(page: WriterState, tag: Tag) -> CloseHandler:
-    page.add_space()
+def _drop(state: WriterState, tag: Tag) -> CloseHandler:
+    state.add_space()
     return skip_content
 
 
-def _block(page: WriterState, tag: Tag) -> CloseHandler:
-    in_link = bool(page.spans) and page.spans[-1][0] == "a" and tag.name in ("div", "p")  # a card is one link
-    if in_link or page.heading is not None:
-        page.add_space()
-        return skip_content if page.resolve_role(tag) is ElementRole.DROP else space
-    page.flush()
+def _block(state: WriterState, tag: Tag) -> CloseHandler:
+    in_link = bool(state.spans) and state.spans[-1][0] == "a" and tag.name in ("div", "p")  # a card is one link
+    if in_link or state.heading is not None:
+        state.add_space()
+        return skip_content if state.resolve_role(tag) is ElementRole.DROP else space
+    state.flush()
     if not tag.attributes:
         return flush
-    role = page.resolve_role(tag, by_id=tag.name != "section" and 'class="section' not in tag.attributes)
+    role = state.resolve_role(tag, by_id=tag.name != "section" and 'class="section' not in tag.attributes)
     if role is not None:
-        return _OPEN_HANDLERS_BY_ROLE[role](page, tag)
+        return _OPEN_HANDLERS_BY_ROLE[role](state, tag)
     if tag.name == "div" and 'class="' in tag.attributes:
-        if page.in_code_group and 'class="tabs"' in tag.attributes:
-            return tabs.tab_labels(page, tag)
-        return code.code_wrapper(page, tag)
+        if state.in_code_group and 'class="tabs"' in tag.attributes:
+            return tabs.tab_labels(state, tag)
+        return code.code_wrapper(state, tag)
     return flush
 
 
-def _plain_block(page: WriterState, tag: Tag) -> CloseHandler:
+def _plain_block(state: WriterState, tag: Tag) -> CloseHandler:
     return flush
 
 
-def _title_block(page: WriterState, tag: Tag) -> CloseHandler:
-    return page.open_bold_line()
+def _title_block(state: WriterState, tag: Tag) -> CloseHandler:
+    return state.open_bold_line()
 
 
-def _heading_block(page: WriterState, tag: Tag) -> CloseHandler:
-    return headings.open_heading(page, 1, tag)
+def _heading_block(state: WriterState, tag: Tag) -> CloseHandler:
+    return headings.open_heading(state, 1, tag)
 
 
-def _math_block(page: WriterState, tag: Tag) -> CloseHandler:
-    return inline.open_math(page, "$$")
+def _math_block(state: WriterState, tag: Tag) -> CloseHandler:
+    return inline.open_math(state, "$$")
 
 
-def _div(page: WriterState, tag: Tag) -> CloseHandler:
-    """Most blocks; and the cells of a grid, which javadoc makes of boxes."""
-    if page.tables and page.tables[-1].is_grid and tag.classes:
+def _div(state: WriterState, tag: Tag) -> CloseHandler:
+    """Open a block, or a cell of a grid that javadoc builds out of <div>."""
+    if state.tables and state.tables[-1].is_grid and tag.classes:
         if tag.classes.startswith("col-") or "table-header" in tag.classes:
-            return table_cells.grid_cell(page, page.tables[-1], tag)
+            return table_cells.grid_cell(state, state.tables[-1], tag)
         if tag.classes == "caption":
-            return table_cells.caption(page, tag)
-    return _block(page, tag)
+            return table_cells.caption(state, tag)
+    return _block(state, tag)
 
 
-# ── Which tag, and which role, is whose ──────────────────────────────────────────────────────────────────────────────
+# ── Handlers by role and by tag ───────────────────────────────────────────────────────────────────────────────────────
 
 _OPEN_HANDLERS_BY_ROLE: Final[dict[ElementRole, OpenHandler]] = {
     ElementRole.DROP: _drop,

@@ -1,8 +1,7 @@
-"""A page while it is written as Markdown: what has been said, and what is open around the place where the walk is.
+"""The state of a conversion from HTML to Markdown: what has been written, and which elements are open.
 
-Words gather in a paragraph; the paragraph is written when a block begins or ends, behind the prefix of all the lists
-and quotations around it. Every handler of a tag (html_inline, html_lists, html_cells ...) works on this one value and
-answers what is to be done when the tag is closed.
+Text is collected into a paragraph, which is written when a block begins or ends, behind the prefixes of all the lists
+and quotations around it. Every handler of a start tag works on this state and returns the handler of its end tag.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from kept.extract.html.tables import HtmlTable
 from kept.extract.html.tags import Tag, TagCursor
 
 MAX_NESTING: Final = 30
-"""Lists in lists, and tables in tables; what is deeper is written without them, as no person would follow it."""
+"""Levels of lists in lists and of tables in tables. Deeper ones are written without their markup."""
 
-LINE_BREAK_MARK: Final = "\0"  # a line break inside a paragraph: no page that gets here has a NUL in it
+LINE_BREAK_MARK: Final = "\0"  # a line break inside a paragraph; NULs were removed from the page before
 
 
 class HtmlSection:
-    """A heading and what stands under it, as Markdown, the heading's own line included."""
+    """A heading and the text under it, as Markdown, including the heading's own line."""
 
     __slots__ = ("anchor", "heading", "is_continuation", "level", "output_start", "text")
 
@@ -41,21 +40,25 @@ class HtmlSection:
         self.level = level
         self.anchor = anchor
         self.text = ""
-        self.is_continuation = is_continuation  # the section of that heading, taken up again
+        self.is_continuation = is_continuation  # the section of that heading, resumed after a nested one
         self.output_start = output_start
 
 
 class ContainerBlock:
-    """Something around paragraphs that puts a prefix before their lines: an item of a list, a quotation."""
+    """A list item or a quotation: a block that puts a prefix before the lines of the blocks inside it."""
 
     __slots__ = ("block_count", "first_prefix", "is_soft_quote", "is_started", "list", "next_prefix")
 
-    def __init__(self, first: str, rest: str, around: ListBlock | None = None, *, is_soft_quote: bool = False) -> None:
-        self.first_prefix = first  # before the very first line
-        self.next_prefix = rest  # before all others
-        self.list = around
+    def __init__(
+        self, first_prefix: str, next_prefix: str, parent_list: ListBlock | None = None, *, is_soft_quote: bool = False
+    ) -> None:
+        self.first_prefix = first_prefix  # before the first line
+        self.next_prefix = next_prefix  # before all others
+        self.list = parent_list
         self.is_started = False
-        self.is_soft_quote = is_soft_quote  # a <blockquote>: often there only to indent code, and then it is not one
+        self.is_soft_quote = (
+            is_soft_quote  # a <blockquote>; often only there to indent code, and then not written as a quotation
+        )
         self.block_count = 0
 
 
@@ -82,8 +85,8 @@ class DefinitionList:
         self.owner_section = owner_section
         self.depth = depth
         self.open_item: ContainerBlock | None = None
-        self.has_heading_terms = False  # its terms are headings
-        self.has_description = False  # the last of them was explained
+        self.has_heading_terms = False  # its terms are written as headings
+        self.has_description = False  # the last term has had a <dd>
 
 
 class OpenHeading:
@@ -96,47 +99,49 @@ class OpenHeading:
         self.permalink: str | None = None
         self.is_code = is_code
         self.words: list[str] = []
-        self.permalink_text = ("", "")  # the words of its permalink, as words and as Markdown: they may be all it has
+        self.permalink_text = ("", "")  # of its permalink, plain and as Markdown: may be all the text it has
 
 
 def _is_tight(item: ContainerBlock) -> bool:
-    """Whether an item of a list stands right below what is before it, without a blank line."""
-    around = item.list
-    if around is None:
+    """Return whether no blank line goes between a list item and the block before it."""
+    parent_list = item.list
+    if parent_list is None:
         return False
-    if around.last_item is not None:
-        return around.last_item.block_count <= 1
+    if parent_list.last_item is not None:
+        return parent_list.last_item.block_count <= 1
     return (
-        around.parent_container is not None
-        and around.parent_container.list is not None
-        and around.parent_container.block_count == 1
+        parent_list.parent_container is not None
+        and parent_list.parent_container.list is not None
+        and parent_list.parent_container.block_count == 1
     )
 
 
 class WriterState(TagCursor):
-    """One page being written: blocks, the paragraph that is gathered, the sections, and what is open around it all."""
+    """Everything the handlers read and change while one page is converted."""
 
     def __init__(self, html: str) -> None:
         super().__init__(html)
         self.has_plain_whitespace = has_plain_whitespace(html)
-        self.output: list[str] = []  # what is written: blocks and what is between them
-        self.paragraph: list[str] = []  # the paragraph that is being gathered
-        self.spans: list[tuple[str, int, str]] = []  # what is open in it: kind, where it begins, target
+        self.output: list[str] = []  # the blocks written so far and their separators
+        self.paragraph: list[str] = []  # the pieces of the current paragraph
+        self.spans: list[tuple[str, int, str]] = []  # open spans in it: kind, index of the first piece, link target
         self.containers: list[ContainerBlock] = []
         self.lists: list[ListBlock] = []
         self.tables: list[HtmlTable] = []
         self.definitions: list[DefinitionList] = []
         self.sections = [HtmlSection("", 0, None, 0)]
-        self.current_section = self.sections[0]  # the part that words belong to now
-        self.is_resuming_section = False  # they did not belong to it a moment ago
+        self.current_section = self.sections[0]  # the one that text belongs to now
+        self.is_resuming_section = False  # the next block continues current_section after another one
         self.heading: OpenHeading | None = None
-        self.pending_id: str | None = None  # the last one that no words have followed
-        self.code_depth = 0  # how many <code> are open
+        self.pending_id: str | None = (
+            None  # the last id with no text after it yet: a candidate for the next heading's anchor
+        )
+        self.code_depth = 0  # number of open <code>
         self.language = ""
-        self.in_member = False  # of Doxygen's
-        self.in_code_group = False  # of VitePress's
-        self.panel_labels: deque[str] = deque()  # of the panels to come, and of the code blocks to come
-        self.code_labels: deque[str] = deque()
+        self.in_member = False  # in a row of Doxygen's member table
+        self.in_code_group = False  # in VitePress's code group
+        self.panel_labels: deque[str] = deque()  # labels of the next tab panels
+        self.code_labels: deque[str] = deque()  # labels of the next code blocks
 
     def add_text(self, text: str) -> None:
         if text.isspace():
@@ -147,14 +152,14 @@ class WriterState(TagCursor):
             return
         if "&" in text:
             text = unescape_entities(text)
-        if "\u200b" in text:  # a place where a line may break, and no word
+        if "\u200b" in text:  # zero-width space
             text = text.replace("\u200b", "")
         if self.heading is not None:
             self.heading.words.append(text)
         self.paragraph.append(text if self.code_depth else escape_markdown(text))
 
     def flush(self, mark: str = "") -> None:
-        """Writes the paragraph that has been gathered, if there is one."""
+        """Write the current paragraph, if there is one."""
         if not self.paragraph:
             return
         text = "".join(self.paragraph)
@@ -170,66 +175,69 @@ class WriterState(TagCursor):
             self.write_block(f"{mark}{text.replace(mark, '')}{mark}" if mark else escape_block_start(text))
 
     def write_block(self, block: str) -> None:
-        """Writes a block behind the prefix of what is around it."""
+        """Write a block behind the prefixes of the containers around it."""
         self.pending_id = None
         if self.is_resuming_section:
             self._resume_section()
-        out = self.output
+        output = self.output
         if not self.containers:
-            if out:
-                out.append("\n\n")
-            out.append(block)
+            if output:
+                output.append("\n\n")
+            output.append(block)
             return
-        first, rest, between = "", "", ""
-        tight = new = False
-        for frame in self.containers:
-            if frame.is_started:
-                first += frame.next_prefix
-                between = first
+        first, rest, separator = "", "", ""
+        is_tight = has_new_container = False
+        for container in self.containers:
+            if container.is_started:
+                first += container.next_prefix
+                separator = first
             else:
-                if not new:
-                    tight, new = _is_tight(frame), True
-                first += frame.first_prefix
-                frame.is_started = True
-                if frame.list is not None:
-                    frame.list.item_count += 1
-                    frame.list.last_item = frame
-            rest += frame.next_prefix
+                if not has_new_container:
+                    is_tight, has_new_container = _is_tight(container), True
+                first += container.first_prefix
+                container.is_started = True
+                if container.list is not None:
+                    container.list.item_count += 1
+                    container.list.last_item = container
+            rest += container.next_prefix
         self.containers[-1].block_count += 1
-        if out:
-            out.append("\n" if tight else f"\n{between.rstrip()}\n")
+        if output:
+            output.append("\n" if is_tight else f"\n{separator.rstrip()}\n")
         if "\n" in block:
             block = block.replace("\n", f"\n{rest}")
             if rest and not rest.isspace():
                 block = block.replace(f"\n{rest}\n", f"\n{rest.rstrip()}\n")
             else:
                 block = re.sub(r"\n +(?=\n)", "\n", block)
-        out.append(first + block)
+        output.append(first + block)
 
     def _resume_section(self) -> None:
         self.is_resuming_section = False
-        around, last = self.current_section, self.sections[-1]
+        resumed, last = self.current_section, self.sections[-1]
         if self.tables:
             return
         if last.is_continuation and (last.heading, last.level, last.anchor) == (
-            around.heading,
-            around.level,
-            around.anchor,
+            resumed.heading,
+            resumed.level,
+            resumed.anchor,
         ):
             self.current_section = last
-        elif around is not last:
-            part = HtmlSection(around.heading, around.level, around.anchor, len(self.output), is_continuation=True)
-            self.sections.append(part)
-            self.current_section = part
+        elif resumed is not last:
+            section = HtmlSection(
+                resumed.heading, resumed.level, resumed.anchor, len(self.output), is_continuation=True
+            )
+            self.sections.append(section)
+            self.current_section = section
 
     def add_space(self) -> None:
         if self.paragraph:
             self.paragraph.append(" ")
 
     def resolve_role(self, tag: Tag, *, by_id: bool = True) -> ElementRole | None:
-        """What its tag says the element is. Its id is remembered for the heading that may follow.
+        """Return the role of an element, and remember its id for a heading that may follow.
 
-        The id of a heading, or of its section, is made of its words: one called "Footer" is no footer.
+        Pass by_id=False for headings and their sections: generators derive their ids from the heading's text, so one
+        with the id "footer" need not be a footer.
         """
         if tag.id is None or tag.role is ElementRole.DROP:
             return tag.role
@@ -247,60 +255,60 @@ class WriterState(TagCursor):
                 self.pending_id = anchor
 
     def open_bold_line(self) -> CloseHandler:
-        """A line of its own, in bold."""
+        """Start a line of its own, in bold."""
         self.flush()
         return write_bold_line
 
     def is_in_quote(self) -> bool:
-        return any(not frame.is_soft_quote and frame.list is None for frame in self.containers)
+        return any(not container.is_soft_quote and container.list is None for container in self.containers)
 
     def drop_soft_quote(self) -> None:
         if self.containers and self.containers[-1].is_soft_quote and not self.containers[-1].is_started:
             self.containers[-1].first_prefix = self.containers[-1].next_prefix = ""
 
-    def open_container(self, frame: ContainerBlock) -> CloseHandler:
+    def open_container(self, container: ContainerBlock) -> CloseHandler:
         if len(self.containers) >= MAX_NESTING:
             return flush
-        self.containers.append(frame)
+        self.containers.append(container)
 
-        def close(page: WriterState) -> None:
-            page.flush()
-            page.close_container(frame)
+        def close(state: WriterState) -> None:
+            state.flush()
+            state.close_container(container)
 
         return close
 
-    def close_container(self, frame: ContainerBlock) -> None:
-        if frame in self.containers:
-            del self.containers[self.containers.index(frame) :]
+    def close_container(self, container: ContainerBlock) -> None:
+        if container in self.containers:
+            del self.containers[self.containers.index(container) :]
 
 
-# ── What is to be done at the end of an element ──────────────────────────────────────────────────────────────────────
+# ── Handlers of end tags ──────────────────────────────────────────────────────────────────────────────────────────────
 
 CloseHandler: TypeAlias = Callable[[WriterState], None] | None
 
 
-def skip_content(page: WriterState) -> None:
-    """Stands for: nothing that is in the element is said."""
+def skip_content(state: WriterState) -> None:
+    """A marker, never called: skip the content of the element."""
 
 
-def already_consumed(page: WriterState) -> None:
-    """Stands for: all of it was taken already, up to its end."""
+def already_consumed(state: WriterState) -> None:
+    """A marker, never called: the handler of the start tag has read up to the end tag."""
 
 
-def flush(page: WriterState) -> None:
-    page.flush()
+def flush(state: WriterState) -> None:
+    state.flush()
 
 
-def space(page: WriterState) -> None:
-    page.add_space()
+def space(state: WriterState) -> None:
+    state.add_space()
 
 
-def write_bold_line(page: WriterState, between: str = " ") -> None:
-    text = "".join(page.paragraph).strip(" \n\t" + LINE_BREAK_MARK).replace(LINE_BREAK_MARK, between)
-    if text.islower() and page.containers:
-        text = text.lstrip()[:1].upper() + text.lstrip()[1:]  # "note", as CSS would have shown it
-    page.paragraph[:] = [text]
-    page.flush("**")
+def write_bold_line(state: WriterState, line_separator: str = " ") -> None:
+    text = "".join(state.paragraph).strip(" \n\t" + LINE_BREAK_MARK).replace(LINE_BREAK_MARK, line_separator)
+    if text.islower() and state.containers:
+        text = text.lstrip()[:1].upper() + text.lstrip()[1:]  # "note": pages capitalize it by CSS
+    state.paragraph[:] = [text]
+    state.flush("**")
 
 
 def join_on_one_line(words: list[str]) -> str:

@@ -1,7 +1,7 @@
-"""The blocks of a Markdown text, and what a cut between two of them would part.
+"""The blocks of a Markdown text, and the cost of splitting it between them.
 
-Near enough to CommonMark to know where not to cut, and much cheaper than parsing it: where the two disagree, a part
-ends in an odd place, and nothing is lost.
+An approximation of CommonMark, much faster than parsing it: where the two disagree, a section is split at an odd place,
+and nothing is lost.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class BlockKind(Enum):
 
 
 class SplitCost(IntEnum):
-    """What a cut before a block would part; the smallest in reach wins."""
+    """The cost of a cut before a block: what it separates. The smallest in reach is chosen."""
 
     BETWEEN_BLOCKS = 0
     BETWEEN_ITEMS = 1
     INSIDE_ITEM = 2  # paragraphs of one list item or quotation
-    AFTER_HEADING = 3  # a heading from what stands under it
+    AFTER_HEADING = 3  # a heading from the text under it
 
 
 class Block(NamedTuple):
@@ -46,7 +46,7 @@ _MAX_NESTED_ITEMS: Final = 20  # list markers on one line
 
 
 class MarkdownLine:
-    """One line, taken apart: quotation marks, indentation in columns, list markers, words."""
+    """A line as quotation marks, indentation in columns, list markers and text."""
 
     __slots__ = ("can_interrupt_paragraph", "column", "indent", "item_columns", "quote", "text")
 
@@ -58,8 +58,8 @@ class MarkdownLine:
             line = line[len(self.quote) :]
             self.text = line.lstrip(" \t")
         self.indent = self.column = _width_in_columns(line[: len(line) - len(self.text)])
-        self.item_columns: list[int] = []  # the column where the words of each item begin
-        self.can_interrupt_paragraph = True  # only a list that begins with 1 can begin in the middle of a paragraph
+        self.item_columns: list[int] = []  # the column of the text of each item
+        self.can_interrupt_paragraph = True  # a numbered list can only if it begins with 1
         while (
             self.text.startswith(_LIST_MARKER_STARTS)
             and len(self.item_columns) < _MAX_NESTED_ITEMS
@@ -76,97 +76,106 @@ def _width_in_columns(margin: str) -> int:
 
 
 def iter_blocks(text: str) -> Iterator[Block]:
-    """The blocks of a text in their order; between them there are only blank lines."""
+    """Yield the blocks of a text in order; only blank lines are between them."""
     start = end = 0
-    pause, kind = SplitCost.BETWEEN_BLOCKS, BlockKind.TEXT
-    items: list[int] = []  # the list items around this line, by the column where their words begin
-    quotes = 0  # the quotations around it
-    listing = False  # the last block outside all of them was a list item
-    apart = True  # nothing joins this line to the one before
-    code = False  # the block is indented code, which may have blank lines inside
-    heading = False  # the block is a heading
-    until: _Fence | str | None = None  # what ends the block, when blank lines do not
+    split_cost, kind = SplitCost.BETWEEN_BLOCKS, BlockKind.TEXT
+    items: list[int] = []  # the list items around this line, by the column of their text
+    quotes = 0  # number of quotations around it
+    in_list = False  # the last block at top level was a list item
+    is_separate = True  # this line does not continue the block before
+    is_code = False  # the block is indented code, which may contain blank lines
+    is_heading = False  # the block is a heading
+    until: _Fence | str | None = None  # the end of a block that may contain blank lines
 
-    upto = -1
-    while upto < len(text):
-        at = upto + 1
-        upto = text.find("\n", at)
-        if upto < 0:
-            upto = len(text)
+    line_end = -1
+    while line_end < len(text):
+        line_start = line_end + 1
+        line_end = text.find("\n", line_start)
+        if line_end < 0:
+            line_end = len(text)
         if until is not None:
-            raw = text[at:upto]
-            inside, ends = until.check_line(raw) if isinstance(until, _Fence) else (True, until in raw.lower())
-            if inside:
-                end = upto
-            if ends:
-                until, apart = None, True
-            if inside:
+            line_text = text[line_start:line_end]
+            is_inside, is_end = (
+                until.check_line(line_text) if isinstance(until, _Fence) else (True, until in line_text.lower())
+            )
+            if is_inside:
+                end = line_end
+            if is_end:
+                until, is_separate = None, True
+            if is_inside:
                 continue
 
-        if not apart and kind is BlockKind.TEXT and text[at : at + 1].isalpha() and text.find("|", at, upto) < 0:
-            end = upto  # the paragraph goes on, as on most lines
+        if (
+            not is_separate
+            and kind is BlockKind.TEXT
+            and text[line_start : line_start + 1].isalpha()
+            and text.find("|", line_start, line_end) < 0
+        ):
+            end = line_end  # the paragraph goes on, as on most lines
             continue
 
-        line = MarkdownLine(text[at:upto])
-        marks = line.quote.count(">")
+        line = MarkdownLine(text[line_start:line_end])
+        quote_count = line.quote.count(">")
         if not line.text and not line.item_columns:
-            apart = True
-            quotes = min(marks, quotes)
+            is_separate = True
+            quotes = min(quote_count, quotes)
             continue
 
-        joined = 0 < marks == quotes
-        if marks > quotes or (apart and marks < quotes):
+        in_same_quote = 0 < quote_count == quotes
+        if quote_count > quotes or (is_separate and quote_count < quotes):
             items.clear()
-            apart = True
-        if apart:
-            quotes = marks
+            is_separate = True
+        if is_separate:
+            quotes = quote_count
 
-        in_list = bool(items)
-        if apart or line.item_columns:
+        was_in_item = bool(items)
+        if is_separate or line.item_columns:
             while items and line.indent < items[-1]:
                 items.pop()
         deeper = line.indent - (items[-1] if items else 0)
-        is_item = bool(line.item_columns) and deeper < 4 and (apart or in_list or line.can_interrupt_paragraph)
-        if apart and deeper >= 4 and code and joined == bool(marks):
-            end = upto
-            apart = False
+        is_item = (
+            bool(line.item_columns) and deeper < 4 and (is_separate or was_in_item or line.can_interrupt_paragraph)
+        )
+        if is_separate and deeper >= 4 and is_code and in_same_quote == bool(quote_count):
+            end = line_end
+            is_separate = False
             continue
 
-        first = line.text[:1]  # asked before any pattern: most lines begin with a letter, and are none of these
-        fence = FENCE_START.match(line.text) if first in ("`", "~") and (deeper < 4 or listing) else None
-        titled = first == "#" and deeper < 4 and not line.item_columns and _HEADING.match(line.text) is not None
-        table = kind is not BlockKind.TABLE and "|" in line.text and _is_table_rule(text, upto)
-        boxed = first == "<" and line.text[:4].lower() == "<pre"
-        if apart or is_item or fence or titled or table or boxed:
+        first = line.text[:1]  # tested before any pattern: most lines begin with a letter, and are none of these
+        fence = FENCE_START.match(line.text) if first in ("`", "~") and (deeper < 4 or in_list) else None
+        starts_heading = first == "#" and deeper < 4 and not line.item_columns and _HEADING.match(line.text) is not None
+        starts_table = kind is not BlockKind.TABLE and "|" in line.text and _is_table_rule(text, line_end)
+        starts_pre = first == "<" and line.text[:4].lower() == "<pre"
+        if is_separate or is_item or fence or starts_heading or starts_table or starts_pre:
             if end:
-                yield Block(start, end, pause, kind)
-            start = at
-            if heading:
-                pause = SplitCost.AFTER_HEADING
-            elif items or joined:
-                pause = SplitCost.INSIDE_ITEM
+                yield Block(start, end, split_cost, kind)
+            start = line_start
+            if is_heading:
+                split_cost = SplitCost.AFTER_HEADING
+            elif items or in_same_quote:
+                split_cost = SplitCost.INSIDE_ITEM
             else:
-                pause = SplitCost.BETWEEN_ITEMS if is_item and listing else SplitCost.BETWEEN_BLOCKS
-                listing = is_item
-            kind = BlockKind.FENCE if fence else BlockKind.TABLE if table else BlockKind.TEXT
-            code = apart and deeper >= 4
-            heading = titled
+                split_cost = SplitCost.BETWEEN_ITEMS if is_item and in_list else SplitCost.BETWEEN_BLOCKS
+                in_list = is_item
+            kind = BlockKind.FENCE if fence else BlockKind.TABLE if starts_table else BlockKind.TEXT
+            is_code = is_separate and deeper >= 4
+            is_heading = starts_heading
             if is_item:
                 items += line.item_columns
             if fence:
-                until = _Fence(mark=fence[1] or fence[2], quotes=marks, column=items[-1] if items else 0)
-            elif boxed and "</pre" not in line.text.lower():
+                until = _Fence(mark=fence[1] or fence[2], quotes=quote_count, column=items[-1] if items else 0)
+            elif starts_pre and "</pre" not in line.text.lower():
                 until = "</pre"
         elif kind is BlockKind.TEXT and first in ("=", "-") and _UNDERLINE.match(line.text):
-            heading = True
-        end = upto
-        apart = heading
+            is_heading = True
+        end = line_end
+        is_separate = is_heading
     if end:
-        yield Block(start, end, pause, kind)
+        yield Block(start, end, split_cost, kind)
 
 
 def _is_table_rule(text: str, end_of_line: int) -> bool:
-    """Whether the line after this one is what makes a table of it: |---|---|"""
+    """Return whether the next line is the delimiter row of a table: |---|---|"""
     stop = text.find("\n", end_of_line + 1)
     following = text[end_of_line + 1 : stop if stop >= 0 else len(text)]
     return following[:1] in " \t|:->" and _TABLE_RULE.match(MarkdownLine(following).text) is not None
@@ -175,10 +184,10 @@ def _is_table_rule(text: str, end_of_line: int) -> bool:
 class _Fence(NamedTuple):
     mark: str
     quotes: int
-    column: int  # of the words of the list item around it
+    column: int  # of the text of the list item around it
 
     def check_line(self, line: str) -> tuple[bool, bool]:
-        """Whether this line is still part of the code block, and whether the block ends here."""
+        """Return whether this line is part of the code block, and whether the block ends here."""
         if not self.quotes and not self.column and self.mark not in line:  # as on most lines
             return True, False
         at = 0

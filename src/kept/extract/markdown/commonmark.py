@@ -1,11 +1,10 @@
-"""The outline of a Markdown text: its headings, and the pieces of it that may hold links.
+"""Find the headings and the texts with links in Markdown (CommonMark with GitHub's tables).
 
-Markdown means CommonMark with GitHub's tables, and markdown-it-py decides what is a list, a quotation, a table or a
-definition. Only what it does with each plain line of prose and code is done here instead, because it asks a dozen
-rules about every line, twice, and makes objects that nobody here looks at: a page is outlined twice as fast.
-`tests/unit/test_markdown.py` holds the two against each other.
+markdown-it-py's rules parse lists, quotations, tables, HTML blocks and link definitions. Headings, paragraphs and code
+are parsed here instead: the library tries a dozen rules on every line and creates tokens that are not needed, which
+takes twice the time (docs/decisions/0027). `tests/unit/test_markdown.py` compares the results.
 
-Importing this module imports markdown-it-py, which takes longer than a search does: only the crawl may.
+Importing this module imports markdown-it-py, which takes longer than a search: only crawls may import it.
 """
 
 from __future__ import annotations
@@ -23,16 +22,15 @@ from markdown_it.rules_block import StateBlock, blockquote, html_block, list_blo
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
-from kept.extract.markdown.line_outline import parse_line_outline
-from kept.extract.markdown.outline import LinkableText, MarkdownHeading, Outline
+from kept.extract.markdown.outline import LinkableText, MarkdownHeading, Outline, is_footnote, parse_line_outline
 
-# markdown-it needs up to 4 µs for a character, if the text was written to that end. Pages of half a million characters
-# are change logs and dumps, and skimming finds the same headings in nearly all of them.
+# In the worst case markdown-it takes 4 µs for a character. Longer pages are change logs and dumps, in nearly all of
+# which parse_line_outline finds the same headings.
 _MAX_PARSED_LENGTH = 500_000
 
 
 def parse_outline(text: str) -> Outline:
-    """The outline of a text whose newlines are all \\n, in a time that follows its length."""
+    """Return the outline of a text whose newlines are all \\n, in time linear in its length."""
     if len(text) <= _MAX_PARSED_LENGTH:
         try:
             return _parse(text)
@@ -42,22 +40,22 @@ def parse_outline(text: str) -> Outline:
 
 
 class _TooComplex(Exception):
-    """The text makes markdown-it read the same lines again and again."""
+    """The text makes markdown-it read the same lines many times."""
 
 
 def _parse(text: str) -> Outline:
-    found = Outline()
+    outline = Outline()
     if text:
-        state = _BlockState(text, _parser(), {_OUTLINE_KEY: found})
+        state = _BlockState(text, _parser(), {_OUTLINE_KEY: outline})
         state.md.block.tokenize(state, 0, state.lineMax)
-        defined = state.env.get("references", {}).items()
-        found.definitions = {label: made["href"] for label, made in defined if label[:1] != "^"}  # that is a footnote
-    return found
+        references = state.env.get("references", {}).items()
+        outline.definitions = {label: reference["href"] for label, reference in references if not is_footnote(label)}
+    return outline
 
 
-_OUTLINE_KEY = "kept"  # where the outline travels through markdown-it's rules: env is theirs to ignore
+_OUTLINE_KEY = "kept"  # in the env that markdown-it passes through its rules
 _BLANKS = (" ", "\t")
-_MAX_NESTING = 20  # lists and quotations inside each other; what is deeper holds no links
+_MAX_NESTING = 20  # of lists and quotations; links in deeper ones are not outline
 
 
 @cache
@@ -68,7 +66,7 @@ def _parser() -> MarkdownIt:
 
 
 class _OutlineParser(MarkdownIt):
-    """Links are resolved by whoever knows the page's URL, and judged there."""
+    """Leaves URLs unchanged and unchecked: parse_page resolves them."""
 
     def normalizeLink(self, url: str) -> str:
         return url
@@ -78,7 +76,7 @@ class _OutlineParser(MarkdownIt):
 
 
 class _BlockState(StateBlock):
-    """Of the tokens that the rules make only those are kept whose words are read; the others are all the same one."""
+    """Keeps only the tokens whose content is read; all others are the same object."""
 
     _discarded_token = Token("", "", 0)
 
@@ -89,8 +87,8 @@ class _BlockState(StateBlock):
         if not lines[-1].strip(" \t"):
             del lines[-1]
         lengths = list(map(len, lines))
-        # Where each line begins and ends, and its indentation in characters and in columns; and an empty line after
-        # the last, as the rules expect it.
+        # Start and end of each line, and its indentation in characters and in columns; with an empty line after the
+        # last one, as the rules expect.
         self.bMarks = list(accumulate([length + 1 for length in lengths], initial=0))
         self.bMarks[-1] = len(text)
         self.eMarks = [*map(add, self.bMarks, lengths), len(text)]
@@ -99,11 +97,11 @@ class _BlockState(StateBlock):
         self.bsCount = [0] * len(self.bMarks)
         for index, line in enumerate(lines):
             if line[:1] in _BLANKS:
-                margin = len(line) - len(line.lstrip(" \t"))
-                self.tShift[index] = margin
-                self.sCount[index] = len(line[:margin].expandtabs(4))
+                indent = len(line) - len(line.lstrip(" \t"))
+                self.tShift[index] = indent
+                self.sCount[index] = len(line[:indent].expandtabs(4))
         self.lineMax = len(lines)
-        self.lines_left = 8 * len(lines) + 1_000
+        self.line_budget = 8 * len(lines) + 1_000
 
     def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
         if ttype == "inline" or ttype == "html_block":
@@ -129,26 +127,26 @@ def _thematic_break(state: StateBlock, startLine: int, endLine: int, silent: boo
 
 
 def _fence(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:
-    """Whether a fence ends what markdown-it is reading."""
-    # Every line after a quotation that could lazily belong to it comes by here first. If it then does not, it will come
-    # by again for the next quotation: a page of such lines would be read once for each of them.
+    """Return whether the line is a fence, which ends the block that markdown-it is parsing."""
+    # Called first for every line after a quotation that could be a lazy continuation of it. If it is not, it is called
+    # again for the next quotation: a page of such lines would take quadratic time.
     if state.parentType == "blockquote" and isinstance(state, _BlockState):
-        state.lines_left -= 1
-        if state.lines_left < 0:
+        state.line_budget -= 1
+        if state.line_budget < 0:
             raise _TooComplex
     begin = state.bMarks[startLine] + state.tShift[startLine]
     return not state.is_code_block(startLine) and _FENCE.match(state.src, begin, state.eMarks[startLine]) is not None
 
 
 def _bullet_list(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:
-    # Far more paragraphs than lists begin with an asterisk: they begin with something bold.
+    # Most lines that begin with an asterisk are paragraphs that begin in bold.
     after = state.bMarks[startLine] + state.tShift[startLine] + 1
-    spaced = after >= state.eMarks[startLine] or state.src[after] in " \t"
-    return spaced and list_block(state, startLine, endLine, silent)
+    has_space = after >= state.eMarks[startLine] or state.src[after] in " \t"
+    return has_space and list_block(state, startLine, endLine, silent)
 
 
-# Which of markdown-it's rules can begin a block with this character, in its order; and which of them can end a
-# paragraph with it. Headings, fences and paragraphs are read here; a table may begin with any character.
+# The rules of markdown-it that can begin a block with this character, in its order, and those that can end a paragraph.
+# Headings, fences and paragraphs are parsed here; a table may begin with any character.
 _RULES_BY_FIRST_CHARACTER: dict[str, tuple[_BlockRule, ...]] = {
     ">": (blockquote,),
     "*": (_thematic_break, _bullet_list),
@@ -172,8 +170,8 @@ class _BlockParser(ParserBlock):
         self.ruler.at("fence", _fence, {"alt": ["paragraph", "reference", "blockquote", "list"]})
 
     def tokenize(self, state: StateBlock, startLine: int, endLine: int) -> None:
-        """Read the blocks of these lines into the outline. Lists and quotations call this for what is inside them."""
-        found: Outline = state.env[_OUTLINE_KEY]
+        """Parse the blocks of these lines into the outline. Lists and quotations call this for their content."""
+        outline: Outline = state.env[_OUTLINE_KEY]
         text, begins, ends, margins, columns = state.src, state.bMarks, state.eMarks, state.tShift, state.sCount
         line = startLine
         while line < endLine:
@@ -183,24 +181,24 @@ class _BlockParser(ParserBlock):
             if state.level >= _MAX_NESTING:
                 state.line = endLine
                 break
-            held = len(state.tokens)
+            token_count = len(state.tokens)
             if columns[line] - state.blkIndent >= 4:
                 state.line = _after_code(state, line, endLine)
             elif _may_be_table(state, line, endLine) and table(state, line, endLine, False):
-                for token in state.tokens[held:]:
-                    found.add_if_linkable(token.content)
+                for token in state.tokens[token_count:]:
+                    outline.add_if_linkable(token.content)
             else:
                 begin = begins[line] + margins[line]
                 first = text[begin]
                 if first == "#" and (marks := _ATX.match(text, begin, ends[line])):
-                    _add_heading(state, line, marks.end(), found)
+                    _add_heading(state, line, marks.end(), outline)
                 elif first in "`~" and (fence := _FENCE.match(text, begin, ends[line])):
                     state.line = _after_fence(state, line, endLine, fence[1] or fence[2])
                 elif not any(rule(state, line, endLine, False) for rule in _RULES_BY_FIRST_CHARACTER.get(first, ())):
-                    _add_paragraph(state, line, endLine, found)
+                    _add_paragraph(state, line, endLine, outline)
                 elif first == "<":
-                    found.linkable_texts.append(LinkableText(state.tokens[-1].content, is_html=True))
-            del state.tokens[held:]  # what they say is in the outline now
+                    outline.linkable_texts.append(LinkableText(state.tokens[-1].content, is_html=True))
+            del state.tokens[token_count:]  # they are in the outline now
             line = state.line
             if line < endLine and begins[line] + margins[line] >= ends[line]:
                 state.line = line = line + 1
@@ -209,25 +207,25 @@ class _BlockParser(ParserBlock):
 def _may_be_table(state: StateBlock, line: int, end: int) -> bool:
     if line + 1 >= end:
         return False
-    below = state.bMarks[line + 1] + state.tShift[line + 1]
+    next_start = state.bMarks[line + 1] + state.tShift[line + 1]
     return (
-        below < state.eMarks[line + 1]
-        and state.src[below] in "|-:"
+        next_start < state.eMarks[line + 1]
+        and state.src[next_start] in "|-:"
         and state.src.find("|", state.bMarks[line], state.eMarks[line]) >= 0
     )
 
 
-def _add_heading(state: StateBlock, line: int, begin: int, found: Outline) -> None:
+def _add_heading(state: StateBlock, line: int, begin: int, outline: Outline) -> None:
     words = state.src[begin : state.eMarks[line]].rstrip(" \t")
-    open_ended = words.rstrip("#")
-    if open_ended[-1:] in (" ", "\t"):
-        words = open_ended
+    without_closing_marks = words.rstrip("#")
+    if without_closing_marks[-1:] in (" ", "\t"):
+        words = without_closing_marks
     words = words.strip()
     state.line = line + 1
-    found.add_if_linkable(words)
-    if not state.level and not found.is_full:
+    outline.add_if_linkable(words)
+    if not state.level and not outline.is_full:
         level = begin - state.bMarks[line] - state.tShift[line]
-        found.headings.append(MarkdownHeading(state.bMarks[line], level, words))
+        outline.headings.append(MarkdownHeading(state.bMarks[line], level, words))
 
 
 def _after_code(state: StateBlock, line: int, end: int) -> int:
@@ -257,8 +255,8 @@ def _after_fence(state: StateBlock, line: int, end: int, mark: str) -> int:
     return end
 
 
-def _add_paragraph(state: StateBlock, start: int, end: int, found: Outline) -> None:
-    """A paragraph, or a heading if it is underlined."""
+def _add_paragraph(state: StateBlock, start: int, end: int, outline: Outline) -> None:
+    """Add a paragraph, or a heading if it is underlined."""
     text, begins, ends, margins, columns = state.src, state.bMarks, state.eMarks, state.tShift, state.sCount
     parent, state.parentType = state.parentType, "paragraph"
     level = 0
@@ -283,9 +281,9 @@ def _add_paragraph(state: StateBlock, start: int, end: int, found: Outline) -> N
         words = "\n".join([text[begins[each] + margins[each] : ends[each]] for each in range(start, line)]).strip()
     else:
         words = text[begins[start] : ends[line - 1]].strip()
-    found.add_if_linkable(words)
-    if level and not state.level and not found.is_full:
-        found.headings.append(MarkdownHeading(begins[start], level, words))
+    outline.add_if_linkable(words)
+    if level and not state.level and not outline.is_full:
+        outline.headings.append(MarkdownHeading(begins[start], level, words))
 
 
 def _ends_paragraph(state: StateBlock, line: int, begin: int, first: str) -> bool:

@@ -1,11 +1,11 @@
-"""What is inside one paragraph, heading or cell of Markdown: where its links lead, and its words without markup.
+"""The links and the plain text of one paragraph, heading or table cell of Markdown.
 
-    links_in    the links, in one pass, however the brackets are nested
-    plain       the words, as a browser would show them
+    find_links    the targets of links, in one pass, however the brackets are nested
+    plain_text    the text without markup, as a browser would show it
 
-Links are found here rather than by markdown-it-py: it makes a tree of everything in the paragraph first, in ten times
-the time, or, for a paragraph of nothing but brackets, in the square of it. `tests/unit/test_markdown.py` holds the two
-against each other.
+Links are not targets by markdown-it-py, which parses the whole paragraph into tokens: reading Markdown would take five
+times as long, and quadratic time for a paragraph of brackets (docs/decisions/0027). `tests/unit/test_markdown.py`
+compares the results.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import normalizeReference, unescapeAll
 
-# ── Links ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Links ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-# Everything that can begin, end or hide a link. No expression in this file can backtrack over what it has read.
+# Everything that can begin, end or hide a link. No pattern in this module can backtrack over what it has matched.
 _NEXT_MARKUP = re.compile(r"\\[!-/:-@\[-`{-~]|`+|<|!?\[|\]|(?<![A-Za-z0-9])(?:https?://|www\.)")
 _NEXT_TAG = re.compile("<")
 
@@ -45,13 +45,13 @@ _TARGET = re.compile(
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.){0,999}+)\]", re.DOTALL)
 _MAX_LABEL_LENGTH = 999
 
-# In Chinese and Japanese nothing separates a bare URL from the sentence around it but their own punctuation.
+# In Chinese and Japanese only punctuation separates a bare URL from the sentence around it.
 _BARE_URL = re.compile(r"[^\s<>\"`\[\]\u3000-\u303f\uff01-\uff65]++")
 _MAX_BARE_URL_LENGTH = 2_048
 _ENTITY_AT_END = re.compile(r"&[A-Za-z0-9]{1,32};$")
 _MAX_PUNCTUATION_PASSES = 20
 
-_MAX_OPEN_BRACKETS = 64  # brackets inside each other; the outermost of more than that are not links
+_MAX_OPEN_BRACKETS = 64  # nested brackets; of more than that, the outermost are not links
 
 
 class _Bracket:
@@ -60,22 +60,22 @@ class _Bracket:
     __slots__ = ("can_be_link", "has_inner", "is_image", "links_before", "start")
 
     def __init__(self, start: int, is_image: bool, links_before: int) -> None:
-        self.start = start  # of the words inside
+        self.start = start  # of the text inside
         self.is_image = is_image
         self.links_before = links_before
         self.has_inner = False
-        self.can_be_link = True  # a link cannot hold another one: when the inner one is found the outer ones are none
+        self.can_be_link = True  # links do not nest: an inner one makes it False
 
 
 def find_links(source: str, definitions: Mapping[str, str], *, is_html: bool = False) -> list[str]:
-    """Where the links of this paragraph lead, in its order, as it has them: relative ones relative, images not.
+    """Return the targets of the links in a paragraph, in its order and unresolved, without images.
 
-    With `is_html`, those of a block of HTML, where only tags count.
+    With `is_html`, those of an HTML block, where only tags count.
     """
-    found: list[str] = []
+    targets: list[str] = []
     brackets: list[_Bracket] = []
     code: _CodeSpans | None = None
-    unending: set[str] = set()  # what is known not to come any more
+    missing_ends: set[str] = set()  # ends of comments that do not occur any more
     search = (_NEXT_TAG if is_html else _NEXT_MARKUP).search
     at = 0
     while match := search(source, at):
@@ -87,46 +87,46 @@ def find_links(source: str, definitions: Mapping[str, str], *, is_html: bool = F
             code = code or _CodeSpans(source)
             at = code.end_of(begin, at)
         elif first == "<":
-            at = _after_angle(source, begin, found, unending)
+            at = _after_angle(source, begin, targets, missing_ends)
         elif first == "[" or first == "!":
             if len(brackets) >= _MAX_OPEN_BRACKETS:
                 del brackets[0]
-            brackets.append(_Bracket(at, first == "!", len(found)))
+            brackets.append(_Bracket(at, first == "!", len(targets)))
         elif first == "]":
             if brackets:
-                at = _after_bracket(source, begin, brackets, definitions, found)
+                at = _after_bracket(source, begin, brackets, definitions, targets)
         else:
-            at = _after_bare_url(source, begin, found)
-    return found
+            at = _after_bare_url(source, begin, targets)
+    return targets
 
 
 class _CodeSpans:
-    """Where code spans end. A run of backticks that opens one ends it: looking for it each time would be quadratic."""
+    """The runs of backticks in a paragraph by length, so that finding the end of each code span is not quadratic."""
 
     def __init__(self, source: str) -> None:
-        self.runs: dict[int, list[int]] = {}
+        self.starts_by_length: dict[int, list[int]] = {}
         for run in re.finditer("`+", source):
-            self.runs.setdefault(run.end() - run.start(), []).append(run.start())
+            self.starts_by_length.setdefault(run.end() - run.start(), []).append(run.start())
 
     def end_of(self, begin: int, after: int) -> int:
-        """Behind the code span whose opening backticks these are; or behind them, if nothing closes it."""
+        """Return the end of the code span that these backticks open, or their own end if nothing closes it."""
         length = after - begin
-        runs = self.runs.get(length, [])
+        runs = self.starts_by_length.get(length, [])
         closing = bisect_right(runs, begin)
         return runs[closing] + length if closing < len(runs) else after
 
 
-def _after_angle(source: str, begin: int, found: list[str], unending: set[str]) -> int:
+def _after_angle(source: str, begin: int, targets: list[str], missing_ends: set[str]) -> int:
     autolink = _AUTOLINK.match(source, begin)
     if autolink:
-        found.append(autolink[1])
+        targets.append(autolink[1])
         return autolink.end()
     if hides := _COMMENT_START.match(source, begin):
         closing = _COMMENT_ENDS[hides.lastindex or 0]
-        end = -1 if closing in unending else source.find(closing, hides.end())
+        end = -1 if closing in missing_ends else source.find(closing, hides.end())
         if end >= 0:
             return end + len(closing)
-        unending.add(closing)
+        missing_ends.add(closing)
         return begin + 1
     tag = _TAG.match(source, begin)
     if not tag:
@@ -135,12 +135,12 @@ def _after_angle(source: str, begin: int, found: list[str], unending: set[str]) 
     if href and not tag[0].lower().startswith(_TAGS_WITHOUT_LINK):
         target = html.unescape(href[1] or href[2] or href[3] or "").strip()
         if target:
-            found.append(target)
+            targets.append(target)
     return tag.end()
 
 
 def _after_bracket(
-    source: str, end: int, brackets: list[_Bracket], definitions: Mapping[str, str], found: list[str]
+    source: str, end: int, brackets: list[_Bracket], definitions: Mapping[str, str], targets: list[str]
 ) -> int:
     bracket = brackets.pop()
     if brackets:
@@ -164,16 +164,16 @@ def _after_bracket(
             after = label.end()
     if target is None:
         return after
-    del found[bracket.links_before :]  # the words of a link hold none, and neither does an image
+    del targets[bracket.links_before :]  # links do not nest, nor does an image hold one
     if not bracket.is_image:
         if target:
-            found.append(target)
+            targets.append(target)
         for outer in brackets:
             outer.can_be_link &= outer.is_image
     return after
 
 
-def _after_bare_url(source: str, begin: int, found: list[str]) -> int:
+def _after_bare_url(source: str, begin: int, targets: list[str]) -> int:
     match = _BARE_URL.match(source, begin)
     if not match:
         return begin + 1
@@ -183,12 +183,12 @@ def _after_bare_url(source: str, begin: int, found: list[str]) -> int:
         if url.startswith("www."):
             url = f"http://{url}"
         if url.partition("://")[2].strip("/"):  # 'http://' alone is no link, and neither is 'www'
-            found.append(url)
+            targets.append(url)
     return match.end()
 
 
 def _strip_trailing_punctuation(url: str) -> str:
-    """The URL without the punctuation of the sentence that it stands in, as GitHub sees it."""
+    """Return the URL without the punctuation of the sentence around it, as GitHub does."""
     for _ in range(_MAX_PUNCTUATION_PASSES):
         shorter = url.rstrip("?!.,:*_~'")
         if shorter.endswith(")"):
@@ -204,7 +204,7 @@ def _strip_trailing_punctuation(url: str) -> str:
     return url
 
 
-# ── Words ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Plain text ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _MARKUP = re.compile(r"[\\*\[\]<&~`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)(.{1,200}?)(?<!`)\1(?!`)", re.DOTALL)
@@ -212,29 +212,29 @@ _ROUGHLY_MARKUP = re.compile(r"[\\*`~\[\]]|<[^<>]{0,200}>|\([^()]{0,200}\)")
 
 
 def plain_text(source: str) -> str:
-    """The words of a heading: no markup, no tags, no images; what is in code is as it stands there."""
+    """Return the text of a heading without markup, tags and images; code is verbatim."""
     if not _MARKUP.search(source):
         return source.replace("\n", " ")
     if "`" in source and "\\" not in source and not _MARKUP.search(_CODE.sub("", source)):
         return _CODE.sub(_code_span_text, source).replace("\n", " ")
-    words: list[str] = []
-    pictures: list[str] = []
+    pieces: list[str] = []
+    images: list[str] = []
     for token in _inline_parser().parseInline(source)[0].children or ():
         match token.type:
             case "text" | "code_inline":
-                words.append(token.content)
+                pieces.append(token.content)
             case "softbreak" | "hardbreak":
-                words.append(" ")
+                pieces.append(" ")
             case "html_inline" if token.content[:3].lower() == "<br":
-                words.append(" ")
+                pieces.append(" ")
             case "image":
-                pictures.append(token.content)
-    said = "".join(words)
-    return said if said.strip() else " ".join(pictures)
+                images.append(token.content)
+    text = "".join(pieces)
+    return text if text.strip() else " ".join(images)
 
 
 def approximate_plain_text(source: str) -> str:
-    """The same for whoever cannot wait: what looks like markup is taken away."""
+    """Return nearly the same, faster: remove everything that looks like markup."""
     return _ROUGHLY_MARKUP.sub("", source).replace("\n", " ")
 
 

@@ -1,11 +1,11 @@
-"""Markdown: its title, its headings with the anchors that links on the web point to, and its links.
+"""Read Markdown: its title, its headings with their anchors, and its links.
 
-    extract        the reader
-    front_matter   what stands before the text, between lines of --- or +++
-    Slugs          the anchors that GitHub, and most that render Markdown, give to headings
+    extract               the reader
+    split_front_matter    separates the metadata between lines of --- or +++ from the text
+    HeadingSlugs          the anchors that GitHub and most renderers give to headings
 
-The text is kept as it came, without its front matter. What depends on where it was found is not looked at: the same
-text is the same content everywhere.
+The text is kept unchanged, without its front matter. The result does not depend on the URL: the same text is the same
+content everywhere.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
     if isinstance(text, Unreadable):
         return text
     title, markdown = split_front_matter(text)
-    found = parse_outline(markdown)
-    nodes, starts = _section_nodes(markdown, found.headings)
+    outline = parse_outline(markdown)
+    nodes, starts = _section_nodes(markdown, outline.headings)
     return Extraction(
-        title=title or _title(markdown, found, nodes),
+        title=title or _title(markdown, outline, nodes),
         markdown=markdown,
         tree=build_section_tree(nodes, intro=markdown[: starts[0]] if starts else markdown),
-        hrefs=_collect_hrefs(found),
+        hrefs=_collect_hrefs(outline),
     )
 
 
-def _title(markdown: str, found: Outline, nodes: list[SectionNode]) -> str:
-    """The first heading of the first level, or the first heading. '' if there is none: readers show the file's name."""
-    # Many a README begins with its name in HTML, so that it can be centred, and has several '# ' headings after it.
-    top = _HTML_TITLE.search(
-        markdown, 0, min(found.headings[0].start if nodes else _TITLE_SEARCH_LENGTH, _TITLE_SEARCH_LENGTH)
+def _title(markdown: str, outline: Outline, nodes: list[SectionNode]) -> str:
+    """Return the first heading of level 1, else the first heading, else ''."""
+    # Many a README begins with a centred <h1> in HTML and has several '# ' headings after it.
+    html_title = _HTML_TITLE.search(
+        markdown, 0, min(outline.headings[0].start if nodes else _TITLE_SEARCH_LENGTH, _TITLE_SEARCH_LENGTH)
     )
-    if top and any(piece.is_html and top[0] in piece.source for piece in found.linkable_texts):
-        words = _one_line(html.unescape(_ANY_TAG.sub("", top[1])))
+    if html_title and any(piece.is_html and html_title[0] in piece.source for piece in outline.linkable_texts):
+        words = _one_line(html.unescape(_ANY_TAG.sub("", html_title[1])))
         if words:
             return words
     return next((node.heading for node in nodes if node.level == 1), nodes[0].heading if nodes else "")
@@ -54,10 +54,10 @@ _ANY_TAG = re.compile(r"<[^<>]*>")
 _TITLE_SEARCH_LENGTH = 8_000
 
 
-def _collect_hrefs(found: Outline) -> list[str]:
+def _collect_hrefs(outline: Outline) -> list[str]:
     hrefs: dict[str, None] = {}
-    for source, is_html in found.linkable_texts:
-        for href in find_links(source, found.definitions, is_html=is_html):
+    for source, is_html in outline.linkable_texts:
+        for href in find_links(source, outline.definitions, is_html=is_html):
             if href[0] != "#":
                 hrefs[href] = None
     return list(hrefs)
@@ -67,15 +67,15 @@ def _one_line(words: str) -> str:
     return " ".join(words.split())[:MAX_HEADING_LENGTH]
 
 
-# ── Headings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Headings ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_MAX_HEADING_SOURCE_LENGTH = 500  # characters of a heading that are looked at
+_MAX_HEADING_SOURCE_LENGTH = 500  # characters of a heading that are read
 
-# Brackets inside brackets cost their square, and a page may have many headings of them. Each heading costs its length
-# times its markup; when this is spent, which only a page made for it can do, markup is taken away without parsing it.
+# Parsing nested brackets takes quadratic time, and a page may have many such headings. Each heading costs its length
+# times its number of markup characters; when the budget is spent, approximate_plain_text is used.
 _PARSE_BUDGET = 2_000_000
 
-# {#id}, as Docusaurus, Pandoc, kramdown and MkDocs write it; the last two may add a colon and classes.
+# {#id}, as in Docusaurus, Pandoc, kramdown and MkDocs; the last two may add a colon and classes.
 _EXPLICIT_ANCHOR = re.compile(r"\{(?:/\*)?\s*:?\s*#([^\s{}#*]{1,200})[^{}]{0,200}\}$")
 _NAMED_ANCHOR = r"<(?:a|span)(?:\s[^<>]{0,200}?)?\s(?:id|name)\s*=\s*[\"']?([^\s\"'<>]{1,200})[\"']?[^<>]{0,200}>"
 _ANCHOR_INSIDE = re.compile(_NAMED_ANCHOR, re.IGNORECASE)
@@ -84,9 +84,9 @@ _ANCHOR_SEARCH_LENGTH = 400
 
 
 def _section_nodes(markdown: str, headings: list[MarkdownHeading]) -> tuple[list[SectionNode], list[int]]:
-    """A node for each heading, and the offsets where they begin."""
+    """Return a node for each heading, and their offsets."""
     slugs = HeadingSlugs()
-    patience = _PARSE_BUDGET
+    budget = _PARSE_BUDGET
     starts: list[int] = []
     named: list[tuple[str, int, str | None]] = []
     for heading in headings:
@@ -98,12 +98,10 @@ def _section_nodes(markdown: str, headings: list[MarkdownHeading]) -> tuple[list
             anchor = explicit[1]
         elif not anchor and "<" in source and (inside := _ANCHOR_INSIDE.search(source)):
             anchor = inside[1]
-        patience -= len(source) * sum(map(source.count, "[]*_`<&~"))
-        words = plain_text(source) if patience > 0 else approximate_plain_text(source)
+        budget -= len(source) * sum(map(source.count, "[]*_`<&~"))
+        words = plain_text(source) if budget > 0 else approximate_plain_text(source)
         if not explicit:
-            slug = slugs.next_slug(
-                words
-            )  # given even if nobody will use it: the next heading of that name is the second
+            slug = slugs.next_slug(words)  # counts even if not used: the next equal heading gets "-1"
             anchor = anchor or slug
         starts.append(start)
         named.append((_one_line(words), heading.level, anchor or None))
@@ -116,20 +114,20 @@ def _section_nodes(markdown: str, headings: list[MarkdownHeading]) -> tuple[list
 
 
 def _anchor_before(markdown: str, start: int) -> tuple[str, int]:
-    """The name in a line of nothing but <a id="…"></a> above a heading, and where that line begins: it goes with it."""
+    """Return the anchor in a line of only <a id="…"></a> above a heading, and the offset of that line."""
     if markdown[max(0, start - 8) : start].rstrip()[-1:] != ">":
         return "", start
-    look_from = max(0, start - _ANCHOR_SEARCH_LENGTH)
-    before = markdown[look_from:start].rstrip()
+    search_start = max(0, start - _ANCHOR_SEARCH_LENGTH)
+    before = markdown[search_start:start].rstrip()
     line = before.rfind("\n") + 1
-    if line == 0 < look_from:
+    if line == 0 < search_start:
         return "", start
-    named = _ANCHOR_LINE.fullmatch(before, line)
-    return (named[1], look_from + line) if named else ("", start)
+    match = _ANCHOR_LINE.fullmatch(before, line)
+    return (match[1], search_start + line) if match else ("", start)
 
 
 class HeadingSlugs:
-    """The anchors of one page, each given once: the second "Usage" is "usage-1"."""
+    """Generates the anchors of one page, each once: the second "Usage" is "usage-1"."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -147,13 +145,13 @@ _NOT_IN_ASCII_SLUG = re.compile(r"[^a-z0-9_ -]")
 
 
 def slugify(heading: str) -> str:
-    """Lower case, only letters, marks, digits, '_' and '-', each blank a '-': as GitHub does it."""
+    """Return the anchor of a heading as GitHub does: lower case, only letters, marks, digits, '_' and '-'."""
     lowered = heading.lower()
     if lowered.isascii():
-        kept = _NOT_IN_ASCII_SLUG.sub("", lowered)
+        slug = _NOT_IN_ASCII_SLUG.sub("", lowered)
     else:
-        kept = "".join([character for character in lowered if _is_slug_character(character)])
-    return kept.replace(" ", "-")
+        slug = "".join([character for character in lowered if _is_slug_character(character)])
+    return slug.replace(" ", "-")
 
 
 def _is_slug_character(character: str) -> bool:
@@ -161,14 +159,14 @@ def _is_slug_character(character: str) -> bool:
     return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or character in " -"
 
 
-# ── Front matter ─────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Front matter ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _MAX_FRONT_MATTER_LENGTH = 64 * 1024
 _FRONT_MATTER = {
     "---": re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE),
     "+++": re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE),
 }
-# Text between two thematic breaks is not front matter: that has a key, or nothing at all, at the start of each line.
+# Text between two thematic breaks is not front matter, each line of which is blank, indented, a list item or a key.
 _FRONT_MATTER_LINE = re.compile(r"""\s|\#|-\s|[\]}\[]|["']?[\w@$][^:=\n]{0,100}(?::(?:\s|\Z)|=)|\Z""")
 _TITLE = re.compile(r"""^(?:["']?[Tt]itle["']?)[ \t]*[:=][ \t]*(.*(?:\n[ \t]+\S.*)*)""", re.MULTILINE)
 _QUOTED = re.compile(r""""((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'""", re.DOTALL)
@@ -176,7 +174,7 @@ _BLOCK_STYLE = re.compile(r"[|>][-+0-9]*[ \t]*(?:\n|\Z)")
 
 
 def split_front_matter(text: str) -> tuple[str, str]:
-    """The title in the front matter ('' if it has none), and the text after it. No front matter: all of the text."""
+    """Return the title in the front matter ('' if there is none), and the text after it."""
     pattern = _FRONT_MATTER.get(text[:3])
     block = pattern.match(text, 0, _MAX_FRONT_MATTER_LENGTH) if pattern else None
     if not block or not all(map(_FRONT_MATTER_LINE.match, block[1].split("\n"))):
@@ -186,7 +184,7 @@ def split_front_matter(text: str) -> tuple[str, str]:
 
 
 def _scalar_text(value: str) -> str:
-    """The words of a YAML or TOML value, as far as titles need it."""
+    """Return the text of a YAML or TOML scalar, as far as titles need it."""
     quoted = _QUOTED.match(value)
     if quoted:
         return (

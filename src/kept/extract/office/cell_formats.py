@@ -1,6 +1,6 @@
-"""How the numbers in the cells of a workbook are shown: dates, percentages, decimals, currencies.
+"""Number formats of the cells of a workbook: dates, percentages, decimals, currencies.
 
-Dates are written as ISO 8601 has them, whatever their order on the sheet: they are the same words everywhere then.
+Dates are written in ISO 8601, whatever their format, so that they can be searched.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from typing import TypeAlias
 from xml.etree.ElementTree import Element
 
-# What the numbers of formats stand for that every workbook has; those of other languages are dates too.
+# Built-in formats by id; the ids above 26 that are for other languages are dates, too.
 _BUILT_IN_FORMATS = {
     "1": "0", "2": "0.00", "3": "#,##0", "4": "#,##0.00", "9": "0%", "10": "0.00%", "37": "#,##0", "38": "#,##0",
     "39": "#,##0.00", "40": "#,##0.00", "49": "@",
@@ -21,7 +21,7 @@ _BUILT_IN_FORMATS = {
 }  # fmt: skip
 
 _CURRENCY_SYMBOL = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
-_LITERAL = re.compile(r'\[[^\]]*\]|"([^"]*)"|\\(.)|[_*].')  # colours and conditions, words, the width of a character
+_LITERAL = re.compile(r'\[[^\]]*\]|"([^"]*)"|\\(.)|[_*].')  # colours and conditions, literal text, padding
 _ELAPSED = re.compile(r"\[([hms]+)\]", re.IGNORECASE)
 _NUMBER = re.compile(r"[#0?][#0?,]*(?:\.([#0?]*))?")
 _MAX_LENGTH = 30
@@ -58,7 +58,7 @@ class DateTimeFormat:
     has_date: bool
     has_time: bool
     has_seconds: bool
-    is_elapsed: bool  # hours that do not begin again after a day
+    is_elapsed: bool  # hours may exceed 24
     since_1904: bool
 
     def __call__(self, stored: str) -> str:
@@ -71,7 +71,7 @@ class DateTimeFormat:
         if not self.has_date:
             return clock
         if not self.since_1904 and days < 60:
-            days += 1  # there was no 29 February 1900, except in workbooks
+            days += 1  # Excel counts 29 February 1900, which did not exist
         day = (date(1904, 1, 1) if self.since_1904 else date(1899, 12, 30)) + timedelta(days=days)
         return f"{day.isoformat()} {clock}" if self.has_time else day.isoformat()
 
@@ -80,19 +80,23 @@ CellFormat: TypeAlias = GeneralFormat | DecimalFormat | DateTimeFormat
 
 
 def parse_cell_formats(styles: Element | None, *, since_1904: bool) -> dict[str, CellFormat]:
-    """How the cells of each style show their numbers."""
+    """Return the number format of each cell style, by its index."""
     if styles is None:
         return {}
-    own = {one.get("numFmtId", ""): one.get("formatCode", "") for one in styles.findall("numFmts/numFmt")}
-    found: dict[str, CellFormat] = {}
-    for style, one in enumerate(styles.findall("cellXfs/xf")):
-        name = one.get("numFmtId", "0")
-        found[str(style)] = parse_number_format(own.get(name) or _BUILT_IN_FORMATS.get(name, ""), since_1904=since_1904)
-    return found
+    custom_formats = {
+        element.get("numFmtId", ""): element.get("formatCode", "") for element in styles.findall("numFmts/numFmt")
+    }
+    formats: dict[str, CellFormat] = {}
+    for style, element in enumerate(styles.findall("cellXfs/xf")):
+        name = element.get("numFmtId", "0")
+        formats[str(style)] = parse_number_format(
+            custom_formats.get(name) or _BUILT_IN_FORMATS.get(name, ""), since_1904=since_1904
+        )
+    return formats
 
 
 def parse_number_format(code: str, *, since_1904: bool = False) -> CellFormat:
-    """What a format makes of a number. Of its parts for positive, negative and no numbers, the first is looked at."""
+    """Return the formatter for a format code. Of its parts for positive, negative and zero, only the first counts."""
     code = _CURRENCY_SYMBOL.sub(lambda symbol: f'"{symbol[1]}"', code).partition(";")[0]
     elapsed = _ELAPSED.search(code) is not None
     bare = _LITERAL.sub("", _ELAPSED.sub(r"\1", code)).lower()
@@ -101,17 +105,17 @@ def parse_number_format(code: str, *, since_1904: bool = False) -> CellFormat:
         has_date = "y" in bare or "d" in bare or ("m" in bare and not has_time)
         return DateTimeFormat(has_date, has_time, "s" in bare, elapsed, since_1904)
     number = _NUMBER.search(bare)
-    if number is None or "e+" in bare or "/" in bare:  # as it is rather than as a power of ten or a fraction
+    if number is None or "e+" in bare or "/" in bare:  # no exponents and fractions
         return GeneralFormat()
     words = _LITERAL.sub(lambda aside: aside[1] or aside[2] or "", code)
     at = _NUMBER.search(words)
-    before, behind = (words[: at.start()], words[at.end() :]) if at else ("", "")
+    before, after = (words[: at.start()], words[at.end() :]) if at else ("", "")
     return DecimalFormat(
         places=min(len(number[1] or ""), _MAX_LENGTH),
         has_grouping="," in number[0],
         is_percent="%" in bare,
         prefix=before.replace("%", "")[:_MAX_LENGTH].lstrip(),
-        suffix=behind.replace("%", "")[:_MAX_LENGTH].rstrip(),
+        suffix=after.replace("%", "")[:_MAX_LENGTH].rstrip(),
     )
 
 

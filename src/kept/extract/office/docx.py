@@ -1,7 +1,7 @@
-"""Word documents (.docx): headings by style or outline level, lists, tables, code by its typeface, links, footnotes.
+"""Read Word documents (.docx): headings by style or outline level, lists, tables, code by its typeface, links, notes.
 
-A document is written out as Markdown and read as that. What Word only shows around it (headers, footers, comments, the
-table of contents) and what it hides (deleted words, hidden words) is left out.
+A document is converted to Markdown, which is read by the Markdown reader. Headers, footers, comments, the table of
+contents, deleted and hidden text are left out.
 """
 
 from __future__ import annotations
@@ -37,32 +37,34 @@ def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
 
 
 def _read(package: ZipContainer) -> Extraction | Unreadable:
-    found = reader.extract(_DocxDocument(package).to_markdown().encode("utf-8", "replace"), "utf-8")
-    if isinstance(found, Unreadable) or found.title:
-        return found
-    return replace(found, title=package.title())
+    extraction = reader.extract(_DocxDocument(package).to_markdown().encode("utf-8", "replace"), "utf-8")
+    if isinstance(extraction, Unreadable) or extraction.title:
+        return extraction
+    return replace(extraction, title=package.title())
 
 
 class _DocxDocument:
-    """One document being written."""
+    """Converts one document to Markdown."""
 
     def __init__(self, package: ZipContainer) -> None:
         main = package.main_part_name()
         self._relations = package.relationships(main)
         parts = {
-            one.kind: package.read_xml(one.target) for one in self._relations.values() if one.kind in _RELATED_PARTS
+            relation.kind: package.read_xml(relation.target)
+            for relation in self._relations.values()
+            if relation.kind in _RELATED_PARTS
         }
         self._body = package.read_xml(main)
         self._styles = DocxStyles(parts.get("styles"))
         self._numbering = ListNumbering(parts.get("numbering"))
         self._notes = {
-            (kind, one.get(f"{_W}id", "")): one
+            (kind, note.get(f"{_W}id", "")): note
             for kind in ("footnote", "endnote")
-            for one in _children(parts.get(f"{kind}s"))
+            for note in _children(parts.get(f"{kind}s"))
         }
-        self._pending_notes: list[tuple[int, Element]] = []  # notes of this section, which stand at its end
+        self._pending_notes: list[tuple[int, Element]] = []  # notes of this section, written at its end
         self._note_count = 0
-        self._open_fields: list[str] = []  # the fields that are open: what they say they are, then where they lead
+        self._open_fields: list[str] = []  # open fields: their instruction, then their link
         self._markdown = OfficeMarkdownWriter()
 
     def to_markdown(self) -> str:
@@ -84,47 +86,47 @@ class _DocxDocument:
                     self._write_blocks(_children(element))
 
     def _write_paragraph(self, element: Element) -> None:
-        about = element.find("pPr")
-        style = self._styles.paragraph_style(about)
+        properties = element.find("pPr")
+        style = self._styles.paragraph_style(properties)
         if style.is_table_of_contents:
             return
         runs = list(self._runs(element))
-        said = [run for run in runs if run.text.strip()]
+        non_blank = [run for run in runs if run.text.strip()]
         if style.level:
             self._write_notes()
             self._markdown.add_heading(style.level, runs_to_markdown(runs, allow_bold=False))
-        elif style.list and said:
+        elif style.list and non_blank:
             self._markdown.add_list_item(
                 style.depth, self._numbering.next_marker(style.list, style.depth), runs_to_markdown(runs)
             )
-        elif said and (style.is_code or all(run.code for run in said)):
+        elif non_blank and (style.is_code or all(run.code for run in non_blank)):
             for line in runs_to_text(runs).split(LINE_BREAK):
                 self._markdown.add_code_line(line.rstrip())
-        elif style.is_quote and said:
+        elif style.is_quote and non_blank:
             self._markdown.add_block("> " + runs_to_markdown(runs).replace(LINE_BREAK, f"{LINE_BREAK}> "))
         else:
             self._markdown.add_paragraph(runs_to_markdown(runs))
-        if next(element.iter("txbxContent"), None) is not None:  # what stands in a frame beside the paragraph
+        if next(element.iter("txbxContent"), None) is not None:  # text boxes anchored in the paragraph
             for box in _text_boxes(element):
                 self._write_blocks(_children(box))
 
     def _write_table(self, table: Element) -> None:
         rows = [[*self._cells(row)] for row in _table_rows(table)]
-        if sum(map(len, rows)) == 1:  # a box around something, and no table
+        if sum(map(len, rows)) == 1:  # a box around text, not a table
             self._markdown.add_block(rows[0][0])
             return
-        look = table.find("tblPr/tblLook")
-        headed = look is None or look.get(f"{_W}firstRow", "1") not in ("0", "false", "off")
-        self._markdown.add_block(markdown_table(rows, has_header_row=headed))
+        table_look = table.find("tblPr/tblLook")
+        has_header_row = table_look is None or table_look.get(f"{_W}firstRow", "1") not in ("0", "false", "off")
+        self._markdown.add_block(markdown_table(rows, has_header_row=has_header_row))
 
     def _cells(self, row: Element) -> Iterator[str]:
         count = 0
         for cell in _unwrapped_children(row, "tc"):
-            about = cell.find("tcPr")
-            merged = about.find("vMerge") if about is not None else None
-            goes_on = merged is not None and merged.get(f"{_W}val", "continue") == "continue"
-            yield "" if goes_on else self._render_separately(cell)
-            span = property_value(about, "gridSpan")
+            properties = cell.find("tcPr")
+            merged = properties.find("vMerge") if properties is not None else None
+            is_continued = merged is not None and merged.get(f"{_W}val", "continue") == "continue"
+            yield "" if is_continued else self._render_separately(cell)
+            span = property_value(properties, "gridSpan")
             extra = min(int(span) - 1 if span.isdecimal() and len(span) < 4 else 0, _MAX_COLUMNS - count)
             yield from [""] * extra
             count += 1 + max(extra, 0)
@@ -132,13 +134,13 @@ class _DocxDocument:
                 return
 
     def _render_separately(self, element: Element) -> str:
-        """The blocks in an element, by themselves."""
-        around, self._markdown = self._markdown, OfficeMarkdownWriter()
+        """Return the Markdown of the blocks in an element."""
+        outer, self._markdown = self._markdown, OfficeMarkdownWriter()
         self._write_blocks(_children(element))
-        text, self._markdown = self._markdown.to_markdown(), around
+        text, self._markdown = self._markdown.to_markdown(), outer
         return text
 
-    # ── Words ────────────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── Runs ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _runs(self, element: Element, href: str = "") -> Iterator[TextRun]:
         for child in element:
@@ -154,18 +156,18 @@ class _DocxDocument:
                     yield from self._runs(child, href)
 
     def _run(self, run: Element, href: str) -> Iterator[TextRun]:
-        about = run.find("rPr")
-        if about is not None and is_on(about, "vanish"):
+        properties = run.find("rPr")
+        if properties is not None and is_on(properties, "vanish"):
             return
-        look = self._styles.run_style(about)
+        style = self._styles.run_style(properties)
         for child in run:
             href = next((link for link in reversed(self._open_fields) if link.startswith(_SCHEMES)), href)
             match child.tag:
                 case "t" | "tab" | "cr" | "noBreakHyphen" | "ptab":
-                    yield TextRun(_TEXT_BY_TAG.get(child.tag) or child.text or "", *look, href)
+                    yield TextRun(_TEXT_BY_TAG.get(child.tag) or child.text or "", *style, href)
                 case "br":
                     yield TextRun(
-                        LINE_BREAK if child.get(f"{_W}type", "textWrapping") == "textWrapping" else " ", *look, href
+                        LINE_BREAK if child.get(f"{_W}type", "textWrapping") == "textWrapping" else " ", *style, href
                     )
                 case "fldChar":
                     self._field(child.get(f"{_W}fldCharType", ""))
@@ -175,10 +177,10 @@ class _DocxDocument:
                 case "footnoteReference" | "endnoteReference":
                     yield from self._note_reference(child.tag.removesuffix("Reference"), child.get(f"{_W}id", ""))
                 case "drawing" | "pict" | "object" | "AlternateContent":
-                    yield from _pictures(child)
+                    yield from _images(child)
 
     def _field(self, kind: str) -> None:
-        """A field, in the long form: what it is, in one run, and then what it shows, in others."""
+        """Handle the parts of a field, which are spread over several runs: its instruction, then its result."""
         if kind == "begin":
             self._open_fields.append("")
         elif kind == "separate" and self._open_fields:
@@ -195,22 +197,20 @@ class _DocxDocument:
 
     def _write_notes(self) -> None:
         while self._pending_notes:
-            asked, self._pending_notes = self._pending_notes, []
-            for number, note in asked:
+            notes, self._pending_notes = self._pending_notes, []
+            for number, note in notes:
                 text = " ".join(self._render_separately(note).split())
                 self._markdown.add_block(f"[^{number}]: {text}")
 
 
 _RELATED_PARTS = ("styles", "numbering", "footnotes", "endnotes")
 _FIELD_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,2000})"')
-
-
 _SCHEMES = ("http://", "https://")
 
 
 def _field_link(field: str) -> str:
-    found = _FIELD_LINK.match(field)
-    return found[1] if found else ""
+    match = _FIELD_LINK.match(field)
+    return match[1] if match else ""
 
 
 def _children(element: Element | None) -> Iterator[Element]:
@@ -222,7 +222,7 @@ def _table_rows(table: Element) -> Iterator[Element]:
 
 
 def _unwrapped_children(element: Element, tag: str) -> Iterator[Element]:
-    """The children of this tag, those in the wrappers of forms and of tracked changes included."""
+    """Yield the children with this tag, including those in wrappers of forms and of tracked changes."""
     for child in element:
         if child.tag == tag:
             yield child
@@ -230,15 +230,15 @@ def _unwrapped_children(element: Element, tag: str) -> Iterator[Element]:
             yield from _unwrapped_children(child, tag)
 
 
-def _pictures(drawing: Element) -> Iterator[TextRun]:
-    for about in drawing.iter():
-        if about.tag in ("docPr", "shape") and (alt := about.get("descr") or about.get("alt") or ""):
+def _images(drawing: Element) -> Iterator[TextRun]:
+    for properties in drawing.iter():
+        if properties.tag in ("docPr", "shape") and (alt := properties.get("descr") or properties.get("alt") or ""):
             yield TextRun(f"![{escape_markdown(' '.join(alt.split()))}]()", is_markdown=True)
             return
 
 
 def _text_boxes(element: Element) -> Iterator[Element]:
-    """The frames in an element, without those that are there a second time, for programs that cannot show the first."""
+    """Yield the text boxes in an element, without the fallback copies for old programs."""
     for child in element:
         if child.tag == "txbxContent":
             yield child

@@ -1,4 +1,4 @@
-"""E-books (.epub): their chapters in reading order, each read as the HTML page it is, as one document."""
+"""Read e-books (.epub): the chapters in reading order, each read as HTML, as one document."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kept.extract.sections import MAX_HEADING_LENGTH, Extraction, SectionNode, U
 MAX_CHAPTERS = 5_000
 
 _CHAPTER_TYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
-# Fonts are scrambled to keep them from being copied; words that are encrypted need a key.
+# Obfuscated fonts do not matter; any other encryption needs a key.
 _SCRAMBLED_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-# Links to other chapters, and to other parts of the book: only their anchors lead somewhere in what is kept.
+# Links inside the book: only their anchors exist in the one document.
 _INTERNAL_LINK = re.compile(rb"""(\shref\s*=\s*)(["'])(?![A-Za-z][A-Za-z0-9+.-]*:|//)[^"'#]*(#[^"']*)?\2""")
 
-# In XHTML any element may be empty by a slash at its end; in HTML such a <title/> would swallow the page.
+# XHTML allows <title/>, in which an HTML parser would put the rest of the page.
 _SELF_CLOSED = re.compile(rb"<([A-Za-z][\w:.-]*)((?:\s[^<>]*?)?)/>")
 
 
@@ -28,52 +28,52 @@ def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
 
 
 def _read(package: ZipContainer) -> Extraction | Unreadable:
-    place = _package_document_name(package)
-    contents = package.read_xml(place)
-    if contents is None:
+    document_name = _package_document_name(package)
+    package_document = package.read_xml(document_name)
+    if package_document is None:
         raise DamagedContainer("with no list of its contents")
     _refuse_encrypted(package)
     root = SectionNode()
     texts: list[str] = []
     hrefs: dict[str, None] = {}
-    for name in _chapters(contents, place.rpartition("/")[0]):
+    for name in _chapters(package_document, document_name.rpartition("/")[0]):
         page = package.read_part(name)
-        found = reader.extract(_as_html(page), None) if page else None
-        if not isinstance(found, Extraction) or not found.markdown.strip():
+        chapter = reader.extract(_as_html(page), None) if page else None
+        if not isinstance(chapter, Extraction) or not chapter.markdown.strip():
             continue
-        texts.append(found.markdown)
-        before = found.tree.content
-        if before.strip():
-            titled = bool(found.title) and not found.tree.children
-            root.children.append(SectionNode(heading=found.title if titled else "", level=1, content=before))
-        root.children.extend(found.tree.children)
-        hrefs |= dict.fromkeys(found.hrefs)
+        texts.append(chapter.markdown)
+        intro = chapter.tree.content
+        if intro.strip():
+            has_own_title = bool(chapter.title) and not chapter.tree.children
+            root.children.append(SectionNode(heading=chapter.title if has_own_title else "", level=1, content=intro))
+        root.children.extend(chapter.tree.children)
+        hrefs |= dict.fromkeys(chapter.hrefs)
     if not texts:
-        return Unreadable(reason="an e-book without words")
-    title = " ".join((contents.findtext("metadata/title") or "").split())[:MAX_HEADING_LENGTH]
+        return Unreadable(reason="an e-book without text")
+    title = " ".join((package_document.findtext("metadata/title") or "").split())[:MAX_HEADING_LENGTH]
     links = [href for href in hrefs if href.startswith(("http:", "https:"))]
     return Extraction(title=title, markdown="\n\n".join(texts), tree=_with_unique_anchors(root), hrefs=links)
 
 
 def _package_document_name(package: ZipContainer) -> str:
     container = package.read_xml("META-INF/container.xml")
-    named = container.find("rootfiles/rootfile") if container is not None else None
-    if named is None:
+    rootfile = container.find("rootfiles/rootfile") if container is not None else None
+    if rootfile is None:
         raise DamagedContainer("with no list of its contents")
-    return resolve_part_name("", named.get("full-path", ""))
+    return resolve_part_name("", rootfile.get("full-path", ""))
 
 
 def _refuse_encrypted(package: ZipContainer) -> None:
-    listed = package.read_xml("META-INF/encryption.xml")
-    for one in listed.iter("EncryptionMethod") if listed is not None else ():
-        if one.get("Algorithm") not in _SCRAMBLED_FONTS:
+    encryption = package.read_xml("META-INF/encryption.xml")
+    for method in encryption.iter("EncryptionMethod") if encryption is not None else ():
+        if method.get("Algorithm") not in _SCRAMBLED_FONTS:
             raise DamagedContainer("that is encrypted (DRM)")
 
 
-def _chapters(contents: Element, folder: str) -> list[str]:
-    """The names of the pages in reading order, without the list of chapters for programs."""
-    items = {item.get("id", ""): item for item in contents.findall("manifest/item")}
-    order = [items.get(one.get("idref", "")) for one in contents.findall("spine/itemref")]
+def _chapters(package_document: Element, folder: str) -> list[str]:
+    """Return the part names of the chapters in reading order, without the navigation document."""
+    items = {item.get("id", ""): item for item in package_document.findall("manifest/item")}
+    order = [items.get(one.get("idref", "")) for one in package_document.findall("spine/itemref")]
     if len(order) > MAX_CHAPTERS:
         raise DamagedContainer(f"of more than {MAX_CHAPTERS:,} chapters")
     pages = [
@@ -99,13 +99,13 @@ def _anchor_only(link: re.Match[bytes]) -> bytes:
 
 
 def _with_unique_anchors(tree: SectionNode) -> SectionNode:
-    """The tree with each anchor on one section only: chapters may use the same, and a link can lead to one place."""
-    taken: set[str] = set()
+    """Return the tree with each anchor on its first section only: several chapters may use the same."""
+    used: set[str] = set()
 
-    def once(node: SectionNode) -> SectionNode:
-        anchor = node.anchor if node.anchor not in taken else None
+    def deduplicate(node: SectionNode) -> SectionNode:
+        anchor = node.anchor if node.anchor not in used else None
         if anchor is not None:
-            taken.add(anchor)
-        return replace(node, anchor=anchor, children=[once(child) for child in node.children])
+            used.add(anchor)
+        return replace(node, anchor=anchor, children=[deduplicate(child) for child in node.children])
 
-    return once(tree)
+    return deduplicate(tree)

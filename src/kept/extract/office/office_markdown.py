@@ -1,8 +1,8 @@
-"""Paragraphs of office programs as Markdown: runs of words that look alike, lists by level, code by its typeface.
+"""Paragraphs of office documents as Markdown: formatted runs, lists by level, code by its typeface.
 
-Prose      takes one paragraph after the other and gives the blocks, joined
-Run        some words, and how they look
-inline     the runs of one paragraph -> a line of Markdown
+TextRun                 a piece of text with its formatting
+runs_to_markdown        the runs of one paragraph -> a line of Markdown
+OfficeMarkdownWriter    collects the blocks of a document
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TextRun(NamedTuple):
     italic: bool = False
     code: bool = False
     href: str = ""
-    is_markdown: bool = False  # Markdown already: a picture, the mark of a footnote
+    is_markdown: bool = False  # already Markdown: an image, a footnote reference
 
 
 def runs_to_text(runs: Iterable[TextRun]) -> str:
@@ -48,47 +48,47 @@ def runs_to_text(runs: Iterable[TextRun]) -> str:
 
 
 def runs_to_markdown(runs: Sequence[TextRun], *, allow_bold: bool = True) -> str:
-    """The runs as Markdown on one line; line breaks in them are hard ones. Without `bold`, none of it is bold."""
+    """Return the runs as one line of Markdown; line breaks in them become hard ones."""
     pieces = []
     for href, linked in groupby(runs, key=lambda run: run.href):
-        marked = [
-            _format_run(runs_to_text(same), look, bold=allow_bold)
-            for look, same in groupby(linked, key=lambda run: run[1:])
+        formatted = [
+            _format_run(runs_to_text(same), formatting, bold=allow_bold)
+            for formatting, same in groupby(linked, key=lambda run: run[1:])
         ]
-        text = "".join(marked)
+        text = "".join(formatted)
         if href.lower().startswith(_LINK_SCHEMES) and text.strip():
-            lead, core, behind = _split_whitespace(text)
-            text = f"{lead}[{core.replace(LINE_BREAK, ' ')}]({escape_link_target(href)}){behind}"
+            space_before, words, space_after = _split_whitespace(text)
+            text = f"{space_before}[{words.replace(LINE_BREAK, ' ')}]({escape_link_target(href)}){space_after}"
         pieces.append(text)
     lines = [" ".join(line.split()) for line in "".join(pieces).split(LINE_BREAK)]
     return "\\\n".join(filter(None, lines))
 
 
-def _format_run(text: str, look: tuple[object, ...], *, bold: bool) -> str:
-    is_bold, italic, code, _, raw = look
-    if raw or not text.strip():
+def _format_run(text: str, formatting: tuple[object, ...], *, bold: bool) -> str:
+    is_bold, italic, code, _, is_markdown = formatting
+    if is_markdown or not text.strip():
         return text
-    lead, core, behind = _split_whitespace(text)
+    space_before, words, space_after = _split_whitespace(text)
     if code:
-        return f"{lead}{code_span(' '.join(core.split()))}{behind}"
+        return f"{space_before}{code_span(' '.join(words.split()))}{space_after}"
     mark = ("**" if is_bold and bold else "") + ("*" if italic else "")
-    return f"{lead}{mark}{escape_markdown(core)}{mark[::-1]}{behind}"
+    return f"{space_before}{mark}{escape_markdown(words)}{mark[::-1]}{space_after}"
 
 
 def _split_whitespace(text: str) -> tuple[str, str, str]:
-    """The blanks before, the words, the blanks behind."""
-    core = text.strip()
-    at = text.find(core)
-    return text[:at], core, text[at + len(core) :]
+    """Return the leading whitespace, the text, and the trailing whitespace."""
+    words = text.strip()
+    at = text.find(words)
+    return text[:at], words, text[at + len(words) :]
 
 
 class OfficeMarkdownWriter:
-    """The blocks of a document, as they come."""
+    """Collects the blocks of a document in order."""
 
     def __init__(self) -> None:
         self._blocks: list[str] = []
-        self._joined: list[bool] = []  # whether a block stands right below the one before
-        self._margins: list[int] = []  # of the list items that are open
+        self._joined: list[bool] = []  # whether there is no blank line before a block
+        self._margins: list[int] = []  # widths of the open list items
         self._code: list[str] = []
 
     def add_block(self, text: str) -> None:
@@ -105,19 +105,19 @@ class OfficeMarkdownWriter:
             self.add_block(f"{'#' * min(level, 6)} {text.replace(chr(92) + LINE_BREAK, ' ')}")
 
     def add_list_item(self, level: int, mark: str, text: str) -> None:
-        """An item of a list, below the items before it that have a smaller level."""
+        """Add a list item, below the items before it that have a smaller level."""
         if not text:
             return
         self._end_code()
-        inside = bool(self._margins)
+        in_list = bool(self._margins)
         del self._margins[level:]
         margin = " " * sum(self._margins)
         self._margins.append(len(mark) + 1)
         text = text.replace(LINE_BREAK, f"{LINE_BREAK}{margin}{' ' * (len(mark) + 1)}")
-        self._add(f"{margin}{mark} {text}", joined=inside)
+        self._add(f"{margin}{mark} {text}", joined=in_list)
 
     def add_code_line(self, line: str) -> None:
-        """A line of code; those that follow one another are one block."""
+        """Add a line of code; consecutive ones form one block."""
         self._margins.clear()
         self._code.append(line)
 

@@ -1,6 +1,6 @@
-"""Slides (.pptx): a section a slide, under its title, with the speaker's notes. Hidden slides are left out.
+"""Read presentations (.pptx): each slide is a section under its title, with the speaker's notes.
 
-They are written out as Markdown and read as that.
+A presentation is converted to Markdown, which is read by the Markdown reader. Hidden slides are left out.
 """
 
 from __future__ import annotations
@@ -33,10 +33,8 @@ from kept.extract.text import normalize_text
 MAX_SLIDES = 2_000
 
 _TITLE_PLACEHOLDERS = frozenset({"title", "ctrTitle"})
-_REPEATED_PLACEHOLDERS = frozenset({"dt", "ftr", "hdr", "sldNum", "sldImg"})  # what every slide repeats
-_BULLETED_PLACEHOLDERS = frozenset(
-    {"body", "obj", ""}
-)  # placeholders whose paragraphs are a list, unless they say otherwise
+_REPEATED_PLACEHOLDERS = frozenset({"dt", "ftr", "hdr", "sldNum", "sldImg"})  # on every slide
+_BULLETED_PLACEHOLDERS = frozenset({"body", "obj", ""})  # their paragraphs are list items unless marked otherwise
 _ON_VALUES = ("1", "true", "on")
 
 
@@ -48,42 +46,42 @@ def _read(package: ZipContainer) -> Extraction | Unreadable:
     main = package.main_part_name()
     relations = package.relationships(main)
     root = package.read_xml(main)
-    listed = root.findall("sldIdLst/sldId") if root is not None else []
-    if len(listed) > MAX_SLIDES:
+    slides = root.findall("sldIdLst/sldId") if root is not None else []
+    if len(slides) > MAX_SLIDES:
         raise DamagedContainer(f"of more than {MAX_SLIDES:,} slides")
-    prose = OfficeMarkdownWriter()
-    for number, one in enumerate(listed, start=1):
-        relation = relations.get(one.get(f"{RELATIONSHIP_NAMESPACE}id", ""))
+    writer = OfficeMarkdownWriter()
+    for number, entry in enumerate(slides, start=1):
+        relation = relations.get(entry.get(f"{RELATIONSHIP_NAMESPACE}id", ""))
         slide = package.read_xml(relation.target) if relation else None
         if relation and slide is not None and slide.get("show", "1") in _ON_VALUES:
-            _write_slide(package, relation.target, slide, number, prose)
-    found = reader.extract(normalize_text(prose.to_markdown()).encode("utf-8", "replace"), "utf-8")
-    if isinstance(found, Unreadable):
-        return found
-    return replace(found, title=(package.title() or found.title)[:MAX_HEADING_LENGTH])
+            _write_slide(package, relation.target, slide, number, writer)
+    extraction = reader.extract(normalize_text(writer.to_markdown()).encode("utf-8", "replace"), "utf-8")
+    if isinstance(extraction, Unreadable):
+        return extraction
+    return replace(extraction, title=(package.title() or extraction.title)[:MAX_HEADING_LENGTH])
 
 
-def _write_slide(package: ZipContainer, name: str, slide: Element, number: int, prose: OfficeMarkdownWriter) -> None:
+def _write_slide(package: ZipContainer, name: str, slide: Element, number: int, writer: OfficeMarkdownWriter) -> None:
     relations = package.relationships(name)
     shapes = [*_shapes(slide.find("cSld/spTree"))]
     titles = [shape for shape in shapes if _placeholder(shape) in _TITLE_PLACEHOLDERS]
     title = " ".join(runs_to_markdown([*_paragraph_runs(shape, relations)], allow_bold=False) for shape in titles)
-    prose.add_heading(2, title.replace(LINE_BREAK, " ").strip() or f"Slide {number}")
+    writer.add_heading(2, title.replace(LINE_BREAK, " ").strip() or f"Slide {number}")
     for shape in shapes:
         if shape not in titles:
-            _write_shape(shape, relations, prose)
-    notes = next((one.target for one in relations.values() if one.kind == "notesSlide"), "")
-    page = package.read_xml(notes)
-    said = OfficeMarkdownWriter()
+            _write_shape(shape, relations, writer)
+    notes_name = next((one.target for one in relations.values() if one.kind == "notesSlide"), "")
+    page = package.read_xml(notes_name)
+    notes = OfficeMarkdownWriter()
     for shape in _shapes(page.find("cSld/spTree")) if page is not None else ():
         if _placeholder(shape) == "body":
-            _write_text(shape, {}, said, bulleted=False)
-    if text := said.to_markdown():
-        prose.add_block(f"**Notes**\n\n{text}")
+            _write_text(shape, {}, notes, bulleted=False)
+    if text := notes.to_markdown():
+        writer.add_block(f"**Notes**\n\n{text}")
 
 
 def _shapes(tree: Element | None) -> Iterator[Element]:
-    """Everything on a slide, in its order, groups taken apart."""
+    """Yield the shapes on a slide in order, including those in groups."""
     for shape in tree if tree is not None else ():
         if shape.tag in ("grpSp", "AlternateContent", "Choice"):
             yield from _shapes(shape)
@@ -92,58 +90,58 @@ def _shapes(tree: Element | None) -> Iterator[Element]:
 
 
 def _placeholder(shape: Element) -> str | None:
-    """The place that the layout has for it: "title", "body", "ftr". None for what stands on the slide by itself."""
-    found = shape.find("nvSpPr/nvPr/ph")
-    return found.get("type", "") if found is not None else None
+    """Return the type of its placeholder in the layout ("title", "body", "ftr"); None if it is in none."""
+    element = shape.find("nvSpPr/nvPr/ph")
+    return element.get("type", "") if element is not None else None
 
 
-def _write_shape(shape: Element, relations: dict[str, Relationship], prose: OfficeMarkdownWriter) -> None:
-    place = _placeholder(shape)
-    if place in _REPEATED_PLACEHOLDERS:
+def _write_shape(shape: Element, relations: dict[str, Relationship], writer: OfficeMarkdownWriter) -> None:
+    placeholder = _placeholder(shape)
+    if placeholder in _REPEATED_PLACEHOLDERS:
         return
-    for about in shape.findall("nvPicPr/cNvPr"):
-        if alt := " ".join((about.get("descr") or "").split()):
-            prose.add_block(f"![{escape_markdown(alt)}]()")
+    for properties in shape.findall("nvPicPr/cNvPr"):
+        if alt := " ".join((properties.get("descr") or "").split()):
+            writer.add_block(f"![{escape_markdown(alt)}]()")
     if (table := shape.find("graphic/graphicData/tbl")) is not None:
         rows = [[_cell_markdown(cell, relations) for cell in row.findall("tc")] for row in table.findall("tr")]
-        about_table = table.find("tblPr")
-        headed = about_table is None or about_table.get("firstRow", "0") in _ON_VALUES
-        prose.add_block(markdown_table(rows, has_header_row=headed))
-    _write_text(shape, relations, prose, bulleted=place in _BULLETED_PLACEHOLDERS)
+        table_properties = table.find("tblPr")
+        has_header_row = table_properties is None or table_properties.get("firstRow", "0") in _ON_VALUES
+        writer.add_block(markdown_table(rows, has_header_row=has_header_row))
+    _write_text(shape, relations, writer, bulleted=placeholder in _BULLETED_PLACEHOLDERS)
 
 
 def _cell_markdown(cell: Element, relations: dict[str, Relationship]) -> str:
-    prose = OfficeMarkdownWriter()
-    _write_text(cell, relations, prose, bulleted=False)
-    return prose.to_markdown()
+    writer = OfficeMarkdownWriter()
+    _write_text(cell, relations, writer, bulleted=False)
+    return writer.to_markdown()
 
 
 def _write_text(
-    shape: Element, relations: dict[str, Relationship], prose: OfficeMarkdownWriter, *, bulleted: bool
+    shape: Element, relations: dict[str, Relationship], writer: OfficeMarkdownWriter, *, bulleted: bool
 ) -> None:
     paragraphs = shape.findall("txBody/p")
     bulleted = bulleted and len(paragraphs) > 1
-    counted = [0] * 9
+    counters = [0] * 9
     for paragraph in paragraphs:
         runs = [*_runs(paragraph, relations)]
-        said = [run for run in runs if run.text.strip()]
-        about = paragraph.find("pPr")
-        own = {one.tag for one in about} if about is not None else set()
-        level = about.get("lvl", "0") if about is not None else "0"
+        non_blank = [run for run in runs if run.text.strip()]
+        properties = paragraph.find("pPr")
+        bullet_tags = {one.tag for one in properties} if properties is not None else set()
+        level = properties.get("lvl", "0") if properties is not None else "0"
         depth = int(level) if level in "012345678" else 0
-        if not said:
+        if not non_blank:
             continue
-        if all(run.code for run in said):
+        if all(run.code for run in non_blank):
             for line in runs_to_text(runs).split(LINE_BREAK):
-                prose.add_code_line(line.rstrip())
-        elif "buAutoNum" in own:
-            counted[depth] += 1
-            counted[depth + 1 :] = [0] * (8 - depth)
-            prose.add_list_item(depth, f"{counted[depth]}.", runs_to_markdown(runs))
-        elif "buChar" in own or "buBlip" in own or (bulleted and "buNone" not in own):
-            prose.add_list_item(depth, "-", runs_to_markdown(runs))
+                writer.add_code_line(line.rstrip())
+        elif "buAutoNum" in bullet_tags:
+            counters[depth] += 1
+            counters[depth + 1 :] = [0] * (8 - depth)
+            writer.add_list_item(depth, f"{counters[depth]}.", runs_to_markdown(runs))
+        elif "buChar" in bullet_tags or "buBlip" in bullet_tags or (bulleted and "buNone" not in bullet_tags):
+            writer.add_list_item(depth, "-", runs_to_markdown(runs))
         else:
-            prose.add_paragraph(runs_to_markdown(runs))
+            writer.add_paragraph(runs_to_markdown(runs))
 
 
 def _paragraph_runs(shape: Element, relations: dict[str, Relationship]) -> Iterator[TextRun]:
@@ -157,17 +155,17 @@ def _runs(paragraph: Element, relations: dict[str, Relationship]) -> Iterator[Te
         if run.tag == "br":
             yield TextRun(LINE_BREAK)
         elif run.tag in ("r", "fld"):
-            about = run.find("rPr")
+            properties = run.find("rPr")
             text = run.findtext("t") or ""
-            if about is None:
+            if properties is None:
                 yield TextRun(text)
                 continue
-            font, click = about.find("latin"), about.find("hlinkClick")
+            font, click = properties.find("latin"), properties.find("hlinkClick")
             link = relations.get(click.get(f"{RELATIONSHIP_NAMESPACE}id", "")) if click is not None else None
             yield TextRun(
                 text,
-                bold=about.get("b") in _ON_VALUES,
-                italic=about.get("i") in _ON_VALUES,
+                bold=properties.get("b") in _ON_VALUES,
+                italic=properties.get("i") in _ON_VALUES,
                 code=font is not None and is_monospace(font.get("typeface")),
                 href=link.target if link and link.is_external else "",
             )

@@ -1,7 +1,7 @@
-"""Workbooks (.xlsx): a section a sheet, its cells as a table, as a person sees them. Hidden sheets are left out.
+"""Read workbooks (.xlsx): each sheet is a section with a table of its cells as displayed. Hidden sheets are left out.
 
-Formulas are what they came to when the workbook was saved. A sheet is read no further than its first rows: what goes on
-for pages is data, and no documentation.
+Formulas have the values that were saved. Only the first rows of a sheet are read: longer ones are data, not
+documentation.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ class _Cell(NamedTuple):
 class _Sheet(NamedTuple):
     name: str
     rows: list[dict[int, _Cell]]
-    links: dict[tuple[int, int], str]  # row and column -> where it leads
-    length: int  # rows it says it has
+    links: dict[tuple[int, int], str]  # (row, column) -> target
+    length: int  # declared number of rows
     is_cut: bool
 
 
 def _read(package: ZipContainer) -> Extraction | Unreadable:
     main = package.main_part_name()
     relations = package.relationships(main)
-    book = package.read_xml(main)
-    places = {one.kind: one.target for one in relations.values()}
+    workbook = package.read_xml(main)
+    part_names = {relation.kind: relation.target for relation in relations.values()}
     sheets: list[_Sheet] = []
-    for one in book.findall("sheets/sheet")[:MAX_SHEETS] if book is not None else ():
-        relation = relations.get(one.get(f"{RELATIONSHIP_NAMESPACE}id", ""))
-        if relation and relation.kind == "worksheet" and one.get("state", "visible") == "visible":
-            sheets.append(_read_sheet(package, relation.target, one.get("name", "")))
-    strings = _shared_strings(package, places.get("sharedStrings", ""), sheets)
-    about = book.find("workbookPr") if book is not None else None
-    since_1904 = about is not None and about.get("date1904", "0") in ("1", "true")
-    formats = parse_cell_formats(package.read_xml(places.get("styles", "")), since_1904=since_1904)
+    for element in workbook.findall("sheets/sheet")[:MAX_SHEETS] if workbook is not None else ():
+        relation = relations.get(element.get(f"{RELATIONSHIP_NAMESPACE}id", ""))
+        if relation and relation.kind == "worksheet" and element.get("state", "visible") == "visible":
+            sheets.append(_read_sheet(package, relation.target, element.get("name", "")))
+    strings = _shared_strings(package, part_names.get("sharedStrings", ""), sheets)
+    properties = workbook.find("workbookPr") if workbook is not None else None
+    since_1904 = properties is not None and properties.get("date1904", "0") in ("1", "true")
+    formats = parse_cell_formats(package.read_xml(part_names.get("styles", "")), since_1904=since_1904)
     slugs = HeadingSlugs()
     nodes = []
     for sheet in sheets:
@@ -68,7 +68,7 @@ def _read(package: ZipContainer) -> Extraction | Unreadable:
                 SectionNode(heading=heading, level=2, anchor=slugs.next_slug(heading) or None, content=content)
             )
     if not nodes:
-        return Unreadable(reason="a workbook with nothing in it")
+        return Unreadable(reason="an empty workbook")
     markdown = "\n\n".join([node.content for node in nodes])
     hrefs = list(dict.fromkeys(link for sheet in sheets for link in sheet.links.values()))
     return Extraction(
@@ -76,8 +76,8 @@ def _read(package: ZipContainer) -> Extraction | Unreadable:
     )
 
 
-def _read_sheet(package: ZipContainer, name: str, called: str) -> _Sheet:
-    """The first rows of a sheet, as they are stored."""
+def _read_sheet(package: ZipContainer, name: str, title: str) -> _Sheet:
+    """Read the first rows of a sheet."""
     rows: list[dict[int, _Cell]] = []
     links: dict[tuple[int, int], str] = {}
     relations = package.relationships(name)
@@ -93,13 +93,13 @@ def _read_sheet(package: ZipContainer, name: str, called: str) -> _Sheet:
             rows.append(_read_row(element))
         else:
             relation = relations.get(element.get(f"{RELATIONSHIP_NAMESPACE}id", ""))
-            place = _CELL_REFERENCE.match(element.get("ref", "").partition(":")[0])
-            if relation and relation.is_external and place and relation.target.startswith(("http:", "https:")):
-                links[int(place[2]), _column_index(place[1])] = relation.target
-    return _Sheet(called, rows, links, length, is_cut)
+            reference = _CELL_REFERENCE.match(element.get("ref", "").partition(":")[0])
+            if relation and relation.is_external and reference and relation.target.startswith(("http:", "https:")):
+                links[int(reference[2]), _column_index(reference[1])] = relation.target
+    return _Sheet(title, rows, links, length, is_cut)
 
 
-_ROW_NUMBER_KEY = -1  # where a row keeps its own number
+_ROW_NUMBER_KEY = -1  # the key of a row's own number
 
 
 def _read_row(element: Element) -> dict[int, _Cell]:
@@ -107,8 +107,8 @@ def _read_row(element: Element) -> dict[int, _Cell]:
     row = {_ROW_NUMBER_KEY: _Cell("", number if number.isdecimal() and len(number) < 8 else "0", "")}
     column = -1
     for cell in element:
-        place = _CELL_REFERENCE.match(cell.get("r", ""))
-        column = _column_index(place[1]) if place else column + 1
+        reference = _CELL_REFERENCE.match(cell.get("r", ""))
+        column = _column_index(reference[1]) if reference else column + 1
         kind = cell.get("t", "n")
         text = _string_text(cell.find("is")) if kind == "inlineStr" else cell.findtext("v") or ""
         if text.strip() and column < MAX_COLUMNS:
@@ -124,14 +124,14 @@ def _column_index(letters: str) -> int:
 
 
 def _string_text(text: Element | None) -> str:
-    """A text, or its runs without their looks; what only says how to pronounce it is left out."""
+    """Return a text, or its runs joined, without phonetic hints."""
     if text is None:
         return ""
-    return "".join([one.text or "" for part in text if part.tag != "rPh" for one in part.iter("t")])
+    return "".join([child.text or "" for part in text if part.tag != "rPh" for child in part.iter("t")])
 
 
 def _shared_strings(package: ZipContainer, name: str, sheets: list[_Sheet]) -> list[str]:
-    """The texts that the cells share, as far as they are used."""
+    """Return the shared strings up to the last one that is used."""
     used = [
         int(cell.value)
         for sheet in sheets
@@ -156,9 +156,9 @@ def _sheet_table(sheet: _Sheet, strings: list[str], formats: dict[str, CellForma
     for row in sheet.rows:
         cells = [_cell_text(row.get(column), strings, formats) for column in range(first, last + 1)]
         number = int(row[_ROW_NUMBER_KEY].value)
-        for at in range(len(cells) if sheet.links else 0):
-            if (target := sheet.links.get((number, first + at))) and cells[at]:
-                cells[at] = f"[{cells[at]}]({escape_link_target(target)})"
+        for index in range(len(cells) if sheet.links else 0):
+            if (target := sheet.links.get((number, first + index))) and cells[index]:
+                cells[index] = f"[{cells[index]}]({escape_link_target(target)})"
         rows.append(cells)
     table = markdown_table(rows, has_header_row=True)
     if not sheet.is_cut:
@@ -172,8 +172,8 @@ def _cell_text(cell: _Cell | None, strings: list[str], formats: dict[str, CellFo
         return ""
     match cell.kind:
         case "s":
-            at = int(cell.value) if cell.value.isdecimal() and len(cell.value) < 10 else -1
-            text = strings[at] if 0 <= at < len(strings) else ""
+            index = int(cell.value) if cell.value.isdecimal() and len(cell.value) < 10 else -1
+            text = strings[index] if 0 <= index < len(strings) else ""
         case "b":
             text = "TRUE" if cell.value == "1" else "FALSE"
         case "n":

@@ -1,10 +1,10 @@
-"""Zips of XML, which is what office programs and e-books write: their parts, read within limits.
+"""Zip files of XML parts, the container of office documents and e-books, read within limits.
 
-    opened      bytes -> what a reader makes of the package in them, or why it cannot be read
-    Package     its parts by name, as XML or as bytes, and what each one refers to
+    read_container    bytes -> result of a reader for the container, or why it cannot be read
+    ZipContainer      the parts by name, as XML or bytes, and their relationships
 
-Nothing is unpacked beyond a total, or from a part that shrank more than documents do; document types, and with them
-entities, are refused, as the formats themselves refuse them. Names lead nowhere but into the package.
+The total unpacked size and the compression ratio are limited. Document types, and with them entities, are refused, as
+the formats require. Part names cannot lead outside of the container.
 """
 
 from __future__ import annotations
@@ -26,15 +26,13 @@ from kept.extract.sections import Extraction, Unreadable
 MAX_PARTS = 20_000
 MAX_TOTAL_BYTES = 64 * 1024 * 1024  # of all parts that are read
 MAX_PART_BYTES = 24 * 1024 * 1024
-MAX_COMPRESSION_RATIO = 200  # times; parts of a megabyte and less may shrink as they like
+MAX_COMPRESSION_RATIO = 200  # for parts of more than a megabyte
 
 RELATIONSHIP_NAMESPACE = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 
 _MEGABYTE = 1024 * 1024
 _CHUNK = 64 * 1024
-_OLE_MAGIC = (
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # what office programs wrote before 2007, and write around what they encrypt
-)
+_OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # formats before 2007, and the wrapper of encrypted files
 _STRICT_NAMESPACE = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 _TRANSITIONAL_NAMESPACE = rb"http://schemas.openxmlformats.org/\1/2006/"
 
@@ -42,17 +40,17 @@ ContainerReader: TypeAlias = Callable[["ZipContainer"], Extraction | Unreadable]
 
 
 class DamagedContainer(Exception):
-    """The package is not what it should be. Says what is wrong with it, to follow the name of its format."""
+    """The container is invalid. Its message follows the name of the format: "a workbook that is encrypted"."""
 
 
 class Relationship(NamedTuple):
-    kind: str  # the last word of its type: "hyperlink", "footnotes"
-    target: str  # the name of a part, or a URL
+    kind: str  # the last segment of its type: "hyperlink", "footnotes"
+    target: str  # a part name, or a URL if external
     is_external: bool
 
 
 def read_container(body: bytes, format_name: str, read: ContainerReader) -> Extraction | Unreadable:
-    """What `read` makes of the package. `what` begins the sentence that says why there is nothing: "a docx file"."""
+    """Return the result of `read`, or why there is none, in a phrase that begins with `format_name`: "a workbook"."""
     if body.startswith(_OLE_MAGIC):
         return Unreadable(reason=f"{format_name} that is encrypted, or was written in the format before 2007")
     try:
@@ -79,7 +77,7 @@ class ZipContainer:
         return _normalize_part_name(name) in self._parts
 
     def read_part(self, name: str) -> bytes | None:
-        """The bytes of a part; None if there is none of that name."""
+        """Return the bytes of a part; None if there is none with that name."""
         info = self._parts.get(_normalize_part_name(name))
         if info is None:
             return None
@@ -88,7 +86,7 @@ class ZipContainer:
         return b"".join(self._read_chunks(info))
 
     def read_xml(self, name: str) -> Element | None:
-        """A part as a tree whose tags have lost their namespaces; None if there is none of that name."""
+        """Return a part as a tree with tags without namespaces; None if there is none with that name."""
         body = self.read_part(name)
         if body is None:
             return None
@@ -101,18 +99,19 @@ class ZipContainer:
         return root
 
     def iter_elements(self, name: str, *tags: str) -> Iterator[Element]:
-        """The elements of these tags in a part of any size, one after the other as they end. Whoever stops early reads
-        no further. What a tag holds is whole when it comes, and forgotten behind it.
+        """Yield the elements with these tags in a part of any size, each when its end is reached.
+
+        Reads no further than the caller iterates, and frees each element after it.
         """
         info = self._parts.get(_normalize_part_name(name))
         if info is None:
             return
         parser: XMLPullParser[Any] = XMLPullParser(("start", "end"))
-        above: list[Element] = []
-        open_ = 0
+        ancestors: list[Element] = []
+        open_count = 0
         for number, chunk in enumerate(chain(self._read_chunks(info), (None,))):
             if chunk is None:
-                parser.close()  # newer parsers may keep the last elements to themselves until then
+                parser.close()  # newer parsers may hold back the last elements until then
             elif number == 0:
                 _refuse_doctype(chunk)
                 parser.feed(_STRICT_NAMESPACE.sub(_TRANSITIONAL_NAMESPACE, chunk))
@@ -121,52 +120,52 @@ class ZipContainer:
             events: Iterator[Any] = parser.read_events()
             for event, element in events:
                 if event == "start":
-                    above.append(element)
-                    open_ += _local_name(element.tag) in tags
+                    ancestors.append(element)
+                    open_count += _local_name(element.tag) in tags
                     continue
-                above.pop()
-                open_ -= _local_name(element.tag) in tags
-                if not open_ and _local_name(element.tag) in tags:
-                    for one in element.iter():
-                        one.tag = _local_name(one.tag)
+                ancestors.pop()
+                open_count -= _local_name(element.tag) in tags
+                if not open_count and _local_name(element.tag) in tags:
+                    for descendant in element.iter():
+                        descendant.tag = _local_name(descendant.tag)
                     yield element
-                if above and not open_:
-                    above[-1].remove(element)
+                if ancestors and not open_count:
+                    ancestors[-1].remove(element)
 
     def relationships(self, name: str) -> dict[str, Relationship]:
-        """What a part refers to, by the ids it uses for that. The package itself is the part with no name."""
+        """Return the relationships of a part by id; of the container itself for ''."""
         folder, _, file = name.rpartition("/")
-        found: dict[str, Relationship] = {}
-        listed = self.read_xml(posixpath.join(folder, "_rels", f"{file}.rels"))
-        for one in listed if listed is not None else ():
-            target, external = one.get("Target", ""), one.get("TargetMode") == "External"
-            kind = one.get("Type", "").rpartition("/")[2]
-            found[one.get("Id", "")] = Relationship(
+        relationships: dict[str, Relationship] = {}
+        root = self.read_xml(posixpath.join(folder, "_rels", f"{file}.rels"))
+        for element in root if root is not None else ():
+            target, external = element.get("Target", ""), element.get("TargetMode") == "External"
+            kind = element.get("Type", "").rpartition("/")[2]
+            relationships[element.get("Id", "")] = Relationship(
                 kind, target if external else resolve_part_name(folder, target), external
             )
-        return found
+        return relationships
 
     def main_part_name(self) -> str:
-        """The name of the part that everything else belongs to."""
-        found = next((one.target for one in self.relationships("").values() if one.kind == "officeDocument"), "")
-        if not self.has_part(found):
+        """Return the name of the main document part."""
+        name = next((one.target for one in self.relationships("").values() if one.kind == "officeDocument"), "")
+        if not self.has_part(name):
             raise DamagedContainer("with no document in it")
-        return found
+        return name
 
     def title(self) -> str:
-        """The title in its properties, which may be blank or left over from another document."""
-        place = next((one.target for one in self.relationships("").values() if one.kind == "core-properties"), "")
-        about = self.read_xml(place)
-        found = about.findtext("title") if about is not None else None
-        return " ".join((found or "").split())
+        """Return the title in its properties, which may be empty or left over from another document."""
+        name = next((one.target for one in self.relationships("").values() if one.kind == "core-properties"), "")
+        properties = self.read_xml(name)
+        title = properties.findtext("title") if properties is not None else None
+        return " ".join((title or "").split())
 
     def _read_chunks(self, info: ZipInfo) -> Iterator[bytes]:
         if info.flag_bits & 0x1:
             raise DamagedContainer("that is encrypted")
         if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-            raise DamagedContainer("packed in a way that these files are not")
+            raise DamagedContainer("compressed by a method that these files do not use")
         if info.file_size > _MEGABYTE and info.file_size > MAX_COMPRESSION_RATIO * info.compress_size:
-            raise DamagedContainer(f"with a part that shrank to less than a {MAX_COMPRESSION_RATIO}th: a bomb, perhaps")
+            raise DamagedContainer(f"with a part compressed more than {MAX_COMPRESSION_RATIO} times, as in a zip bomb")
         with self._archive.open(info) as part:
             while chunk := part.read(_CHUNK):
                 self._bytes_left -= len(chunk)
@@ -176,7 +175,7 @@ class ZipContainer:
 
 
 def resolve_part_name(folder: str, target: str) -> str:
-    """The name of the part that a part in this folder calls so."""
+    """Return the part name that a relative reference from this folder leads to."""
     path = unquote(target.partition("#")[0])
     return posixpath.normpath(posixpath.join("/", folder, path)).lstrip("/")
 
@@ -193,20 +192,20 @@ class _FirstElementReached(Exception): ...
 
 
 def _refuse_doctype(beginning: bytes) -> None:
-    """Reads up to the first element, before which a document type has to stand."""
+    """Raise DamagedContainer if the XML has a document type, which must be before the first element."""
 
-    def first(*_: object) -> NoReturn:
+    def stop(*_: object) -> NoReturn:
         raise _FirstElementReached
 
     def refuse(*_: object) -> NoReturn:
-        raise DamagedContainer("with a document type in its XML, which may hide a bomb")
+        raise DamagedContainer("with a document type in its XML, which is not allowed")
 
     parser = expat.ParserCreate()
-    parser.StartElementHandler = first
+    parser.StartElementHandler = stop
     parser.StartDoctypeDeclHandler = refuse
     try:
         parser.Parse(beginning, True)
     except _FirstElementReached:
         return
-    except (expat.ExpatError, LookupError) as error:  # the latter for a charset that nobody knows
+    except (expat.ExpatError, LookupError) as error:  # LookupError: an unknown charset
         raise DamagedContainer(f"with XML that does not parse: {error}") from error

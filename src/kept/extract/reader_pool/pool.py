@@ -1,8 +1,8 @@
-"""Reading in processes of their own: a page that hangs its reader, or kills it, costs that page and nothing else.
+"""A pool of reader processes: a page that hangs or crashes its reader costs that page and nothing else.
 
-Each process reads one page after the other; others wait in its pipe, so that it never runs dry. A process
-that takes too long over a page ends itself: by its own processor time, so that a busy machine costs no page. The
-pages that waited behind go to another.
+Each process reads one page after the other; more pages wait in its pipe, so that it is never idle. A process that takes
+too long for a page ends itself, measured in CPU time, so that no page fails because the machine is busy. The pages that
+waited behind it go to another process.
 """
 
 import asyncio
@@ -19,14 +19,12 @@ from kept.extract.reader_pool.protocol import FRAME_LENGTH, READY_SIGNAL, ReadTa
 from kept.model.document import ParsedPage, Unreadable
 from kept.model.source import DEFAULT_REGION, Region
 
-INITIAL_PROCESSES = 2  # processes; more are started when these are behind
-MAX_QUEUED_PER_PROCESS = (
-    12  # pages in a process's pipe, the one it reads included: enough while the crawl is busy with something else
-)
-SCALE_UP_QUEUE_LENGTH = 3  # of them: another process would help
-WARM_UP_PAGES = 30  # pages
-CPU_SECONDS_PER_PAGE = 2.0  # of processor time
-WALL_CLOCK_FACTOR = 20  # times as long by the clock, for a reader that waits instead of working
+INITIAL_PROCESSES = 2  # more are started when these are overloaded
+MAX_QUEUED_PER_PROCESS = 12  # including the page it reads: enough while the crawl is busy with something else
+SCALE_UP_QUEUE_LENGTH = 3  # queued pages at which another process would help
+WARM_UP_PAGES = 30  # pages that a process reads before its queue length counts
+CPU_SECONDS_PER_PAGE = 2.0
+WALL_CLOCK_FACTOR = 20  # wall-clock limit in units of the CPU limit, for a reader that hangs without working
 START_TIMEOUT = 120.0
 LARGE_PAGE_BYTES = 500_000
 MEMORY_LIMIT = 1024 * 1024 * 1024
@@ -42,11 +40,11 @@ ReadFuture: TypeAlias = "asyncio.Future[ParsedPage | Unreadable]"
 
 
 class ReaderPool:
-    """Some reader processes, started when they are needed."""
+    """Reader processes, started when they are needed."""
 
     def __init__(self, processes: int, *, seconds: float = CPU_SECONDS_PER_PAGE, memory: int = MEMORY_LIMIT) -> None:
         self._queue_slots = asyncio.Semaphore(processes * MAX_QUEUED_PER_PROCESS)
-        self._large_page_lock = asyncio.Lock()  # one at a time: reading it takes thirty times its size
+        self._large_page_lock = asyncio.Lock()  # one at a time: reading takes thirty times its size
         self._max_processes = processes
         self._seconds = seconds
         self._memory = memory
@@ -55,19 +53,19 @@ class ReaderPool:
         self._requeue_tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Has some processes load their readers meanwhile, so that they are ready when the first pages come."""
+        """Start the first processes, so that they are ready when the first pages come."""
         while len(self._readers) < min(self._max_processes, INITIAL_PROCESSES):
             await self._start_process()
 
     async def read(
         self, body: bytes, content_type: str, url: str, *, region: Region = DEFAULT_REGION
     ) -> ParsedPage | Unreadable:
-        """What the reader for this type makes of it, or why it could not."""
+        """Return the parsed page, or why it cannot be read."""
         alone = self._large_page_lock if len(body) > LARGE_PAGE_BYTES else nullcontext()
         async with alone, self._queue_slots:
-            answer: ReadFuture = asyncio.get_running_loop().create_future()
-            await self._dispatch((body, content_type, url, region), answer)
-            return await answer
+            future: ReadFuture = asyncio.get_running_loop().create_future()
+            await self._dispatch((body, content_type, url, region), future)
+            return await future
 
     async def close(self) -> None:
         for task in self._requeue_tasks:
@@ -79,56 +77,60 @@ class ReaderPool:
             *(reader.exited.wait() for reader in readers), *self._requeue_tasks, return_exceptions=True
         )
 
-    async def _dispatch(self, page: ReadTask, answer: ReadFuture) -> None:
-        reader = min(self._readers, key=lambda one: len(one.pending), default=None)
+    async def _dispatch(self, task: ReadTask, future: ReadFuture) -> None:
+        reader = min(self._readers, key=lambda reader: len(reader.pending), default=None)
         if reader is None or (reader.is_overloaded and len(self._readers) < self._max_processes):
             reader = await self._start_process()
-        reader.send(page, answer)
+        reader.send(task, future)
 
     async def _start_process(self) -> "_ReaderProcess":
         async with self._start_lock:
             if len(self._readers) >= self._max_processes:
-                return min(self._readers, key=lambda one: len(one.pending))
+                return min(self._readers, key=lambda reader: len(reader.pending))
             _, reader = await asyncio.get_running_loop().subprocess_exec(
                 lambda: _ReaderProcess(self._seconds, self._replace_process),
                 *(sys.executable, "-c", _START, str(self._memory), str(self._seconds), *sys.path),
                 stderr=None,
-                process_group=0,  # Ctrl-C is for whoever started it
+                process_group=0,  # Ctrl-C goes to the parent only
             )
             self._readers.append(reader)
             return reader
 
     def _replace_process(self, reader: "_ReaderProcess", reason: str) -> None:
-        """The page it read is given up, the others go to another."""
+        """Give up the page that the process was reading, and send those behind it to another process."""
         if reader in self._readers:
             self._readers.remove(reader)
         if reader.pending:
-            (_, answer), *others = reader.pending
-            if not answer.done():
-                answer.set_result(Unreadable(reason=reason, is_reader_failure=True))
-            task = asyncio.create_task(self._requeue([one for one in others if not one[1].done()]))
-            self._requeue_tasks.add(task)
-            task.add_done_callback(self._requeue_tasks.discard)
+            (_, future), *queued = reader.pending
+            if not future.done():
+                future.set_result(Unreadable(reason=reason, is_reader_failure=True))
+            requeue = asyncio.create_task(
+                self._requeue([(task, future) for task, future in queued if not future.done()])
+            )
+            self._requeue_tasks.add(requeue)
+            requeue.add_done_callback(self._requeue_tasks.discard)
 
-    async def _requeue(self, pages: list[tuple[ReadTask, ReadFuture]]) -> None:
-        for page, answer in pages:
-            await self._dispatch(page, answer)
+    async def _requeue(self, tasks: list[tuple[ReadTask, ReadFuture]]) -> None:
+        for task, future in tasks:
+            await self._dispatch(task, future)
 
 
 class _ReaderProcess(asyncio.SubprocessProtocol):
-    """A process, and the pages it was given, in order. ``lost`` is told when it has ended, and why."""
+    """A process and its queued pages, in order. ``on_exit`` is called with the reason when it has ended."""
 
     def __init__(self, seconds: float, on_exit: "Callable[[_ReaderProcess, str], None]") -> None:
         self.pending: deque[tuple[ReadTask, ReadFuture]] = deque()
         self.is_ready = False
-        self._pages_read = 0  # pages
+        self._pages_read = 0
         self.exited = asyncio.Event()
         self._seconds = seconds
         self._on_exit = on_exit
         self._received = bytearray()
         self._kill_reason = ""
-        self._busy_since = 0.0  # when it began to load, or to read the page at hand
-        self._timeout_timer: asyncio.TimerHandle | None = None  # one for many pages: most are read long before it
+        self._busy_since = 0.0  # when it began to start, or to read the current page
+        self._timeout_timer: asyncio.TimerHandle | None = (
+            None  # not restarted for each page: most are read long before it
+        )
 
     @property
     def pid(self) -> int:
@@ -136,21 +138,19 @@ class _ReaderProcess(asyncio.SubprocessProtocol):
 
     @property
     def is_overloaded(self) -> bool:
-        """Whether another would help. What waited while it was loaded says nothing: that is soon read."""
+        """Return whether another process would help. The queue at its start does not count: it is soon read."""
         return self._pages_read >= WARM_UP_PAGES and len(self.pending) >= SCALE_UP_QUEUE_LENGTH
 
-    def send(self, page: ReadTask, answer: ReadFuture) -> None:
-        """Its pipe takes what it has not read yet: so few pages that nobody has to wait for that."""
-        self.pending.append((page, answer))
+    def send(self, task: ReadTask, future: ReadFuture) -> None:
+        """Queue a page in its pipe. So few are queued that writing does not block."""
+        self.pending.append((task, future))
         if len(self.pending) == 1:
             self._restart_timeout()
-        frame = pickle.dumps(page, 5)
-        self._pipe.write(
-            FRAME_LENGTH.pack(len(frame)) + frame
-        )  # if it died, whoever it is lost to gives them to another
+        frame = pickle.dumps(task, 5)
+        self._pipe.write(FRAME_LENGTH.pack(len(frame)) + frame)  # if it has died, on_exit requeues the page
 
     def kill(self, reason: str = "") -> None:
-        """Ends it, for this reason."""
+        """End the process. The reason becomes that of the page it reads."""
         self._kill_reason = self._kill_reason or reason
         with suppress(ProcessLookupError):
             self._transport.kill()
@@ -161,61 +161,61 @@ class _ReaderProcess(asyncio.SubprocessProtocol):
         self._restart_timeout()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Hands each answer to whoever waits for it."""
-        came = self._received
-        came += data
-        if not self.is_ready and len(came) >= len(READY_SIGNAL):
-            del came[: len(READY_SIGNAL)]
+        """Resolve the future of each result that is complete."""
+        received = self._received
+        received += data
+        if not self.is_ready and len(received) >= len(READY_SIGNAL):
+            del received[: len(READY_SIGNAL)]
             self.is_ready = True
             self._restart_timeout()
         try:
-            while self.is_ready and len(came) >= FRAME_LENGTH.size:
-                end = FRAME_LENGTH.size + FRAME_LENGTH.unpack_from(came)[0]
-                if len(came) < end:
+            while self.is_ready and len(received) >= FRAME_LENGTH.size:
+                end = FRAME_LENGTH.size + FRAME_LENGTH.unpack_from(received)[0]
+                if len(received) < end:
                     break
-                with memoryview(came) as view, view[FRAME_LENGTH.size : end] as frame:
+                with memoryview(received) as view, view[FRAME_LENGTH.size : end] as frame:
                     self._handle_result(pickle.loads(frame))
-                del came[:end]
+                del received[:end]
                 if end > LARGE_PAGE_BYTES:
                     asyncio.get_running_loop().call_later(1.0, release_memory)
-        except Exception as error:  # nobody would ever hear of the page again
-            self.kill(f"its reader's answer makes no sense: {type(error).__name__}: {error}")
+        except Exception as error:  # else the page would wait for ever
+            self.kill(f"its reader sent an invalid result: {type(error).__name__}: {error}")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The process has ended, and all that it said was heard."""
+        """Report the exit. Called after the process has ended and all of its output was received."""
         if self._timeout_timer:
             self._timeout_timer.cancel()
-        too_long = self._transport.get_returncode() == -signal.SIGPROF
-        self._on_exit(self, self._kill_reason or ("reading it took too long" if too_long else "its reader crashed"))
+        timed_out = self._transport.get_returncode() == -signal.SIGPROF
+        self._on_exit(self, self._kill_reason or ("reading it took too long" if timed_out else "its reader crashed"))
         self.exited.set()
 
-    def _handle_result(self, found: ParsedPage | Unreadable) -> None:
-        _, answer = self.pending.popleft()
+    def _handle_result(self, result: ParsedPage | Unreadable) -> None:
+        _, future = self.pending.popleft()
         self._pages_read += 1
         self._restart_timeout()
-        if not answer.done():
-            answer.set_result(found)
+        if not future.done():
+            future.set_result(result)
 
     def _restart_timeout(self) -> None:
-        """What it does now has a time of its own."""
+        """Begin the time limit of a new task: starting, or the next page."""
         self._busy_since = monotonic()
         if self._timeout_timer is not None and not self.is_ready:
-            self._timeout_timer.cancel()  # it may be more patient than who waits for a page
+            self._timeout_timer.cancel()  # it was set for the start, which may take longer than a page
             self._timeout_timer = None
         if self._timeout_timer is None:
             self._check_timeout()
 
     def _check_timeout(self) -> None:
-        """A reader that has nothing to do may be silent for ever, one that loads or reads a page may not."""
+        """Kill the process if it exceeds the time limit of its task; an idle one has none."""
         self._timeout_timer = None
         if self.pending:
-            patience = WALL_CLOCK_FACTOR * (1 + time_limit(self._seconds, self.pending[0][0][0]))
+            limit = WALL_CLOCK_FACTOR * (1 + time_limit(self._seconds, self.pending[0][0][0]))
         elif not self.is_ready:
-            patience = START_TIMEOUT
+            limit = START_TIMEOUT
         else:
             return
-        left = self._busy_since + patience - monotonic()
+        left = self._busy_since + limit - monotonic()
         if left <= 0:
-            self.kill("its reader came to a standstill")
+            self.kill("its reader hung")
         else:
             self._timeout_timer = asyncio.get_running_loop().call_later(left, self._check_timeout)

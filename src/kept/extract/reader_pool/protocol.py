@@ -1,4 +1,4 @@
-"""What goes between a pool and its reader processes, and what both know: no reader is loaded for it."""
+"""The protocol between a pool and its reader processes. Imports no reader."""
 
 import struct
 from contextlib import suppress
@@ -10,7 +10,7 @@ READY_SIGNAL = b"ready"
 FRAME_LENGTH = struct.Struct("!I")
 SECONDS_PER_MEGABYTE = 2.0
 
-ReadTask: TypeAlias = tuple[bytes, str, str, Region]  # body, content type, URL, which part of it
+ReadTask: TypeAlias = tuple[bytes, str, str, Region]  # body, content type, URL, region
 
 
 def time_limit(seconds: float, body: bytes) -> float:
@@ -18,8 +18,8 @@ def time_limit(seconds: float, body: bytes) -> float:
 
 
 def release_memory() -> None:
-    """Lets the system have what memory pages took; its allocator would keep thirty times the size of a large one."""
+    """Return free memory to the system; the allocator would keep thirty times the size of a large page."""
     import ctypes
 
-    with suppress(AttributeError, OSError):  # only glibc's has to be asked
+    with suppress(AttributeError, OSError):  # only glibc has it, and needs it
         ctypes.CDLL(None).malloc_trim(0)

@@ -55,7 +55,7 @@ async def wait_for_crawl(
 ) -> CallToolResult:
     """Follows a crawl for so long, telling how it goes. How it stands then."""
     began = time.monotonic()
-    while job.status in (JobStatus.PENDING, JobStatus.PROCESSING) and time.monotonic() - began < timeout:
+    while job.status.is_queued_or_running and time.monotonic() - began < timeout:
         await asyncio.sleep(POLL_SECONDS)
         before, job = job, await jobs.get_job(services.db, job.id)
         if job.progress != before.progress or job.status != before.status:

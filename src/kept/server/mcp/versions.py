@@ -5,7 +5,7 @@ from typing import Any
 
 from kept.errors import NotFound
 from kept.model.duration import parse_since
-from kept.model.generation import Generation, GenerationState
+from kept.model.generation import Generation
 from kept.service import generations, search, serializers
 from kept.service.context import Services
 
@@ -24,7 +24,7 @@ async def what_changed(services: Services, label: str, since: str | None) -> dic
     """What differs between the active generation and the one that was active at a moment; else the one before."""
     source, found = await generations.list_generations(services.db, label)
     shown = sorted(
-        (one for one in found if one.state in (GenerationState.ACTIVE, GenerationState.RETIRED)),
+        (one for one in found if one.state.is_readable),
         key=lambda one: one.number,
     )
     if not shown:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request, Response
 
 from kept.errors import NotFound
-from kept.model.generation import GenerationState
 from kept.server.web.diff import diff_rows
 from kept.server.web.markdown_html import MarkdownPage
 from kept.server.web.page import GenerationParam, PageRoute, get_services, redirect_to, render_page
@@ -92,7 +91,7 @@ async def _readable_versions(services: Services, id: str) -> tuple[DocumentHisto
     """A document's versions that some generation still shows, oldest first."""
     history = await documents.read_history(services.db, id)
     _, found = await generations.list_generations(services.db, history.source)
-    readable = [one.number for one in found if one.state in (GenerationState.ACTIVE, GenerationState.RETIRED)]
+    readable = [one.number for one in found if one.state.is_readable]
     moments = []
     for one in history.versions:
         born, until = one["generation"], one["until"]

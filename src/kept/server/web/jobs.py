@@ -29,7 +29,7 @@ from kept.service.context import Services
 from kept.service.jobs import JobView
 
 router = APIRouter(route_class=PageRoute)
-LIVE_STATUSES = (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED)
+
 MAX_UPDATE_SECONDS = 2.0  # between two looks: time passes, and the rate with it
 LEDGER_PAGE_SIZE = 100  # URLs of the ledger at once
 JOB_ACTIONS = {"pause": jobs_service.pause_job, "resume": jobs_service.resume_job, "cancel": jobs_service.cancel_job}
@@ -38,7 +38,7 @@ JOB_ACTIONS = {"pause": jobs_service.pause_job, "resume": jobs_service.resume_jo
 @router.get("/jobs")
 async def show_jobs(request: Request, status: str | None = None) -> Response:
     found = await jobs_service.list_jobs(get_services(request).db, status=status or None)
-    live = any(view.job.status in LIVE_STATUSES for view in found)
+    live = any(view.job.status.is_live for view in found)
     template = "jobs_part.html" if wants_fragment(request) else "jobs.html"
     return render_page(template, request, found=found, live=live, status=status, statuses=list(JobStatus))
 
@@ -48,7 +48,7 @@ async def show_job(request: Request, id: str) -> Response:
     house = get_services(request)
     view = await jobs_service.show_job(house.db, id)
     course = await jobs_service.progress_over_time(house.db, view.job)
-    live, facts = view.job.status in LIVE_STATUSES, await _ledger_context(house, view)
+    live, facts = view.job.status.is_live, await _ledger_context(house, view)
     return render_page("job.html", request, live=live, course=course, line=charts.polyline_points(course), **facts)
 
 
@@ -99,7 +99,7 @@ async def _job_events(services: Services, poller: ChangePoller, view: JobView) -
         if told != (view.job, view.workers):
             told = (view.job, view.workers)
             yield f"event: job\ndata: {json.dumps(_job_event_data(view))}\n\n"
-        if view.job.status not in LIVE_STATUSES:
+        if view.job.status.has_ended:
             return
         await poller.wait_for_change(version, MAX_UPDATE_SECONDS)
         try:
@@ -109,7 +109,7 @@ async def _job_events(services: Services, poller: ChangePoller, view: JobView) -
 
 
 def _job_event_data(view: JobView) -> dict[str, Any]:
-    job, live = view.job, view.job.status in LIVE_STATUSES
+    job, live = view.job, view.job.status.is_live
     begun = job.started_at or job.created_at
     return {
         "live": live,

@@ -11,20 +11,19 @@ SELECT r.id, r.content, r.parent, r.position, r.level, r.heading, r.path, r.anch
 ON CONFLICT (id) DO NOTHING;
 
 -- name: index_section
--- Nothing is left to do: here the words are a column of the section.
+-- Nothing to do: full text is a column of the section.
 SELECT 1 FROM unnest(:id::bigint[]) LIMIT 0;
 
 -- name: rare_terms
--- All of them: here search_sections_fts itself seeks by the rare ones.
+-- All of them: search_sections_fts itself searches by the rare ones.
 SELECT :field::text || term AS term FROM unnest(:terms::text[]) AS term;
 
 -- name: search_sections_fts
--- Section ids, best first: close to BM25. ts_rank of one term grows with its number and levels off; each counts by how
--- rare it is, as the statistics of the column say, and a long section does not win by its length. Where any of the
--- terms will do, sections are sought by the rare ones. What is defined under one of the :names is always among them;
--- of the others so many are looked at that no word is too common: 50,000 that have the words anywhere, whether or not in
--- a row or in code as asked, which the index does not know. Only those that the :generations show, if they are given, at
--- a URL like :url: then every one is looked at.
+-- Section ids, best first, in an approximation of BM25: ts_rank of one term grows with its frequency and levels off; each
+-- term counts by its rarity, according to the statistics of the column; length is normalised. Where any of the terms
+-- suffices, sections are selected by the rare ones. Sections that define one of the :names are always among the
+-- candidates; of the others 50,000 that have the words anywhere, because the index does not know whether they are adjacent
+-- or in code. With :generations, only the sections that these show at a URL like :url: then there is no limit.
 WITH lexemes AS MATERIALIZED (
     SELECT a.number, a.term, a.loose, own.word
       FROM unnest(:terms::text[], :loose::text[], :plain::text[]) WITH ORDINALITY AS a (term, loose, plain, number),
@@ -73,7 +72,7 @@ WITH lexemes AS MATERIALIZED (
      WHERE :generations::jsonb IS NULL OR m.id >> 20 IN (SELECT content_id FROM shown)
      ORDER BY ts_rank('{0.3, 0.25, 0.6, 1}', m.words, sought.any || to_tsquery('kept', :names), 1) DESC
      LIMIT 4 * :limit
-), found AS MATERIALIZED ( -- unpacked once, not for each term
+), found AS MATERIALIZED ( -- decompressed once, not for each term
     SELECT DISTINCT ON (id) id, words || ''::tsvector AS words FROM best
 )
 SELECT f.id, (COALESCE((SELECT sum(a.weight * ts_rank('{0.3, 0.25, 0.6, 1}', f.words, a.term)) FROM asked a), 0)
@@ -83,13 +82,12 @@ SELECT f.id, (COALESCE((SELECT sum(a.weight * ts_rank('{0.3, 0.25, 0.6, 1}', f.w
  ORDER BY score DESC, f.id
  LIMIT :limit;
 
--- name: some_sections_with
--- Ids of sections that match the first of the terms, in no order.
+-- name: sample_sections
+-- Ids of some sections that match the first of the terms, in no order.
 SELECT id FROM sections WHERE words @@ to_tsquery('kept', (:terms::text[])[1]) LIMIT :limit;
 
 -- name: sections_in_generations
--- Which of these sections are shown, by which document of which source; :generations says which number of which source,
--- NULL: the active ones.
+-- The documents that show these sections in the :generations (source, number); NULL: in the active ones.
 WITH shown AS MATERIALIZED (
     SELECT g.source_id, g.number, g.partial, src.root, src.name, src.version,
            count(*) OVER (PARTITION BY src.name) AS versions
@@ -107,12 +105,12 @@ SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, v.doc
                                    AND w.number BETWEEN v.born AND shown.number), v.fetched_at) AS verified_at
   FROM sections s
   JOIN contents c ON c.id = s.content_id
- CROSS JOIN LATERAL ( -- OFFSET: by its content. Left to itself, PostgreSQL begins with every version of a source
+ CROSS JOIN LATERAL ( -- OFFSET: by its content; PostgreSQL would begin with every version of a source
        SELECT * FROM versions v WHERE v.content_id = s.content_id AND NOT v.pending OFFSET 0) v
   JOIN shown ON shown.source_id = v.source_id AND v.born <= shown.number AND (v.died IS NULL OR v.died > shown.number)
   JOIN documents d ON d.id = v.document_id
  WHERE s.id = ANY(:ids);
 
--- name: renew_word_statistics
--- They are as ANALYZE counts them; done only where that is due.
+-- name: refresh_term_statistics
+-- Counted by ANALYZE, where that is due.
 SELECT refresh_term_statistics();

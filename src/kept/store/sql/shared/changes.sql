@@ -1,6 +1,27 @@
+-- name: changes_by_generation
+-- How many documents each generation after :since added, changed, moved and lost. One that moved may have changed too;
+-- the same bytes, read by another reader, are no change.
+SELECT number, sum(added) AS added, sum(changed) AS changed, sum(moved) AS moved, sum(lost) AS lost
+  FROM (SELECT v.born AS number,
+               CASE WHEN former.id IS NULL THEN 1 ELSE 0 END AS added,
+               CASE WHEN former.content_id <> v.content_id AND NOT v.read_again THEN 1 ELSE 0 END AS changed,
+               CASE WHEN former.url <> v.url THEN 1 ELSE 0 END AS moved,
+               0 AS lost
+          FROM versions v
+          LEFT JOIN versions former ON former.document_id = v.document_id AND former.died = v.born
+         WHERE v.source_id = :source AND v.born > :since AND NOT v.pending
+        UNION ALL
+        SELECT v.died, 0, 0, 0, 1
+          FROM versions v
+         WHERE v.source_id = :source AND v.died > :since
+           AND NOT EXISTS (SELECT 1 FROM versions next WHERE next.document_id = v.document_id AND next.born = v.died))
+       AS steps
+ GROUP BY number
+ ORDER BY number;
+
 -- name: changed_generations
--- Generations that changed something, the latest first, from a place in that order on. One whose base is no longer
--- retained cannot say what it changed.
+-- Generations that changed something, the latest first, from a position in that order on. Without its base, which may be
+-- no longer retained, what a generation changed is unknown.
 SELECT g.source_id, s.name AS source_name, s.version AS source_version, g.number, g.activated_at,
        CASE WHEN g.mode IS NULL THEN g.reason END AS rolled_back
   FROM generations g
@@ -22,8 +43,8 @@ SELECT g.source_id, s.name AS source_name, s.version AS source_version, g.number
  LIMIT :limit;
 
 -- name: changes_in_generation
--- What became of each document in a generation, by URL, from a place in that order on. before_*: the version before;
--- of one that was removed there is nothing else. The same bytes, read by another reader, are no change.
+-- The change of each document in a generation, by URL, from a position in that order on. before_* is the version before;
+-- a removed document has nothing else. The same bytes, read by another reader, are no change.
 SELECT changes.*
   FROM (SELECT v.document_id, v.url, c.title, v.read_again, c.hash AS content_hash, FALSE AS removed,
                former.url AS before_url, former.died AS before_died, old.hash AS before_hash

@@ -1,7 +1,33 @@
 -- name: insert_content
--- Contents are inserted in the order of their hashes, so that two workers cannot wait for each other.
-INSERT INTO contents (hash, title, markdown, size) VALUES (:hash, :title, :markdown, :size)
+-- In the order of their hashes, so that two workers cannot wait for each other.
+WITH {rows hash text, title text, markdown bytea, size bigint}
+INSERT INTO contents (hash, title, markdown, size)
+SELECT new.hash, new.title, new.markdown, new.size FROM new WHERE TRUE {postgres: ORDER BY new.hash}
 ON CONFLICT (hash) DO NOTHING;
 
--- name: delete_contents
+-- name: delete_content
 DELETE FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM versions WHERE content_id = :id);
+
+-- name: unreferenced_contents
+-- Contents that no version has, after an id.
+SELECT c.id FROM contents c
+ WHERE c.id > :after AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.content_id = c.id)
+ ORDER BY c.id LIMIT :limit;
+
+-- name: unreferenced_content
+-- Checked once more, now that it is locked: a crawl may have used it before that.
+SELECT id FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM versions WHERE content_id = :id);
+
+-- name: content
+SELECT id, hash, title, markdown FROM contents WHERE id = :id;
+
+-- name: lock_contents_by_hash
+-- The contents that are stored already, locked against garbage collection until this transaction ends.
+SELECT id, hash FROM contents WHERE hash {in :hashes} ORDER BY hash {for key share};
+
+-- name: lock_contents_for_deletion
+-- Those that another transaction is about to use are left out.
+SELECT id FROM contents WHERE id {in :ids} ORDER BY id {for update skip locked};
+
+-- name: lock_contents_by_id
+SELECT id FROM contents WHERE id {in :contents} ORDER BY id {for key share};

@@ -15,7 +15,7 @@ SELECT d.id, d.lifecycle, d.first_seen, v.id AS version_id, v.url, v.content_typ
  LIMIT :limit;
 
 -- name: versions_of_document
--- Its history, oldest first. What no generation has shown yet is no history.
+-- Its history, oldest first, without versions that no generation has shown yet.
 SELECT v.id, v.born, v.died, v.url, v.read_again, v.content_type, v.fetched_at, c.hash AS content_hash, c.title, c.size,
        g.activated_at, CASE WHEN g.mode IS NULL THEN g.reason END AS rolled_back, ended.activated_at AS ended_at
   FROM versions v
@@ -40,7 +40,7 @@ SELECT v.document_id, v.source_id, max(v.born) AS born
  ORDER BY max(v.born) DESC;
 
 -- name: held_versions_by_url
--- The documents that held generations bring to this URL.
+-- The documents that held generations have at this URL.
 SELECT v.document_id, v.source_id
   FROM versions v
   JOIN generations g ON g.source_id = v.source_id AND g.number = v.born AND g.state = 'held'
@@ -48,7 +48,7 @@ SELECT v.document_id, v.source_id
  WHERE v.url = :url;
 
 -- name: version_in_generation
--- What a generation shows of a document.
+-- The version of a document that a generation shows.
 SELECT v.id, v.url, v.content_id, v.content_type, v.fetched_at, d.lifecycle, c.title, c.markdown, c.hash AS content_hash,
        COALESCE(d.verified_at, (SELECT max(g.created_at) FROM generations g
                                  WHERE g.source_id = v.source_id AND g.whole AND g.activated_at IS NOT NULL
@@ -60,7 +60,7 @@ SELECT v.id, v.url, v.content_id, v.content_type, v.fetched_at, d.lifecycle, c.t
    AND NOT v.pending;
 
 -- name: version_born_in
--- What a generation brings for a document, whether or not it is active yet.
+-- The version that a generation adds to a document, whether or not it is active yet.
 SELECT v.id, v.url, v.content_id, v.content_type, v.fetched_at, d.lifecycle, c.title, c.markdown, c.hash AS content_hash,
        v.fetched_at AS verified_at
   FROM versions v
@@ -86,10 +86,8 @@ SELECT v.document_id, v.url, c.hash AS content_hash,
 SELECT document_id, url, pending, read_again FROM versions
  WHERE source_id = :source AND born = :generation ORDER BY url;
 
--- Activation ---------------------------------------------------------------------------------------------------
-
--- name: adopt_version
--- The version at a new URL belongs to a document that was there before.
+-- name: reassign_version
+-- Give the version at a new URL to a document that existed before.
 UPDATE versions SET document_id = :document WHERE id = :version;
 
 -- name: delete_version
@@ -102,7 +100,7 @@ DELETE FROM documents WHERE id = :id;
 UPDATE versions SET died = :generation
  WHERE document_id = :document AND died IS NULL AND NOT pending AND born < :generation;
 
--- name: drop_pending_version
+-- name: delete_pending_version
 DELETE FROM versions WHERE document_id = :document AND born = :generation AND pending;
 
 -- name: end_replaced_versions
@@ -110,10 +108,10 @@ UPDATE versions SET died = :generation
  WHERE died IS NULL AND NOT pending
    AND document_id IN (SELECT document_id FROM versions WHERE source_id = :source AND born = :generation AND pending);
 
--- name: settle_pending_versions
+-- name: publish_pending_versions
 UPDATE versions SET pending = FALSE WHERE source_id = :source AND born = :generation AND pending;
 
--- name: carry_over_renewals
+-- name: apply_metadata_updates
 UPDATE versions
    SET etag = f.etag, last_modified = f.last_modified, raw_hash = f.raw_hash, signature = f.signature, links = f.links,
        canonical = f.canonical
@@ -141,7 +139,7 @@ UPDATE documents
  WHERE id = :id;
 
 -- name: exceptional_documents
--- Documents that are missing, in error, or carry their own time of verification, and what this crawl saw of them.
+-- Documents that are missing, in error, or have their own time of verification, with their outcome in this crawl.
 SELECT d.id, d.lifecycle, d.since, d.missed_crawls, d.retry_count, d.reason, d.verified_at,
        v.id AS version_id, v.url, v.content_id, f.outcome, f.reached
   FROM documents d
@@ -154,8 +152,8 @@ SELECT 1 AS yes FROM documents
  WHERE source_id = :source AND lifecycle IN ('missing', 'deleted') AND (lifecycle <> 'active' OR verified_at IS NOT NULL)
  LIMIT 1;
 
--- name: arrivals_like_former_documents
--- What is new in a generation, beside each missing or deleted document that last had the same content or URL.
+-- name: new_matching_former_documents
+-- The new documents of a generation, each with every missing or deleted document that last had the same content or URL.
 SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.content_id, c.size,
        d.id AS former_id, d.lifecycle AS former_lifecycle, former.url AS former_url,
        former.content_id AS former_content_id, former.born AS former_born
@@ -176,35 +174,33 @@ SELECT v.id, v.document_id, v.url, v.depth, v.content_id, c.size, d.id, d.lifecy
  WHERE v.source_id = :source AND v.born = :generation AND former.died IS NOT NULL
    AND NOT EXISTS (SELECT 1 FROM versions newer WHERE newer.document_id = d.id AND newer.born > former.born);
 
--- name: arrival_at
--- What is new in a generation at this URL.
+-- name: new_document_by_url
+-- The new document of a generation at this URL.
 SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.content_id, c.size
   FROM versions v
   JOIN documents newborn ON newborn.id = v.document_id AND newborn.first_generation = :generation
   JOIN contents c ON c.id = v.content_id
  WHERE v.source_id = :source AND v.born = :generation AND v.url = :url;
 
--- name: arrivals
+-- name: new_documents
 SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.content_id, c.size
   FROM versions v
   JOIN documents newborn ON newborn.id = v.document_id AND newborn.first_generation = :generation
   JOIN contents c ON c.id = v.content_id
  WHERE v.source_id = :source AND v.born = :generation;
 
--- name: arrivals_with_content
+-- name: new_documents_with_content
 SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.content_id, c.size
   FROM versions v
   JOIN documents newborn ON newborn.id = v.document_id AND newborn.first_generation = :generation
   JOIN contents c ON c.id = v.content_id
  WHERE v.content_id = :content AND v.source_id = :source AND v.born = :generation;
 
--- Rollback -----------------------------------------------------------------------------------------------------
-
 -- name: end_versions_since
 UPDATE versions SET died = :number
  WHERE source_id = :source AND died IS NULL AND born > :target AND born < :number;
 
--- name: bring_back_versions
+-- name: restore_versions
 INSERT INTO versions (source_id, document_id, born, url, content_id, content_type, etag, last_modified, raw_hash,
                       signature, depth, links, canonical, fetched_at)
 SELECT source_id, document_id, :number, url, content_id, content_type, etag, last_modified, raw_hash,
@@ -224,8 +220,6 @@ UPDATE documents
  WHERE source_id = :source AND lifecycle <> 'deleted'
    AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document_id = documents.id AND v.died IS NULL);
 
--- Taking away --------------------------------------------------------------------------------------------------
-
 -- name: delete_versions_of_generation
 DELETE FROM versions
  WHERE id IN (SELECT id FROM versions WHERE source_id = :source AND born = :generation LIMIT :limit);
@@ -241,7 +235,7 @@ DELETE FROM versions WHERE id IN (SELECT id FROM versions WHERE source_id = :sou
 DELETE FROM documents WHERE id IN (SELECT id FROM documents WHERE source_id = :source LIMIT :limit);
 
 -- name: delete_dead_versions
--- Versions that no retained generation shows, but for the newest of a document that is waited for.
+-- Versions that no retained generation shows, but for the newest of a missing document.
 DELETE FROM versions
  WHERE id IN (SELECT v.id FROM versions v
                 JOIN documents d ON d.id = v.document_id
@@ -251,10 +245,42 @@ DELETE FROM versions
                                   WHERE newer.document_id = d.id AND newer.born > v.born AND NOT newer.pending))
                LIMIT :limit);
 
--- name: delete_forgotten_documents
--- Deleted documents of which nothing is left.
+-- name: delete_orphaned_documents
+-- Deleted documents that have no version left.
 DELETE FROM documents
  WHERE id IN (SELECT d.id FROM documents d
                WHERE d.source_id = :source AND d.lifecycle = 'deleted'
                  AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document_id = d.id)
                LIMIT :limit);
+
+-- name: document_ids_by_url
+-- The documents that a generation shows at these URLs.
+SELECT v.url, v.document_id
+  FROM {each :urls as text}
+  JOIN versions v {sqlite: INDEXED BY versions_by_url} ON v.url = item.value
+ WHERE v.source_id = :source AND v.born <= :generation AND (v.died IS NULL OR v.died > :generation) AND NOT v.pending;
+
+-- name: insert_document
+WITH {rows id uuid, source uuid, generation bigint}
+INSERT INTO documents (id, source_id, first_seen, first_generation)
+SELECT new.id, new.source, now(), new.generation FROM new;
+
+-- name: insert_version
+WITH {rows source uuid, document uuid, born bigint, pending boolean, read_again boolean, url text, content bigint,
+      content_type text, etag text, last_modified text, raw_hash text, signature text, depth bigint, links bytea,
+      canonical text}
+INSERT INTO versions (source_id, document_id, born, pending, read_again, url, content_id, content_type, etag,
+                      last_modified, raw_hash, signature, depth, links, canonical, fetched_at)
+SELECT new.source, new.document, new.born, new.pending, new.read_again, new.url, new.content, new.content_type, new.etag,
+       new.last_modified, new.raw_hash, new.signature, new.depth, new.links, new.canonical, now()
+  FROM new;
+
+-- name: upcoming_versions_by_url
+-- What a generation that is being built has, or takes over from its base, at these URLs.
+SELECT v.url, v.document_id, v.content_id, v.content_type, v.fetched_at
+  FROM {each :urls as text}
+  JOIN versions v {sqlite: INDEXED BY versions_by_url} ON v.url = item.value
+ WHERE v.source_id = :source AND v.died IS NULL
+   AND (v.born = :generation
+        OR NOT EXISTS (SELECT 1 FROM versions newer
+                        WHERE newer.document_id = v.document_id AND newer.born = :generation));

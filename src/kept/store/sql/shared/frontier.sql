@@ -1,5 +1,32 @@
+-- name: entries_of_job
+-- A page of a job's frontier, by URL. :outcome 'open': entries without an outcome; NULL: all.
+SELECT f.*, s.name AS source_name, s.version AS source_version
+  FROM frontier f
+  JOIN crawl_jobs j ON j.id = f.job_id
+  JOIN sources s ON s.id = j.source_id
+ WHERE f.job_id = :job AND f.url > :after
+   AND COALESCE(f.outcome, 'open') = COALESCE(CAST(:outcome AS TEXT), f.outcome, 'open')
+ ORDER BY f.url
+ LIMIT :limit;
+
+-- name: batches_of_job
+-- How many entries each batch settled, and when.
+SELECT batch, count(*) AS entries, max(visited_at) AS settled_at
+  FROM frontier
+ WHERE job_id = :job AND visited_at IS NOT NULL AND batch IS NOT NULL
+ GROUP BY batch
+ ORDER BY batch;
+
+-- name: entries_since
+-- The finished entries of a job after an entry of one of its batches, in the order they were committed.
+SELECT id, batch, url, outcome, reason, http_status, depth, document_id, redirect_to, visited_at
+  FROM frontier
+ WHERE job_id = :job AND batch IS NOT NULL AND batch >= :batch AND (batch > :batch OR id > :entry) AND outcome IS NOT NULL
+ ORDER BY batch, id
+ LIMIT :limit;
+
 -- name: seed_known
--- Every document that the base shows is visited, whether or not something names it.
+-- Every document that the base shows is visited, whether or not a link leads to it.
 INSERT INTO frontier (job_id, url, depth, reached, version_id, document_id, due_at)
 SELECT :job, v.url, v.depth, FALSE, v.id, v.document_id, now()
   FROM versions v
@@ -7,7 +34,7 @@ SELECT :job, v.url, v.depth, FALSE, v.id, v.document_id, now()
  ORDER BY v.depth, v.url
 ON CONFLICT (job_id, url) DO NOTHING;
 
--- name: seed_failed
+-- name: seed_failed_entries
 -- A repair visits what failed in the ledger: known documents and URLs that never gave content.
 INSERT INTO frontier (job_id, url, depth, reached, version_id, document_id, due_at)
 SELECT :job, f.url, f.depth, TRUE, v.id, v.document_id, now()
@@ -17,8 +44,8 @@ SELECT :job, f.url, f.depth, TRUE, v.id, v.document_id, now()
  ORDER BY f.url
 ON CONFLICT (job_id, url) DO NOTHING;
 
--- name: seed_errors
--- Known documents that could not be read, by whichever crawl.
+-- name: seed_error_documents
+-- Known documents that are in error, from any crawl.
 INSERT INTO frontier (job_id, url, depth, reached, version_id, document_id, due_at)
 SELECT :job, v.url, v.depth, TRUE, v.id, v.document_id, now()
   FROM documents d
@@ -27,8 +54,8 @@ SELECT :job, v.url, v.depth, TRUE, v.id, v.document_id, now()
  ORDER BY v.url
 ON CONFLICT (job_id, url) DO NOTHING;
 
--- name: pages_that_changed
--- What is shown and was otherwise before: how often it changed, as far as its history is kept.
+-- name: change_counts
+-- Visible documents with more than one version: how often they changed, as far as their history is kept.
 SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.fetched_at, min(former.fetched_at) AS known_since,
        count(*) - sum(CASE WHEN former.read_again THEN 1 ELSE 0 END) - max(CASE WHEN v.read_again THEN 1 ELSE 0 END) AS changes
   FROM versions former
@@ -36,25 +63,30 @@ SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.fetched_at, min(form
  WHERE former.source_id = :source AND former.died IS NOT NULL
  GROUP BY v.id, v.document_id, v.url, v.depth, v.fetched_at;
 
--- name: expect_entry
--- A link led here before the redirect of a document did: now no limit keeps it out.
+-- name: set_moved_document
+-- A link led here before the redirect of a document did: from now on no limit keeps it out.
 UPDATE frontier SET document_id = :document
  WHERE job_id = :job AND url = :url AND outcome IS NULL AND document_id IS NULL;
 
 -- name: insert_listed_entry
--- What an origin that lists everything names. An outcome: its validators are those we hold, so there is nothing to visit.
+-- An entry of an origin that lists everything. With an outcome there is nothing to visit: its validators are those stored.
+WITH {rows job uuid, url text, depth bigint, version bigint, document uuid, outcome text, reason text, by_settings boolean,
+      redirect_to text, batch bigint}
 INSERT INTO frontier (job_id, url, depth, reached, version_id, document_id, due_at, outcome, reason, by_settings,
                       redirect_to, visited_at, batch)
-VALUES (:job, :url, :depth, TRUE, :version, :document, now(), :outcome, :reason, :by_settings, :redirect_to,
-        CASE WHEN CAST(:outcome AS TEXT) IS NULL THEN NULL ELSE now() END, :batch)
+SELECT new.job, new.url, new.depth, TRUE, new.version, new.document, now(), new.outcome, new.reason, new.by_settings,
+       new.redirect_to, CASE WHEN new.outcome IS NULL THEN NULL ELSE now() END, new.batch
+  FROM new
+ WHERE TRUE
+ {postgres: ORDER BY new.url COLLATE "C"}
 ON CONFLICT (job_id, url) DO NOTHING;
 
 -- name: frontier_urls
 SELECT url FROM frontier WHERE job_id = :job;
 
--- name: held_tags
--- What the base shows: URL, version, ETag. Without the ETag where it would not be enough: another
--- :signature read it, it has other validators, or activation asks for its entry, changed or not.
+-- name: stored_etags
+-- The URL, version and ETag of everything that the base shows. The ETag is NULL where it does not suffice: another
+-- :signature read the page, it has other validators, or activation needs its entry, changed or not.
 SELECT v.url, v.id,
        CASE WHEN v.signature = :signature AND v.last_modified IS NULL AND v.canonical IS NULL
              AND v.document_id NOT IN (SELECT d.id FROM documents d WHERE d.source_id = :source
@@ -63,13 +95,13 @@ SELECT v.url, v.id,
   FROM versions v
  WHERE v.source_id = :source AND v.born <= :base AND (v.died IS NULL OR v.died > :base) AND NOT v.pending;
 
--- name: release_entry
--- To be tried again, after a while.
+-- name: retry_entry
+-- To be tried again at :due_at.
 UPDATE frontier SET worker_id = NULL, attempts = attempts + 1, due_at = :due_at, reason = :reason, http_status = :status
  WHERE job_id = :job AND url = :url;
 
--- name: unfinished
--- Whether entries are left: reached ones, others; and when the next one that nobody has leased is due.
+-- name: open_entries
+-- Whether open entries are left, reached or only known, and when the next one that is not leased is due.
 SELECT EXISTS (SELECT 1 FROM frontier WHERE job_id = :job AND outcome IS NULL AND reached = TRUE) AS reached,
        EXISTS (SELECT 1 FROM frontier WHERE job_id = :job AND outcome IS NULL AND reached = FALSE) AS known,
        (SELECT due_at FROM frontier WHERE job_id = :job AND outcome IS NULL AND reached = TRUE AND worker_id IS NULL
@@ -77,11 +109,11 @@ SELECT EXISTS (SELECT 1 FROM frontier WHERE job_id = :job AND outcome IS NULL AN
        (SELECT due_at FROM frontier WHERE job_id = :job AND outcome IS NULL AND reached = FALSE AND worker_id IS NULL
          ORDER BY due_at LIMIT 1) AS due_known;
 
--- name: new_under_way
+-- name: count_leased_new
 SELECT count(*) AS entries FROM frontier
  WHERE worker_id IN (SELECT id FROM job_workers WHERE job_id = :job) AND outcome IS NULL AND version_id IS NULL;
 
--- name: give_back_entries
+-- name: release_entries
 UPDATE frontier SET worker_id = NULL WHERE worker_id = :worker;
 
 -- name: frontier_exceptions
@@ -94,7 +126,7 @@ SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reac
    AND (f.document_id IS NOT NULL OR f.redirect_to IS NOT NULL);
 
 -- name: unreached_documents
--- Known documents that still answer, but that nothing leads to any more.
+-- Known documents that still answer, but that no link leads to any more.
 SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reached, f.document_id, f.version_id, v.content_id,
        d.lifecycle, d.since, d.missed_crawls, d.retry_count, d.verified_at
   FROM frontier f
@@ -103,8 +135,8 @@ SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reac
  WHERE f.job_id = :job AND NOT f.reached AND f.outcome IN ('unchanged', 'changed');
 
 -- name: entries_with_canonical
--- Pages that this crawl saw and that should be known by another URL: what is new or changed, what stayed as it was, and
--- what stayed but for its canonical URL.
+-- Pages of this crawl that give another canonical URL: new or changed ones, unchanged ones, and those where only the
+-- canonical URL changed.
 SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reached, f.document_id, held.content_id,
        d.lifecycle, d.since, d.missed_crawls, d.retry_count, d.verified_at,
        v.id AS version_id, v.content_id AS content_now, v.content_type, v.canonical
@@ -128,11 +160,11 @@ SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reac
 -- name: entry
 SELECT * FROM frontier WHERE job_id = :job AND url = :url;
 
--- name: relabel_entry
+-- name: set_outcome
 UPDATE frontier SET outcome = :outcome, reason = :reason, document_id = :document WHERE job_id = :job AND url = :url;
 
--- name: ledger
--- What the last full crawl of each source, and those after it, made of a URL; the latest first.
+-- name: ledger_entries
+-- The entries of a URL in the last full crawl of each source and in those after it, the latest first.
 SELECT f.*, j.source_id, j.mode, j.status, s.name AS source_name, s.version AS source_version
   FROM frontier f
   JOIN crawl_jobs j ON j.id = f.job_id
@@ -143,8 +175,8 @@ SELECT f.*, j.source_id, j.mode, j.status, s.name AS source_name, s.version AS s
                       AND later.mode IN ('refresh', 'full') AND later.created_at > j.created_at)
  ORDER BY j.created_at DESC;
 
--- name: shown_unmentioned
--- What the last crawl of a source that lists everything found unchanged, in the form of the ledger.
+-- name: unchanged_without_entry
+-- A page that the last crawl of a source that lists everything found unchanged, with the columns of ledger_entries.
 SELECT s.id AS source_id, s.name AS source_name, s.version AS source_version, a.url, 'unchanged' AS outcome, NULL AS reason,
        NULL AS http_status, 0 AS attempts, v.depth, NULL AS parent_url, j.started_at AS visited_at
   FROM documents_active a
@@ -155,9 +187,9 @@ SELECT s.id AS source_id, s.name AS source_name, s.version AS source_version, a.
  WHERE a.url = :url AND NOT EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id AND f.url = a.url);
 
 -- name: not_kept
--- The URLs that a crawl did not keep, and no later one did: by outcome and reason, how many, and the first :limit of each.
+-- The URLs that neither a crawl nor a later one kept: by outcome and reason, how many, and the first :limit of each.
 -- Reasons that name another URL count as one.
-WITH told AS (
+WITH rejected AS (
   SELECT f.url, f.outcome,
          CASE WHEN f.redirect_to IS NOT NULL THEN 'redirects to another page'
               WHEN f.reason LIKE 'redirects out of the source to %' THEN 'redirects out of the source'
@@ -172,14 +204,15 @@ WITH told AS (
                         AND again.outcome IN ('new', 'changed', 'unchanged', 'moved'))
 ), numbered AS (
   SELECT url, outcome, reason, count(*) OVER (PARTITION BY outcome, reason) AS urls,
-         row_number() OVER (PARTITION BY outcome, reason ORDER BY url) AS place
-    FROM told
+         row_number() OVER (PARTITION BY outcome, reason ORDER BY url) AS position
+    FROM rejected
 )
-SELECT url, outcome, reason, urls FROM numbered WHERE place <= :limit ORDER BY urls DESC, outcome, reason, place;
+SELECT url, outcome, reason, urls FROM numbered WHERE position <= :limit
+ ORDER BY urls DESC, outcome, reason, position;
 
--- name: finished_frontiers
--- Jobs whose frontier is no longer the ledger of their source: a later crawl that saw as much has taken its place. Of
--- those that came to nothing only the last is kept: it says why.
+-- name: superseded_frontiers
+-- Ended jobs whose frontier is no longer the ledger of their source, because a later crawl covered as much. Of the failed
+-- and cancelled ones only the last is kept, for its reasons.
 SELECT j.id FROM crawl_jobs j
  WHERE j.source_id = :source AND j.status IN ('completed', 'failed', 'cancelled')
    AND EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id)
@@ -193,3 +226,60 @@ SELECT j.id FROM crawl_jobs j
 
 -- name: delete_entries
 DELETE FROM frontier WHERE id IN (SELECT id FROM frontier WHERE job_id = :job LIMIT :limit);
+
+-- name: jobs_with_frontier
+-- The jobs of a source that have a frontier.
+SELECT DISTINCT job_id FROM frontier WHERE job_id IN (SELECT id FROM crawl_jobs WHERE source_id = :source);
+
+-- name: entries_by_id
+SELECT f.url, f.depth, f.attempts, f.reached, v.id AS version_id, v.document_id, v.born, v.url AS held_url,
+       v.content_type, v.etag, v.last_modified, v.raw_hash, v.signature, v.depth AS held_depth, v.links, v.canonical,
+       v.fetched_at, c.hash AS content_hash
+  FROM frontier f
+  LEFT JOIN versions v ON v.id = f.version_id
+  LEFT JOIN contents c ON c.id = v.content_id
+ WHERE f.id {in :ids}
+ ORDER BY f.due_at, f.id;
+
+-- name: skip_new_entries
+-- A limit was reached: URLs that are no documents yet are left out without a visit. An entry that another worker has
+-- locked is left for the next time: that worker may be waiting for the job, which is locked here.
+WITH free AS MATERIALIZED (
+    SELECT id AS entry_id FROM frontier
+     WHERE job_id = :job AND outcome IS NULL AND worker_id IS NULL AND document_id IS NULL
+       {for update skip locked}
+)
+UPDATE frontier SET outcome = 'skipped', reason = :reason, by_settings = TRUE, batch = :batch
+  FROM free WHERE id = free.entry_id;
+
+-- name: set_batch
+UPDATE frontier SET batch = :batch WHERE job_id = :job AND url {in :urls};
+
+-- name: stored_pages
+-- These versions, as far as the list of a crawl needs them; and whether activation needs their entries, changed or not.
+SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.etag, v.last_modified, v.signature,
+       (d.lifecycle <> 'active' OR d.verified_at IS NOT NULL OR v.canonical IS NOT NULL) AS needs_entry
+  FROM versions v
+  JOIN documents d ON d.id = v.document_id
+ WHERE v.id {in :ids};
+
+-- name: insert_entry
+-- :document is the one that moved here by a redirect: no limit keeps it out. Only a repair or a quick crawl can be led to
+-- a document that it did not begin with; a quick one visits it if it is :wanted. In the order of the URLs, so that two
+-- workers cannot wait for each other.
+WITH {rows job uuid, url text, depth bigint, parent text, document uuid, reached boolean, wanted boolean}
+INSERT INTO frontier (job_id, url, depth, parent_url, reached, version_id, document_id, due_at)
+SELECT new.job, new.url, new.depth, new.parent, new.reached, v.id, COALESCE(v.document_id, new.document), now()
+  FROM new
+ {sqlite: CROSS} JOIN crawl_jobs j ON j.id = new.job
+  LEFT JOIN versions v ON j.mode IN ('failed', 'quick') AND v.source_id = j.source_id AND v.url = new.url
+                      AND v.died IS NULL AND NOT v.pending
+ WHERE j.mode <> 'quick' OR v.id IS NULL OR new.wanted
+ {postgres: ORDER BY new.url COLLATE "C"}
+ON CONFLICT (job_id, url) DO NOTHING;
+
+-- name: missing_entry
+-- A row if one of these URLs is not in the frontier.
+SELECT 1 AS missing FROM {each :urls as text}
+ WHERE NOT EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = :job AND f.url = item.value)
+ LIMIT 1;

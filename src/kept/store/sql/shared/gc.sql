@@ -1,5 +1,3 @@
--- What garbage collection would take away; the statements that do it are those of the tables ------------------
-
 -- name: count_old_generations
 SELECT count(*) AS rows FROM generations
  WHERE source_id = :source AND number < :oldest AND (state = 'retired' OR (state = 'abandoned' AND cleared));
@@ -13,7 +11,7 @@ SELECT count(*) AS rows
         OR EXISTS (SELECT 1 FROM versions newer
                     WHERE newer.document_id = d.id AND newer.born > v.born AND NOT newer.pending));
 
--- name: count_forgotten_documents
+-- name: count_orphaned_documents
 SELECT count(*) AS rows FROM documents d
  WHERE d.source_id = :source AND d.lifecycle = 'deleted'
    AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document_id = d.id AND (v.died IS NULL OR v.died > :oldest));
@@ -27,16 +25,21 @@ SELECT count(*) AS rows FROM versions WHERE source_id = :source AND born = :gene
 -- name: count_entries
 SELECT count(*) AS rows FROM frontier WHERE job_id = :job;
 
--- name: unneeded_contents
--- Contents that no version has, from an id on.
-SELECT c.id FROM contents c
- WHERE c.id > :after AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.content_id = c.id)
- ORDER BY c.id LIMIT :limit;
+-- name: start_maintenance_pass
+-- Changes no row if it was started within so many seconds. Of two processes at the same time the second waits.
+INSERT INTO maintenance_passes (name, started_at) VALUES (:name, now())
+    ON CONFLICT (name) DO UPDATE SET started_at = now() WHERE maintenance_passes.started_at < ago(:seconds) OR maintenance_passes.started_at > now();
 
--- name: unneeded_content
--- Asked once more, now that it is locked: a crawl may have come to use it before that.
-SELECT id FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM versions WHERE content_id = :id);
-
--- name: entries_of_source
--- The frontiers of a removed source.
-SELECT DISTINCT job_id FROM frontier WHERE job_id IN (SELECT id FROM crawl_jobs WHERE source_id = :source);
+-- name: count_unreferenced_contents
+-- Contents that no version would have if of each source only the versions from generation :oldest[source] on stayed.
+SELECT count(*) AS rows FROM contents c
+ WHERE NOT EXISTS (
+    SELECT 1 FROM versions v
+      JOIN documents d ON d.id = v.document_id
+      JOIN sources s ON s.id = v.source_id AND s.removed_at IS NULL
+      LEFT JOIN generations g ON g.source_id = v.source_id AND g.number = v.born
+     WHERE v.content_id = c.id AND (g.state IS NULL OR g.state <> 'abandoned')
+       AND (v.died IS NULL OR v.died > COALESCE(CAST({:oldest as jsonb} ->> CAST(v.source_id AS TEXT) AS BIGINT), 0)
+            OR (d.lifecycle = 'missing'
+                AND NOT EXISTS (SELECT 1 FROM versions newer
+                                 WHERE newer.document_id = d.id AND newer.born > v.born AND NOT newer.pending))));

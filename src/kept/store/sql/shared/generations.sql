@@ -4,7 +4,7 @@ SELECT id, :number, active_generation, 'building', :job, :mode, settings, 0, :re
   FROM sources WHERE id = :source;
 
 -- name: inherit_settings
--- What it shows was kept under the settings of another generation.
+-- Its documents were kept under the settings of another generation.
 UPDATE generations
    SET settings = (SELECT g.settings FROM generations g WHERE g.source_id = :source AND g.number = :heir_of)
  WHERE source_id = :source AND number = :number;
@@ -15,12 +15,12 @@ SELECT * FROM generations WHERE source_id = :source AND number = :number;
 -- name: generations
 SELECT * FROM generations WHERE source_id = :source ORDER BY number;
 
--- name: next_generation
+-- name: upcoming_generation
 -- The one that is being built or held.
 SELECT * FROM generations WHERE source_id = :source AND state IN ('building', 'held');
 
--- name: move_generation
--- Touches no row if somebody moved it first.
+-- name: transition_generation
+-- Changes no row if another process changed its state first.
 UPDATE generations SET state = :to, reason = COALESCE(:reason, reason)
  WHERE source_id = :source AND number = :number AND state = :from;
 
@@ -30,7 +30,7 @@ UPDATE generations
        whole = :whole, partial = :partial
  WHERE source_id = :source AND number = :number AND state IN ('building', 'held');
 
--- name: describe_held_generation
+-- name: set_held_counts
 UPDATE generations SET documents = :documents, tally = :tally, partial = :partial
  WHERE source_id = :source AND number = :number;
 
@@ -43,9 +43,9 @@ SELECT DISTINCT source_id FROM generations WHERE state = 'abandoned' AND NOT cle
 -- name: mark_cleared
 UPDATE generations SET cleared = TRUE WHERE source_id = :source AND number = :number AND state = 'abandoned';
 
--- name: count_differences
--- How many versions a generation brought, how many of those are news or replace a living one, how many it ended, and
--- how many of those without another in their place.
+-- name: count_changes
+-- How many versions were born in a generation, how many of those changed a page or replace a living version, how many
+-- died in it, and how many of those without a successor.
 SELECT (SELECT count(*) FROM versions WHERE source_id = :source AND born = :number) AS brought,
        (SELECT count(*) FROM versions WHERE source_id = :source AND born = :number AND NOT read_again) AS news,
        (SELECT count(*) FROM versions WHERE source_id = :source AND born = :number AND pending) AS replacing,
@@ -55,7 +55,7 @@ SELECT (SELECT count(*) FROM versions WHERE source_id = :source AND born = :numb
        ) AS removed;
 
 -- name: oldest_retained
--- The number from which on every generation of the source is kept.
+-- The number of the oldest generation to keep; it and all later ones stay.
 SELECT min(number) AS number
   FROM (SELECT number FROM generations
          WHERE source_id = :source AND state IN ('active', 'held', 'building')

@@ -1,3 +1,14 @@
+-- name: live_or_recent_jobs
+-- Jobs that are live, or ended since then; the oldest first.
+SELECT j.*, s.name AS source_name, s.version AS source_version,
+       (SELECT count(*) FROM job_workers w WHERE w.job_id = j.id) AS workers
+  FROM crawl_jobs j JOIN sources s ON s.id = j.source_id
+ WHERE j.status IN ('pending', 'processing', 'paused') OR j.completed_at >= :since
+ ORDER BY j.id;
+
+-- name: jobs_by_status
+SELECT status, count(*) AS jobs FROM crawl_jobs GROUP BY status;
+
 -- name: insert_job
 -- The new job. No row: the source has a live one already.
 INSERT INTO crawl_jobs (id, source_id, payload, mode, priority, created_at, user_id)
@@ -8,8 +19,8 @@ RETURNING *;
 -- name: job
 SELECT * FROM crawl_jobs WHERE id = :id;
 
--- name: jobs_before
--- A page of all jobs, the latest first: ids sort by the time they were made. Only those in one :status, if it is named.
+-- name: recent_jobs
+-- A page of all jobs, the latest first: ids sort by time. Only those in one :status, unless it is NULL.
 SELECT j.*, s.name AS source_name, s.version AS source_version,
        (SELECT count(*) FROM job_workers w WHERE w.job_id = j.id) AS workers
   FROM crawl_jobs j JOIN sources s ON s.id = j.source_id
@@ -17,8 +28,8 @@ SELECT j.*, s.name AS source_name, s.version AS source_version,
  ORDER BY j.id DESC
  LIMIT :limit;
 
--- name: jobs_beginning
--- Those whose id begins so; two are as good as many.
+-- name: jobs_by_id_prefix
+-- The jobs whose id begins so; two suffice to see that it is ambiguous.
 SELECT j.*, s.name AS source_name, s.version AS source_version,
        (SELECT count(*) FROM job_workers w WHERE w.job_id = j.id) AS workers
   FROM crawl_jobs j JOIN sources s ON s.id = j.source_id
@@ -28,59 +39,59 @@ SELECT j.*, s.name AS source_name, s.version AS source_version,
 -- name: last_job
 SELECT * FROM crawl_jobs WHERE source_id = :source ORDER BY created_at DESC, id DESC LIMIT 1;
 
--- name: join_job
--- A request that meets a waiting job joins it.
+-- name: merge_into_pending_job
+-- A request that meets a pending job joins it.
 UPDATE crawl_jobs SET mode = :mode, priority = :priority WHERE id = :id AND status = 'pending' RETURNING *;
 
--- name: ask_again
--- A request that meets a running job is remembered: another crawl follows.
+-- name: request_rerun
+-- A request that meets a running job is recorded: another crawl follows.
 UPDATE crawl_jobs SET again = :mode WHERE id = :id AND status = 'processing' RETURNING *;
 
--- name: enter_job
--- A worker that claimed a job, or joins it, gets a row of its own.
+-- name: acquire_lease
+-- Each worker that claims or joins a job has a row of its own.
 INSERT INTO job_workers (id, job_id, name, host, pid, process_started, attempt, joined_at, last_heartbeat)
 VALUES (:id, :job, :name, :host, :pid, :process_started, :attempt, now(), now());
 
--- name: leave_job
--- Its leases lapse with the row.
+-- name: release_lease
+-- The entries that it holds are open again (ON DELETE SET NULL).
 DELETE FROM job_workers WHERE id = :id;
 
--- name: hand_back
--- A job that nobody walks any more waits for the next worker. Handing back does not count as a failure.
+-- name: requeue_if_unleased
+-- A job without workers is pending again. This does not count as a failure.
 UPDATE crawl_jobs SET status = 'pending'
  WHERE id = :job AND status = 'processing' AND NOT EXISTS (SELECT 1 FROM job_workers WHERE job_id = :job);
 
--- name: workers_of_job
+-- name: leases_of_job
 SELECT * FROM job_workers WHERE job_id = :job ORDER BY joined_at;
 
--- name: workers_on_host
+-- name: leases_on_host
 SELECT * FROM job_workers WHERE host = :host ORDER BY joined_at;
 
--- name: workers
+-- name: leases
 -- A page of them, in the order of their ids.
 SELECT * FROM job_workers WHERE id > :after ORDER BY id LIMIT :limit;
 
--- name: silent_workers
--- A page of those that were not heard of for so many seconds, by the clock of whoever asks.
+-- name: stale_leases
+-- A page of those without a heartbeat for so many seconds, by the clock of the database (SQLite: of this process).
 SELECT * FROM job_workers WHERE id > :after AND last_heartbeat < ago(:seconds) ORDER BY id LIMIT :limit;
 
--- name: bury_worker
--- Touches no row when it was heard of meanwhile.
+-- name: revoke_lease
+-- Changes no row if it had a heartbeat meanwhile.
 DELETE FROM job_workers WHERE id = :id AND attempt = :attempt AND beats = :beats;
 
--- name: deserted_jobs
--- Those that say somebody walks them, and nobody does.
+-- name: stalled_jobs
+-- Jobs in processing whose workers are all gone.
 SELECT id FROM crawl_jobs j
  WHERE status = 'processing' AND NOT EXISTS (SELECT 1 FROM job_workers w WHERE w.job_id = j.id)
  ORDER BY id LIMIT :limit;
 
--- name: place_now
--- Whether a worker still has its place, and what its job has come to.
+-- name: status_if_leased
+-- The attempt of a worker's lease, NULL if it is lost, and the status of its job.
 SELECT j.status, w.attempt FROM crawl_jobs j LEFT JOIN job_workers w ON w.job_id = j.id AND w.id = :worker
  WHERE j.id = :job;
 
 -- name: reap_job
--- Back to pending, or failed when its retries are spent. Touches no row while somebody walks it.
+-- Back to pending, or failed when its retries are spent. Changes no row while it has workers.
 UPDATE crawl_jobs
    SET status = CASE WHEN retry_count < max_retries THEN 'pending' ELSE 'failed' END,
        error_message = CASE WHEN retry_count < max_retries THEN error_message ELSE CAST(:error AS TEXT) END,
@@ -89,14 +100,14 @@ UPDATE crawl_jobs
  WHERE id = :job AND status = 'processing' AND NOT EXISTS (SELECT 1 FROM job_workers WHERE job_id = :job)
 RETURNING *;
 
--- name: heartbeat
--- Touches no row when the worker was reaped.
+-- name: lease_heartbeat
+-- Changes no row when the worker was reaped.
 UPDATE job_workers SET beats = beats + 1, last_heartbeat = now() WHERE id = :worker;
 
 -- name: job_heartbeat
 UPDATE crawl_jobs SET last_heartbeat = now() WHERE id = :job AND status = 'processing';
 
--- name: begin_generation
+-- name: set_job_generation
 UPDATE crawl_jobs SET generation = :generation, discovered = :discovered, mode = :mode
  WHERE id = :id AND generation IS NULL;
 
@@ -104,19 +115,19 @@ UPDATE crawl_jobs SET generation = :generation, discovered = :discovered, mode =
 UPDATE crawl_jobs SET listed = TRUE, lists_everything = :lists_everything, unlisted = :unlisted
  WHERE id = :id AND NOT listed;
 
--- name: number_batch
--- At the end of a batch: nobody else numbers one before it is committed. No row: the job was ended meanwhile, and nothing
--- of the batch is true. Paused, or even resumed by now: what was done by then counts. :unmentioned: unchanged, and in no
--- entry. :limited: it met a limit, which stays true.
+-- name: advance_batch
+-- At the end of a batch: it locks the job, so that batches are numbered in the order of their commits. No row: the job
+-- was ended meanwhile, and the batch must be rolled back. A job that was paused, or even resumed, still counts the batch.
+-- :without_entry counts unchanged pages that have no entry. :limited: a limit was met, which stays true.
 UPDATE crawl_jobs
    SET batch = batch + 1, retry_count = 0, last_heartbeat = now(), discovered = discovered + :discovered,
-       n_unchanged = n_unchanged + :unmentioned, bytes = bytes + :bytes, limited = limited OR :limited
+       n_unchanged = n_unchanged + :without_entry, bytes = bytes + :bytes, limited = limited OR :limited
  WHERE id = :job AND status IN ('pending', 'processing', 'paused')
 RETURNING *;
 
--- name: count_progress
--- What was settled since it was last counted, unless that was less than :seconds ago; 0: now. A clock that was set back
--- keeps nothing waiting. The job is locked, so every batch up to its own number is committed.
+-- name: update_progress
+-- Adds what was settled since it was last counted, unless that was less than :seconds ago (0: always). A clock that was
+-- set back delays nothing. The job is locked, so every batch up to its own number is committed.
 UPDATE crawl_jobs
    SET n_new = n_new + f.new, n_changed = n_changed + f.changed, n_unchanged = n_unchanged + f.unchanged,
        n_moved = n_moved + f.moved, n_gone = n_gone + f.gone, n_failed = n_failed + f.failed,
@@ -137,7 +148,7 @@ UPDATE crawl_jobs
    AND (:seconds <= 0 OR counted_at IS NULL OR counted_at <= ago(:seconds) OR counted_at > now())
 RETURNING *;
 
--- name: uncounted_new
+-- name: count_new_since_progress
 SELECT count(*) AS entries FROM frontier
  WHERE job_id = :job AND batch IS NOT NULL AND batch > (SELECT counted FROM crawl_jobs WHERE id = :job) AND outcome = 'new';
 
@@ -162,7 +173,43 @@ UPDATE crawl_jobs SET status = 'paused' WHERE id = :id AND status IN ('pending',
 -- name: resume_job
 UPDATE crawl_jobs SET status = 'pending' WHERE id = :id AND status = 'paused';
 
--- name: ledger_job
--- The last crawl that visited everything, whose frontier is the ledger.
+-- name: last_full_crawl
+-- The last crawl that visited everything; its frontier is the ledger.
 SELECT * FROM crawl_jobs WHERE source_id = :source AND status = 'completed' AND mode IN ('refresh', 'full')
  ORDER BY created_at DESC, id DESC LIMIT 1;
+
+-- name: lock_live_job
+SELECT * FROM crawl_jobs WHERE source_id = :source AND status IN ('pending', 'processing', 'paused') {for update};
+
+-- name: claim_job
+-- The first pending job (or the one named), now held by :worker. No row: none is pending.
+UPDATE crawl_jobs
+   SET status = 'processing', worker_id = :worker, attempt = attempt + 1,
+       started_at = COALESCE(started_at, now()), last_heartbeat = now(), claimed_at = now(),
+       done_before = n_new + n_changed + n_unchanged + n_moved + n_gone + n_failed + n_skipped
+ WHERE id = (SELECT id FROM crawl_jobs
+              WHERE status = 'pending' AND id = COALESCE({:job as uuid}, id)
+              ORDER BY priority DESC, created_at LIMIT 1
+              {for update skip locked})
+RETURNING *;
+
+-- name: lock_job
+SELECT * FROM crawl_jobs WHERE id = :id {for update};
+
+-- name: lock_lease
+-- The fence: while it is locked, the reaper cannot delete it. No row: this worker was reaped, and may write nothing.
+SELECT attempt FROM job_workers WHERE id = :worker {for update};
+
+-- name: joinable_job
+-- A job in processing with :enough open entries for each of its workers and for one more; none that this process works on
+-- already, and none of :but.
+SELECT j.id
+  FROM crawl_jobs j
+  JOIN (SELECT job_id, count(*) AS workers, max(CASE WHEN host = :host AND pid = :pid THEN 1 ELSE 0 END) AS here
+          FROM job_workers GROUP BY job_id) AS w ON w.job_id = j.id AND w.here = 0
+ WHERE j.status = 'processing' AND j.listed = TRUE AND NOT j.id {in :but as uuid}
+   AND (SELECT count(*) FROM (SELECT 1 FROM frontier f
+                               WHERE f.job_id = j.id AND f.outcome IS NULL AND f.reached = TRUE AND f.due_at <= now()
+                                 AND f.worker_id IS NULL
+                               LIMIT :enough * 8) AS open) >= :enough * CASE WHEN w.workers > 8 THEN 8 ELSE w.workers END
+ ORDER BY j.priority DESC, j.created_at LIMIT 1;

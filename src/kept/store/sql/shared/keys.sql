@@ -12,7 +12,7 @@ SELECT name, scope, created_at FROM keys WHERE hash = :hash;
 -- name: delete_key
 DELETE FROM keys WHERE name = :name;
 
--- name: usage_of_owner
+-- name: key_usage
 -- How many crawls of a key are live, how many sources it added, how many pages these show.
 SELECT (SELECT count(*) FROM crawl_jobs WHERE user_id = :owner AND status IN ('pending', 'processing', 'paused')) AS live_jobs,
        (SELECT count(*) FROM sources WHERE owner = :owner AND removed_at IS NULL) AS sources,
@@ -20,5 +20,5 @@ SELECT (SELECT count(*) FROM crawl_jobs WHERE user_id = :owner AND status IN ('p
           JOIN generations g ON g.source_id = s.id AND g.number = s.active_generation
          WHERE s.owner = :owner AND s.removed_at IS NULL) AS pages;
 
--- name: own_source
+-- name: assign_source_owner
 UPDATE sources SET owner = :owner WHERE id = :id AND owner IS NULL;

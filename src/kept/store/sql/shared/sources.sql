@@ -1,3 +1,14 @@
+-- name: count_totals
+-- How many sources, visible documents and sections there are.
+SELECT count(*) AS sources, COALESCE(sum(g.documents), 0) AS documents,
+       (SELECT count(*) FROM sections) AS sections
+  FROM sources s LEFT JOIN generations g ON g.source_id = s.id AND g.number = s.active_generation
+ WHERE s.removed_at IS NULL;
+
+-- name: source_generations
+-- The active generation of each source.
+SELECT id, name, version, active_generation FROM sources WHERE removed_at IS NULL ORDER BY id;
+
 -- name: insert_source
 -- The new source's id. No row: the name, or the root, is taken.
 INSERT INTO sources (id, name, version, kind, root, settings, created_at)
@@ -20,10 +31,10 @@ SELECT * FROM sources WHERE removed_at IS NULL ORDER BY name, version;
 -- name: active_generations
 SELECT id, active_generation FROM sources WHERE removed_at IS NULL AND active_generation IS NOT NULL ORDER BY name, version;
 
--- name: take_generation_number
+-- name: allocate_generation_number
 UPDATE sources SET next_generation = next_generation + 1 WHERE id = :id RETURNING next_generation - 1 AS number;
 
--- name: point_source
+-- name: set_active_generation
 UPDATE sources SET active_generation = :generation WHERE id = :id;
 
 -- name: set_source_settings
@@ -32,10 +43,10 @@ UPDATE sources SET settings = :settings WHERE id = :id;
 -- name: pause_schedule
 UPDATE sources SET schedule_paused_at = now() WHERE id = :id AND schedule_paused_at IS NULL;
 
--- name: unpause_schedule
+-- name: resume_schedule
 UPDATE sources SET schedule_paused_at = NULL WHERE id = :id AND schedule_paused_at IS NOT NULL;
 
--- name: plan_run
+-- name: set_next_run
 UPDATE sources SET next_run_at = :at WHERE id = :id;
 
 -- name: due_sources
@@ -43,24 +54,24 @@ SELECT * FROM sources
  WHERE next_run_at <= :now AND schedule_paused_at IS NULL AND removed_at IS NULL
  ORDER BY next_run_at, id LIMIT :limit;
 
--- name: take_run
--- Touches no row if another process has taken this run, or the schedule was paused or changed meanwhile.
+-- name: claim_run
+-- Changes no row if another process has claimed this run, or the schedule was paused or changed meanwhile.
 UPDATE sources SET next_run_at = :next, runs = runs + 1
  WHERE id = :id AND next_run_at = :seen AND schedule_paused_at IS NULL AND removed_at IS NULL;
 
--- name: judge_validators
+-- name: set_validators_wrong
 UPDATE sources SET validators_wrong_at = CASE WHEN :wrong THEN now() END WHERE id = :id;
 
--- name: judge_sitemap
--- Touches no row if that is known already.
+-- name: set_sitemap_wrong
+-- Changes no row if that is known already.
 UPDATE sources SET sitemap_wrong_at = CASE WHEN :wrong THEN now() END
  WHERE id = :id AND (sitemap_wrong_at IS NULL) = :wrong;
 
--- name: hide_source
--- Its name and root are free at once.
+-- name: mark_source_removed
+-- Its name and root are free from now on.
 UPDATE sources SET removed_at = now(), active_generation = NULL WHERE id = :id AND removed_at IS NULL;
 
--- name: hidden_sources
+-- name: removed_sources
 SELECT id FROM sources WHERE removed_at IS NOT NULL ORDER BY removed_at LIMIT :limit;
 
 -- name: delete_source
@@ -72,5 +83,11 @@ DELETE FROM generations WHERE source_id = :source;
 -- name: delete_jobs_of_source
 DELETE FROM crawl_jobs WHERE source_id = :source;
 
--- name: remember_root
+-- name: set_root_identity
 UPDATE sources SET root_identity = :identity WHERE id = :id AND root_identity IS DISTINCT FROM :identity;
+
+-- name: lock_source
+SELECT * FROM sources WHERE id = :id AND removed_at IS NULL {for no key update};
+
+-- name: lock_removed_source
+SELECT id FROM sources WHERE id = :id AND removed_at IS NOT NULL {for update};

@@ -1,3 +1,3 @@
 -- name: lock_host
--- A transaction that writes is alone already.
+-- Nothing to lock: only one transaction writes at a time.
 SELECT :host AS host;

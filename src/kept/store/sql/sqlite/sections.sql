@@ -3,12 +3,12 @@ INSERT INTO sections (id, content_id, parent_section_id, position, level, headin
 VALUES (:id, :content, :parent, :position, :level, :heading, :path, :anchor, :content_text);
 
 -- name: index_section
--- All of a batch after its rows: in turn with them, FTS5 would write the words of each row by themselves.
+-- After all rows of a batch: in turn with them, FTS5 would write a segment for each row.
 INSERT INTO section_words (rowid, names, headings, text, code) VALUES (:id, :names, :headings, :text, :code);
 
 -- name: rare_terms
--- By which of the terms sections are sought that have any of them: the rarest, and as many others as together are in no
--- more than ten thousand sections.
+-- The terms to search by where any of them suffices: the rarest, and as many others as together occur in at most ten
+-- thousand sections.
 WITH counted AS (
     SELECT t.key, t.value AS term,
            (SELECT count(*) FROM (SELECT 1 FROM section_words
@@ -20,9 +20,9 @@ WITH counted AS (
 SELECT term FROM rated WHERE together = sections OR together <= 10000;
 
 -- name: search_sections_fts
--- Section ids, best first: what it defines weighs more than where it stands, that more than prose, code least. What is
--- defined under one of the :names is always among them; of the others so many are looked at that no word is too common.
--- Only those that the :generations show, if they are given, at a URL like :url.
+-- Section ids, best first: defined names weigh most, then headings, prose, code. Sections that define one of the :names
+-- are always among the candidates; of the others at most so many that no word is too common. With :generations, only
+-- the sections that these show at a URL like :url.
 WITH shown AS MATERIALIZED (
     SELECT v.content_id
       FROM json_each(:generations) AS g
@@ -46,13 +46,12 @@ WITH shown AS MATERIALIZED (
 )
 SELECT id, score FROM matching ORDER BY score DESC LIMIT :limit;
 
--- name: some_sections_with
--- Ids of sections that match the terms, in no order.
+-- name: sample_sections
+-- Ids of some sections that match the terms, in no order.
 SELECT rowid AS id FROM section_words WHERE section_words MATCH :terms LIMIT :limit;
 
 -- name: sections_in_generations
--- Which of these sections are shown, by which document of which source; :generations says which number of which source,
--- NULL: the active ones.
+-- The documents that show these sections in the :generations (source, number); NULL: in the active ones.
 WITH shown AS MATERIALIZED (
     SELECT g.source_id, g.number, g.partial, src.root, src.name, src.version,
            count(*) OVER (PARTITION BY src.name) AS versions
@@ -67,7 +66,7 @@ SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, v.doc
        COALESCE(d.verified_at, (SELECT max(w.created_at) FROM generations w
                                  WHERE w.source_id = v.source_id AND w.whole AND w.activated_at IS NOT NULL
                                    AND w.number BETWEEN v.born AND shown.number), v.fetched_at) AS verified_at
-  FROM json_each(:ids) AS asked -- CROSS: in this order. Left to itself, SQLite begins with every version of a source
+  FROM json_each(:ids) AS asked -- CROSS keeps this order; SQLite would begin with every version of a source
  CROSS JOIN sections s ON s.id = asked.value
  CROSS JOIN contents c ON c.id = s.content_id
  CROSS JOIN versions v ON v.content_id = s.content_id AND NOT v.pending
@@ -75,6 +74,6 @@ SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, v.doc
                  AND (v.died IS NULL OR v.died > shown.number)
  CROSS JOIN documents d ON d.id = v.document_id;
 
--- name: renew_word_statistics
--- Nothing is left to do: FTS5 counts as it goes.
+-- name: refresh_term_statistics
+-- Nothing to do: FTS5 counts as it goes.
 SELECT 1 LIMIT 0;

@@ -1,6 +1,0 @@
--- name: about_database
--- Which program it is, at which schema; whether it can be written to; the version of what searches vectors.
-SELECT 'PostgreSQL ' || current_setting('server_version') AS program,
-       (SELECT max(number) FROM migrations) AS schema_number,
-       NOT pg_is_in_recovery() AND current_setting('default_transaction_read_only') = 'off' AS writable,
-       (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vectors;

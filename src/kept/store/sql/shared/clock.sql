@@ -1,2 +1,0 @@
--- name: moment
-SELECT now() AS moment;

@@ -1,0 +1,2 @@
+-- name: current_time
+SELECT now() AS moment;
