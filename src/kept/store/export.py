@@ -1,20 +1,16 @@
-"""What an export takes of a source, and how an import puts it back: rows in, plain facts out.
-
-The facts are those of one database or the other alike: moments as text, links as lists, no row numbers.
-"""
+"""Reads what an export writes, and inserts what an import reads. Records are the same on both databases."""
 
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kept.model.document import SECTIONS_PER_CONTENT, Content, Section
+from kept.model.export import ExportedDocument, ExportedVersion, ExportRecord
 from kept.model.generation import Tally
 from kept.model.source import Source, SourceSettings
 from kept.store import sections
 from kept.store.compression import compress_links, decompress, decompress_links
 from kept.store.database import Connection, Row, parse_time
-
-ExportRecord = dict[str, Any]
 
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 
@@ -32,44 +28,57 @@ _VERSION_COLUMNS = (
     "depth",
     "canonical",
 )
-VERSION_FIELDS = (*_VERSION_COLUMNS, "fetched_at", "read_again", "links")  # what an import needs of one
+VERSION_FIELDS = (*_VERSION_COLUMNS, "fetched_at", "read_again", "links")  # that an import requires
 
 
 async def export_generations(db: Connection, source: Source) -> list[ExportRecord]:
-    """The generations that can be read. One that was made with today's settings does not repeat them."""
-    today = source.settings.as_json()
-    found = []
+    """Return the readable generations. One with the source's current settings does not repeat them."""
+    current = source.settings.as_json()
+    records = []
     for row in await db.all("exported_generations", source=source.id):
         settings = SourceSettings.from_json(json.loads(row["settings"])).as_json()
-        facts = _record_from_row(
-            row, _GENERATION_COLUMNS, moments=("created_at", "activated_at"), flags=("whole", "changed")
+        record = _record_from_row(
+            row, _GENERATION_COLUMNS, times=("created_at", "activated_at"), flags=("whole", "changed")
         )
-        facts |= {"counts": Tally(**json.loads(row["tally"])).as_json()} | (
-            {} if settings == today else {"settings": settings}
-        )
-        found.append(facts)
-    return found
+        record["counts"] = Tally(**json.loads(row["tally"])).as_json()
+        if settings != current:
+            record["settings"] = settings
+        records.append(record)
+    return records
 
 
-async def export_documents(
-    db: Connection, source: Source, *, after: str, limit: int
-) -> list[tuple[str, ExportRecord, list[Row]]]:
-    """The next documents by id: (id, what is known of it, its versions as rows)."""
+async def export_documents(db: Connection, source: Source, *, after: str, limit: int) -> list[ExportedDocument]:
+    """Return the documents whose ids follow ``after``, with all their versions."""
     active = source.active_generation
     rows = await db.all("exported_documents", source=source.id, active=active, after=after, limit=limit)
     if not rows:
         return []
     first, last = rows[0]["id"], rows[-1]["id"]
-    versions: dict[str, list[Row]] = {row["id"]: [] for row in rows}
+    versions: dict[str, list[ExportedVersion]] = {row["id"]: [] for row in rows}
     for row in await db.all("exported_versions", source=source.id, active=active, first=first, last=last):
-        versions[row["document_id"]].append(row)
-    moments = ("first_seen", "since", "verified_at", "last_seen")
-    return [(row["id"], _record_from_row(row, _DOCUMENT_COLUMNS, moments=moments), versions[row["id"]]) for row in rows]
+        versions[row["document_id"]].append(_exported_version(row))
+    times = ("first_seen", "since", "verified_at", "last_seen")
+    return [
+        ExportedDocument(
+            id=row["id"],
+            record=_record_from_row(row, _DOCUMENT_COLUMNS, times=times),
+            versions=versions[row["id"]],
+        )
+        for row in rows
+    ]
 
 
-def version_record(row: Row) -> ExportRecord:
-    facts = _record_from_row(row, _VERSION_COLUMNS, moments=("fetched_at",), flags=("read_again",))
-    return facts | {"content_hash": row["content_hash"], "links": list(decompress_links(row["links"]))}
+def _exported_version(row: Row) -> ExportedVersion:
+    record = _record_from_row(row, _VERSION_COLUMNS, times=("fetched_at",), flags=("read_again",))
+    return ExportedVersion(
+        born=row["born"],
+        died=row["died"],
+        url=row["url"],
+        title=row["title"],
+        content_id=row["content_id"],
+        content_hash=row["content_hash"],
+        record=record | {"content_hash": row["content_hash"], "links": list(decompress_links(row["links"]))},
+    )
 
 
 async def load_content(db: Connection, id: int) -> Content:
@@ -96,10 +105,10 @@ async def load_content(db: Connection, id: int) -> Content:
 async def insert_source(
     db: Connection, id: str, record: Mapping[str, Any], generations: Iterable[ExportRecord]
 ) -> None:
-    """A source with its generations; it shows none of them yet."""
-    told = list(generations)
+    """Insert a source with its generations, none of them active yet."""
+    generations = list(generations)
     values = {name: record[name] for name in ("name", "version", "kind", "root", "created_at")}
-    settings, following = json.dumps(record["settings"]), max(one["number"] for one in told) + 1
+    settings, following = json.dumps(record["settings"]), max(one["number"] for one in generations) + 1
     await db.run("insert_imported_source", id=id, settings=settings, next=following, **values)
     await db.run_many(
         "insert_imported_generation",
@@ -110,7 +119,7 @@ async def insert_source(
                 "settings": json.dumps(one["settings"]) if "settings" in one else settings,
                 "tally": json.dumps(one["counts"]),
             }
-            for one in told
+            for one in generations
         ],
     )
 
@@ -124,7 +133,7 @@ async def insert_documents(db: Connection, source: str, documents: Iterable[tupl
 
 
 async def insert_versions(db: Connection, source: str, versions: Iterable[tuple[str, int, ExportRecord]]) -> None:
-    """Versions as (document, content id, facts)."""
+    """Insert versions, given as (document id, content id, record)."""
     await db.run_many(
         "insert_imported_version",
         [
@@ -140,8 +149,8 @@ async def update_document_count(db: Connection, source: str, generation: int) ->
 
 
 def _record_from_row(
-    row: Row, names: Iterable[str], *, moments: Iterable[str] = (), flags: Iterable[str] = ()
+    row: Row, names: Iterable[str], *, times: Iterable[str] = (), flags: Iterable[str] = ()
 ) -> ExportRecord:
-    facts = {name: row[name] for name in names}
-    facts |= {name: parse_time(row[name]).isoformat(timespec="microseconds") if row[name] else None for name in moments}
-    return facts | {name: bool(row[name]) for name in flags}
+    record = {name: row[name] for name in names}
+    record |= {name: parse_time(row[name]).isoformat(timespec="microseconds") if row[name] else None for name in times}
+    return record | {name: bool(row[name]) for name in flags}

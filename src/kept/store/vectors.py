@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from kept.model.embedding import EmbeddingModel, EmbeddingModelState
 from kept.model.section import SectionText
 from kept.store.database import Connection, Row
 
@@ -14,20 +13,6 @@ if TYPE_CHECKING:  # heavy, and not part of a plain install
     import numpy as np
 
     Vector = np.ndarray[tuple[int], np.dtype[np.float32]]
-
-
-class EmbeddingModelState(StrEnum):
-    WANTED = "wanted"  # its vectors are being made; it takes over when they are complete
-    SERVING = "serving"  # the one that queries are compared by
-    FORMER = "former"  # garbage collection takes its vectors
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingModel:
-    id: int
-    name: str
-    dimensions: int | None  # None: it has no vector yet
-    state: EmbeddingModelState
 
 
 # Models --------------------------------------------------------------------------------------------------------
