@@ -3,6 +3,7 @@
 A legacy manifest has only ``files`` by path, each with a ``doc_id`` and a ``hash``. It is upgraded in place, with a
 copy in ``manifest.json.bak``: every entry gets the fields it lacks (``status`` active, ``last_seen`` now,
 ``retry_count`` 0, no versions).
+"""
 
 import json
 import os
