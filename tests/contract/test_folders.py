@@ -202,7 +202,7 @@ def test_a_link_that_takes_a_files_place_before_it_is_read_leads_nowhere(tmp_pat
     write(tmp_path, outside=TEXT, docs__sub__page=TEXT)
     root = tmp_path / "docs"
     origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=guess_content_type)
-    (listed,) = origin._walk()
+    (listed,) = origin._list_files()
     assert isinstance(listed, ListedUrl)
     shutil.rmtree(root / "sub")
     write(tmp_path, elsewhere__page=TEXT)
@@ -217,7 +217,7 @@ def test_a_file_that_was_just_written_is_read_again_the_next_time_for_its_time_i
     origin = FolderOrigin(file_url(str(tmp_path)), scope=Scope(), limits=Limits(), type_of=guess_content_type)
     for seconds_ago, is_known in ((0, False), (60, True)):
         os.utime(tmp_path / "page.md", (0, time.time() - seconds_ago))
-        (listed,) = origin._walk()
+        (listed,) = origin._list_files()
         assert isinstance(listed, ListedUrl)
         fetched = origin._read_file(file_path(listed.url))
         assert isinstance(fetched, Fetched)

@@ -196,7 +196,7 @@ async def test_every_push_comes_to_what_it_did(db: Database, tmp_path: Path) -> 
         (server.folder / "owner/manual.git").rename(server.folder / "gone.git")
         job = await source.crawl()
         assert job.status is JobStatus.FAILED
-        assert "is not there, or only for those who log in" in (job.error or "")
+        assert "does not exist, or requires a login" in (job.error or "")
         assert len(await source.table()) == 6
 
 

@@ -97,7 +97,7 @@ def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:
         (tmp_path / f"{number}.tgz").write_bytes(body)
         into = tmp_path / str(number)
         into.mkdir()
-        with pytest.raises(SourceUnavailable, match="is no archive that can be unpacked"):
+        with pytest.raises(SourceUnavailable, match="cannot be unpacked: it is not a valid archive"):
             unpack_archive(tmp_path / f"{number}.tgz", into, lambda path: True)
 
 

@@ -61,7 +61,7 @@ lines = st.lists(line | st.sampled_from(["", "# a.md", "\\#x"]), max_size=5).map
 
 def listed(root: Path) -> set[str]:
     origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=guess_content_type)
-    return {str(Path(file_path(one.url)).relative_to(root)) for one in origin._walk()}
+    return {str(Path(file_path(one.url)).relative_to(root)) for one in origin._list_files()}
 
 
 def kept_by_git(root: Path) -> set[str]:
