@@ -1,4 +1,4 @@
-"""Office files and e-books for tests, made of hand-written XML."""
+"""Build office documents and e-books for tests from hand-written XML."""
 
 import io
 import zipfile
@@ -32,7 +32,7 @@ def xml(tag: str, content: str, attributes: str = "") -> str:
 
 
 def relations(*several: tuple[str, str, str]) -> str:
-    """Each with an id, a kind and a target; targets that are URLs are external."""
+    """Return relationships, each with an id, a kind and a target; targets that are URLs are external."""
     rows = "".join(
         f'<Relationship Id="{name}" Type="{_RELATIONS}/{kind}" Target="{target}"{_EXTERNAL if ":" in target else ""}/>'
         for name, kind, target in several
@@ -41,14 +41,14 @@ def relations(*several: tuple[str, str, str]) -> str:
 
 
 def package(main: str, parts: dict[str, str | bytes], *, title: str = "") -> bytes:
-    """A package whose main part has this name, with a title in its properties."""
+    """Return a container whose main part has this name, with a title in its properties."""
     core = f'<c xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></c>'
     about = relations(("m", "officeDocument", main), ("c", "metadata/core-properties", "docProps/core.xml"))
     return zipped({"_rels/.rels": about, "docProps/core.xml": core, **parts})
 
 
 def docx(body: str, *links: tuple[str, str, str], title: str = "", **parts: str) -> bytes:
-    """A Word document; `parts` are styles, numbering, footnotes."""
+    """Return a Word document; `parts` are styles, numbering, footnotes."""
     files: dict[str, str | bytes] = {f"word/{name}.xml": content for name, content in parts.items()}
     files["word/document.xml"] = xml("w:document", f"<w:body>{body}</w:body>")
     files["word/_rels/document.xml.rels"] = relations(*links, *((name, name, f"{name}.xml") for name in parts))
@@ -56,16 +56,16 @@ def docx(body: str, *links: tuple[str, str, str], title: str = "", **parts: str)
 
 
 def pptx(*slides: str, title: str = "", notes: dict[int, str] | None = None, hidden: tuple[int, ...] = ()) -> bytes:
-    """A presentation: for each slide the shapes on it."""
+    """Return a presentation of these slides, each given by its shapes."""
     files: dict[str, str | bytes] = {}
     numbers = range(1, len(slides) + 1)
     for number, shapes in zip(numbers, slides, strict=True):
         show = 'show="0"' if number in hidden else ""
         tree = f"<p:cSld><p:spTree>{shapes}</p:spTree></p:cSld>"
         files[f"ppt/slides/slide{number}.xml"] = xml("p:sld", tree, show)
-        said = [("n", "notesSlide", f"../notesSlides/notes{number}.xml")] if number in (notes or {}) else []
+        note = [("n", "notesSlide", f"../notesSlides/notes{number}.xml")] if number in (notes or {}) else []
         files[f"ppt/slides/_rels/slide{number}.xml.rels"] = relations(
-            *said, ("l", "hyperlink", "https://example.org/l")
+            *note, ("l", "hyperlink", "https://example.org/l")
         )
     for number, shapes in (notes or {}).items():
         files[f"ppt/notesSlides/notes{number}.xml"] = xml("p:notes", f"<p:cSld><p:spTree>{shapes}</p:spTree></p:cSld>")
@@ -77,16 +77,16 @@ def pptx(*slides: str, title: str = "", notes: dict[int, str] | None = None, hid
     return package("ppt/presentation.xml", files, title=title)
 
 
-def shape(*paragraphs: str, place: str | None = None) -> str:
-    """A shape of a slide; `place` is the kind of placeholder it is."""
-    kind = "" if place is None else f'<p:ph type="{place}"/>' if place else "<p:ph/>"
+def shape(*paragraphs: str, placeholder: str | None = None) -> str:
+    """Return a shape of a slide; `placeholder` is its type of placeholder."""
+    kind = "" if placeholder is None else f'<p:ph type="{placeholder}"/>' if placeholder else "<p:ph/>"
     about = f'<p:nvSpPr><p:cNvPr id="1" name="x"/><p:cNvSpPr/><p:nvPr>{kind}</p:nvPr></p:nvSpPr>'
     words = "".join(one if one.startswith("<a:p>") else f"<a:p><a:r><a:t>{one}</a:t></a:r></a:p>" for one in paragraphs)
     return f"<p:sp>{about}<p:txBody>{words}</p:txBody></p:sp>"
 
 
 def xlsx(sheets: dict[str, str], *, hidden: tuple[str, ...] = (), title: str = "", **parts: str) -> bytes:
-    """A workbook: for each sheet what stands in it; `parts` are styles, sharedStrings."""
+    """Return a workbook of these sheets, by name; `parts` are styles, sharedStrings."""
     files: dict[str, str | bytes] = {f"xl/{name}.xml": content for name, content in parts.items()}
     listed, related = "", [(name, name, f"{name}.xml") for name in parts]
     for number, (name, content) in enumerate(sheets.items(), start=1):
@@ -101,7 +101,7 @@ def xlsx(sheets: dict[str, str], *, hidden: tuple[str, ...] = (), title: str = "
 
 
 def epub(chapters: dict[str, str], *, title: str = "A Book", **parts: str) -> bytes:
-    """An e-book; a chapter is the body of a page. `parts` go into META-INF."""
+    """Return an e-book; a chapter is the body of a page. `parts` go into META-INF."""
     files: dict[str, str | bytes] = {
         "mimetype": "application/epub+zip",
         "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'

@@ -1,4 +1,4 @@
-"""What people install works without the checkout: the wheel, in an environment of its own, somewhere else."""
+"""The wheel works without the checkout, installed into an environment of its own."""
 
 import json
 import os
@@ -20,23 +20,23 @@ PACKAGE = CHECKOUT / "src" / "kept"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built by the backend that is pinned beside the tests: nothing is downloaded."""
-    return built(tmp_path_factory.mktemp("wheel"))
+    """Build the wheel with the backend that is pinned with the tests: nothing is downloaded."""
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return installed(wheel, tmp_path_factory.mktemp("elsewhere"))
+    return install_wheel(wheel, tmp_path_factory.mktemp("elsewhere"))
 
 
-def built(folder: Path, **settings: str) -> Path:
+def build_wheel(folder: Path, **settings: str) -> Path:
     _run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=CHECKOUT, **settings)
-    [made] = folder.glob("*.whl")
-    return made
+    [file] = folder.glob("*.whl")
+    return file
 
 
-def installed(wheel: Path, folder: Path) -> Path:
-    """The programs of an empty environment into which the wheel was installed; dependencies are those of the tests."""
+def install_wheel(wheel: Path, folder: Path) -> Path:
+    """Install the wheel into an empty environment with the dependencies of the tests. Returns its programs."""
     home = folder / "environment"
     _run(sys.executable, "-m", "venv", "--without-pip", str(home))
     programs = home / "bin"
@@ -62,7 +62,7 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -
         )
 
 
-def test_what_is_installed_adds_a_folder_and_finds_it_again(programs: Path, tmp_path: Path) -> None:
+def test_the_installed_program_adds_a_folder_and_finds_it_again(programs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "pool.md").write_text("# Pool\n\nA pool of connections.\n\n## Pelican\n\nA bird that likes pools.\n")
@@ -93,21 +93,21 @@ def test_what_is_installed_brings_an_older_database_to_todays_schema(programs: P
 
 def test_a_compiled_wheel_reads_as_the_sources_do(tmp_path: Path) -> None:
     if not (shutil.which("cc") and Path(sysconfig.get_path("include"), "Python.h").exists()):
-        pytest.skip("there is no C compiler, or Python came without its headers")
-    programs = installed(built(tmp_path, HATCH_BUILD_HOOK_ENABLE_CUSTOM="true"), tmp_path)
+        pytest.skip("no C compiler, or no headers of Python")
+    programs = install_wheel(build_wheel(tmp_path, HATCH_BUILD_HOOK_ENABLE_CUSTOM="true"), tmp_path)
     python = str(programs / "python")
     compiled = [
         _run(python, "-c", f"import {module}; print({module}.__file__)", cwd=tmp_path).strip()
         for module in ("kept.extract.html.reader", "kept.extract.section_splitter", "kept.model.index_fields")
     ]
     assert [Path(file).suffix for file in compiled] == [".so"] * 3
-    assert not list(PACKAGE.rglob("*.so")), "what is edited is what runs"
+    assert not list(PACKAGE.rglob("*.so")), "nothing is compiled in the checkout"
 
     names = ("epub", "html", "markdown", "reader", "reader_pool", "sections", "tokens", "zip_container")
     tests = [f"tests/unit/test_{name}.py" for name in names]
-    said = _run(python, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-o", "pythonpath=.", *tests,
-                cwd=CHECKOUT)  # fmt: skip
-    assert " passed" in said
+    options = ("-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-o", "pythonpath=.")
+    output = _run(python, "-m", "pytest", *options, *tests, cwd=CHECKOUT)
+    assert " passed" in output
 
     folder = tmp_path / "docs"
     folder.mkdir()
@@ -120,7 +120,7 @@ def test_a_compiled_wheel_reads_as_the_sources_do(tmp_path: Path) -> None:
 
 
 def kept(programs: Path, home: Path, *arguments: str) -> dict:
-    """The answer of the installed program, run far from the checkout by somebody who has nothing set."""
+    """Return the JSON output of the installed program, run outside of the checkout without settings."""
     database = f"sqlite:///{home}/kept.db"
     return json.loads(_run(str(programs / "kept"), "--database", database, "--json", *arguments, cwd=home))
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests import office_files
 from tests.sites.pages import serving
-from tests.unit.test_pdf import a_pdf
+from tests.unit.test_pdf import make_pdf
 
 _OPEN_XML = "application/vnd.openxmlformats-officedocument"
 
@@ -73,14 +73,14 @@ DOCUMENT = office_files.docx(
     "<w:p><w:r><w:t>Where the kittiwake nests.</w:t></w:r></w:p>"
 )
 SLIDES = office_files.pptx(
-    office_files.shape("Wings", place="title") + office_files.shape("How the albatross glides"),
-    notes={1: office_files.shape("Do not mention penguins.", place="body")},
+    office_files.shape("Wings", placeholder="title") + office_files.shape("How the albatross glides"),
+    notes={1: office_files.shape("Do not mention penguins.", placeholder="body")},
 )
 CELLS = "".join(f'<row><c t="inlineStr"><is><t>{word}</t></is></c></row>' for word in ("Bird", "cormorant"))
 BOOK = office_files.epub({"a.xhtml": '<h1>One</h1><p>Begins.</p><h2 id="puffins">Two</h2><p>Of the guillemot.</p>'})
 
 FORMATS: dict[str, tuple[str, bytes]] = {
-    "/manual.pdf": ("application/pdf", a_pdf("Nothing here.", "A fulmar on page two.")),
+    "/manual.pdf": ("application/pdf", make_pdf("Nothing here.", "A fulmar on page two.")),
     "/study.ipynb": ("application/json", json.dumps(NOTEBOOK).encode()),
     "/openapi.json": ("application/json", json.dumps(API).encode()),
     "/openapi.yaml": ("application/octet-stream", API_IN_YAML.encode()),

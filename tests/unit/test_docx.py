@@ -158,9 +158,9 @@ def strict(body: bytes) -> bytes:
 
 
 def _extract(body: bytes) -> Extraction:
-    found = extract(body, None)
-    assert isinstance(found, Extraction), found
-    return found
+    extraction = extract(body, None)
+    assert isinstance(extraction, Extraction), extraction
+    return extraction
 
 
 def test_a_document_becomes_markdown() -> None:
@@ -172,11 +172,11 @@ def test_a_document_becomes_markdown() -> None:
         footnotes=FOOTNOTES,
         title="left over",
     )
-    found = _extract(body)
-    assert found.markdown == EXPECTED
-    assert found.title == "Tides"
-    assert found.hrefs == ["https://example.org/table"]
-    ports = found.tree.children[1]
+    extraction = _extract(body)
+    assert extraction.markdown == EXPECTED
+    assert extraction.title == "Tides"
+    assert extraction.hrefs == ["https://example.org/table"]
+    ports = extraction.tree.children[1]
     assert (ports.heading, ports.anchor) == ("Ports & water", "ports--water")
     assert [child.heading for child in ports.children] == ["By chapter"]
 
@@ -190,21 +190,21 @@ def test_the_strict_variant_of_the_format_is_read_too() -> None:
     assert _extract(strict(body)).markdown == _extract(body).markdown == "# Deep\n\n[here](https://example.org/)"
 
 
-def test_fields_that_lead_somewhere_are_links() -> None:
+def test_hyperlink_fields_are_links() -> None:
     def char(kind: str) -> str:
         return f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>'
 
-    told = '<w:r><w:instrText> HYPERLINK "https://example.org/long" </w:instrText></w:r>'
-    long = p("a ", char("begin"), told, char("separate"), "long", char("end"), " way")
+    instruction = '<w:r><w:instrText> HYPERLINK "https://example.org/long" </w:instrText></w:r>'
+    long = p("a ", char("begin"), instruction, char("separate"), "long", char("end"), " way")
     short = p(
         "<w:fldSimple w:instr=' HYPERLINK &quot;https://example.org/short&quot; '>" + r("short") + "</w:fldSimple>"
     )
     page = p(char("begin"), "<w:r><w:instrText>PAGE</w:instrText></w:r>", char("separate"), "7", char("end"))
-    found = _extract(docx(long + short + page))
-    assert found.markdown == "a [long](https://example.org/long) way\n\n[short](https://example.org/short)\n\n7"
+    extraction = _extract(docx(long + short + page))
+    assert extraction.markdown == "a [long](https://example.org/long) way\n\n[short](https://example.org/short)\n\n7"
 
 
-def test_a_letter_typed_in_courier_is_no_code_and_a_list_of_commands_is_a_list() -> None:
+def test_a_document_set_in_courier_is_not_code_and_a_list_of_commands_is_a_list() -> None:
     styles = xml(
         "w:styles",
         '<w:style w:type="paragraph" w:default="1" w:styleId="N"><w:name w:val="Normal"/>'
@@ -216,9 +216,9 @@ def test_a_letter_typed_in_courier_is_no_code_and_a_list_of_commands_is_a_list()
 
 
 @pytest.mark.parametrize("target", ["javascript:alert(1)", "file:///etc/passwd"])
-def test_only_links_that_lead_to_the_web_are_links(target: str) -> None:
-    found = _extract(docx(LINKED, ("x", "hyperlink", target)))
-    assert (found.markdown, found.hrefs) == ("here", [])
+def test_only_links_to_the_web_are_kept(target: str) -> None:
+    extraction = _extract(docx(LINKED, ("x", "hyperlink", target)))
+    assert (extraction.markdown, extraction.hrefs) == ("here", [])
 
 
 def test_a_zip_without_a_document_is_unreadable() -> None:

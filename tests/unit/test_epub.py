@@ -20,25 +20,25 @@ def test_chapters_are_one_document_in_reading_order() -> None:
         "a.xhtml": '<h1 id="flood">Flood</h1><p>Water comes.</p><h2 id="spring">Spring tide</h2><p>Much of it.</p>'
                    '<h2 id="ebb">Back</h2><p>And again.</p>',
     }, title="The  Book")  # fmt: skip
-    found = extract(body, None)
-    assert isinstance(found, Extraction), found
-    assert found.title == "The Book"
-    assert found.markdown == (
+    extraction = extract(body, None)
+    assert isinstance(extraction, Extraction), extraction
+    assert extraction.title == "The Book"
+    assert extraction.markdown == (
         "# Ebb\n\nWater goes, see [later](#spring) or [there](https://example.org/) or everything.\n\n"
         "# Flood\n\nWater comes.\n\n## Spring tide\n\nMuch of it.\n\n## Back\n\nAnd again."
     )
-    assert found.hrefs == ["https://example.org/"]
-    ebb, flood = found.tree.children
+    assert extraction.hrefs == ["https://example.org/"]
+    ebb, flood = extraction.tree.children
     assert (ebb.heading, ebb.anchor) == ("Ebb", "ebb")
     assert [(node.heading, node.anchor) for node in flood.children] == [("Spring tide", "spring"), ("Back", None)]
 
 
-def test_a_book_that_is_locked_says_so() -> None:
+def test_an_encrypted_book_is_unreadable_with_that_reason() -> None:
     locked = epub({"a.xhtml": "<p>x</p>"}, encryption=ENCRYPTION.format("http://www.w3.org/2001/04/xmlenc#aes256-cbc"))
     assert extract(locked, None) == Unreadable(reason="an e-book that is encrypted (DRM)")
 
 
-def test_a_book_whose_fonts_are_scrambled_is_read() -> None:
+def test_a_book_with_obfuscated_fonts_is_read() -> None:
     body = epub({"a.xhtml": "<p>x</p>"}, encryption=ENCRYPTION.format("http://www.idpf.org/2008/embedding"))
     assert isinstance(extract(body, None), Extraction)
 

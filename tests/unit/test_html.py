@@ -1,6 +1,6 @@
-"""HTML becomes what a careful person would have written down.
+"""HTML becomes Markdown as a careful person would write it.
 
-`golden/` has a page of each generator, with its markup and its navigation; `.md` is what it says, exactly; `.sections`
+`golden/` has a page of each generator, with its markup and its navigation; `.md` is the exact result; `.sections`
 has the level, the anchor and the heading of each of its sections. To see how the reader differs from them:
 
     PYTHONPATH=src python tests/unit/test_html.py [sphinx …]
@@ -29,9 +29,9 @@ GENERATORS = sorted(page.stem for page in GOLDEN.glob("*.html"))
 
 
 def read_page(html: str | bytes) -> Extraction:
-    found = extract(html.encode() if isinstance(html, str) else html, None)
-    assert isinstance(found, Extraction), found
-    return found
+    extraction = extract(html.encode() if isinstance(html, str) else html, None)
+    assert isinstance(extraction, Extraction), extraction
+    return extraction
 
 
 PARTS = (
@@ -53,15 +53,15 @@ PARTS = (
         (Region(drop=("body", "html"), select="body"), "# Main\n\ntext\n\nfirst\n\ninner\n\nsecond"),
     ],
 )
-def test_a_person_may_say_which_part_of_a_page_is_read(region: Region, markdown: str) -> None:
-    found = extract(PARTS.encode(), None, region)
-    assert isinstance(found, Extraction)
-    assert found.markdown == markdown
-    assert found.hrefs == ["n.html"], "links are those of the whole page"
+def test_a_region_selects_the_part_of_a_page_that_is_read(region: Region, markdown: str) -> None:
+    extraction = extract(PARTS.encode(), None, region)
+    assert isinstance(extraction, Extraction)
+    assert extraction.markdown == markdown
+    assert extraction.hrefs == ["n.html"], "links are those of the whole page"
 
 
 @pytest.mark.parametrize("selector", ["[[", "main >", "p..", ":nonsense", "123"])
-def test_what_is_no_selector_is_a_wrong_call(selector: str) -> None:
+def test_an_invalid_selector_is_refused(selector: str) -> None:
     with pytest.raises(InvalidInput, match="is not a CSS selector"):
         check_region(Region(select=selector))
     with pytest.raises(InvalidInput, match="is not a CSS selector"):
@@ -77,19 +77,19 @@ def all_sections(node: SectionNode) -> list[SectionNode]:
 
 
 def outline(page: Extraction) -> str:
-    sections = all_sections(page.tree)[1:]
-    lines = [f"{one.level} {'#' + one.anchor if one.anchor else '-'} {one.heading}" for one in sections]
+    nodes = all_sections(page.tree)[1:]
+    lines = [f"{node.level} {'#' + node.anchor if node.anchor else '-'} {node.heading}" for node in nodes]
     return "\n".join([f"title: {page.title}", *lines]) + "\n"
 
 
 def of_generator(name: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    """What is expected of the page, and what the reader makes of it: its Markdown and its sections."""
+    """Return the expected and the actual Markdown and sections of a page."""
     page = read_page((GOLDEN / f"{name}.html").read_bytes())
     expected = ((GOLDEN / f"{name}.md").read_text("utf-8"), (GOLDEN / f"{name}.sections").read_text("utf-8"))
     return expected, (page.markdown + "\n", outline(page))
 
 
-# ── The generators ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Generators ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_there_are_twelve_generators() -> None:
@@ -97,18 +97,18 @@ def test_there_are_twelve_generators() -> None:
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_a_page_of_each_generator_reads_as_written_down(name: str) -> None:
-    expected, found = of_generator(name)
-    assert found == expected
+def test_a_page_of_each_generator_reads_as_expected(name: str) -> None:
+    expected, extraction = of_generator(name)
+    assert extraction == expected
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_the_sections_say_all_that_the_page_says(name: str) -> None:
+def test_the_sections_joined_are_the_page(name: str) -> None:
     page = read_page((GOLDEN / f"{name}.html").read_bytes())
     assert "\n\n".join(filter(None, (section.content for section in all_sections(page.tree)))) == page.markdown
 
 
-# ── One thing at a time ──────────────────────────────────────────────────────────────────────────────────────────────
+# ── Single elements ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 CASES = {
     "blanks go outside the marks": ("<p>a<b> b </b>c</p>", "a **b** c"),
@@ -158,7 +158,10 @@ CASES = {
         "$x_1$ b",
     ),
     "details": ("<details><summary>A</summary>b</details>", "**A**\n\nb"),
-    "what is not said": ("<p>a<script>b</script><style>c</style></p><nav>d</nav><p hidden>e</p><!-- f -->g", "a\n\ng"),
+    "ignored elements": (
+        "<p>a<script>b</script><style>c</style></p><nav>d</nav><p hidden>e</p><!-- f -->g",
+        "a\n\ng",
+    ),
     "classes that other pages mean otherwise": (
         "<pre class='src src-lisp'>a</pre><div class=info>b</div><div class=tabs>c</div>",
         "```\na\n```\n\nb\n\nc",
@@ -188,14 +191,13 @@ def test_html_reads_as(html: str, expected: str) -> None:
     assert markdown(f"<body>{html}</body>") == expected
 
 
-def test_a_large_page_reads_as_a_small_one_does() -> None:
-    """It is taken apart a piece at a time."""
+def test_a_page_of_several_chunks_reads_like_a_small_one() -> None:
     piece = "<p>a <b>b</b> <!-- <br> --><code>d</code><br/>e</p>"
     assert markdown(f"<body>{piece * 30_000}</body>") == "\n\n".join([markdown(piece)] * 30_000)
 
 
 @given(st.text(st.sampled_from("ab \n\t\0\x1c\x85\xa0\u2003\u200b\u2028—"), max_size=12))
-def test_words_are_one_blank_apart(text: str) -> None:
+def test_whitespace_is_collapsed(text: str) -> None:
     assert collapse_whitespace(text) == " ".join(text.split())
     assert collapse_whitespace(text, has_plain_whitespace(text)) == " ".join(text.split())
 
@@ -217,7 +219,7 @@ def test_the_anchor_of_a_heading_is(html: str, anchor: str | None) -> None:
     assert all_sections(read_page(html).tree)[-1].anchor == anchor
 
 
-def test_the_title_is_the_only_first_heading_or_what_the_page_calls_itself() -> None:
+def test_the_title_is_the_only_heading_of_level_1_or_the_title_element() -> None:
     assert read_page("<title>T — Site</title><h1>A</h1><h2>B</h2>").title == "A"
     assert read_page("<title>T — Site</title><h1>A</h1><h1>B</h1>").title == "T"
     assert read_page("<title>T</title><p>a").title == "T"
@@ -225,18 +227,18 @@ def test_the_title_is_the_only_first_heading_or_what_the_page_calls_itself() -> 
     assert read_page("<title>A — B</title><h2>A — B</h2>").title == "A — B"
 
 
-def test_words_behind_a_description_belong_to_the_section_around_it() -> None:
+def test_text_after_a_description_belongs_to_the_enclosing_section() -> None:
     page = read_page("<h2 id=h>H</h2><dl class=py><dt class=sig id=f>f()</dt><dd>a</dd></dl><p>b</p>")
     assert outline(page) == "title: H\n2 #h H\n3 #f f()\n2 #h H\n"
     assert [section.content for section in all_sections(page.tree)][1:] == ["## H", "### `f()`\n\na", "b"]
 
 
-def test_several_forms_of_a_signature_share_what_is_said_about_them() -> None:
+def test_several_forms_of_a_signature_share_their_description() -> None:
     page = read_page("<dl class=py><dt class=sig id=f>f()</dt><dt class=sig>f(a)</dt><dd>b</dd></dl>")
     assert [section.content for section in all_sections(page.tree)][1:] == ["# `f()`\n\n**`f(a)`**\n\nb"]
 
 
-def test_links_are_those_of_the_whole_page_and_start_at_its_base() -> None:
+def test_links_are_those_of_the_whole_page_and_relative_to_its_base() -> None:
     page = b"<base href='/docs/'><nav><a href=a>A</a></nav><main><a href='#x'>X</a><a rel=NoFollow href=c>C</a></main>"
     reading = parse_page(page, content_type="text/html", url="https://example.org/x/y.html")
     assert isinstance(reading, ParsedPage)
@@ -249,24 +251,24 @@ def test_the_charset_is_the_one_the_page_declares(charset: str) -> None:
     assert read_page(page.encode(charset)).markdown == "Привет"
 
 
-def test_a_page_that_says_utf_16_in_single_bytes_is_wrong_about_it() -> None:
+def test_a_declaration_of_utf_16_in_ascii_is_ignored() -> None:
     page = "<html><head><meta charset=utf-16></head><body>Привет, terns</body></html>"
     assert read_page(page.encode()).markdown == "Привет, terns"
 
 
-# ── What a page says about itself ────────────────────────────────────────────────────────────────────────────────────
+# ── Metadata ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 HERE = "https://example.org/docs/guide.html"
 
 
-def said(head: str, body: str = "<p>Some words.") -> ParsedPage:
-    found = parse_page(f"<html><head>{head}</head><body>{body}".encode(), content_type="text/html", url=HERE)
-    assert isinstance(found, ParsedPage), found
-    return found
+def parse_head(head: str, body: str = "<p>Some words.") -> ParsedPage:
+    extraction = parse_page(f"<html><head>{head}</head><body>{body}".encode(), content_type="text/html", url=HERE)
+    assert isinstance(extraction, ParsedPage), extraction
+    return extraction
 
 
 @pytest.mark.parametrize(
-    ("head", "wishes"),
+    ("head", "directives"),
     [
         ("<meta name=robots content='noindex'>", RobotsDirectives(noindex=True)),
         ("<META NAME='ROBOTS' CONTENT='NOFOLLOW, noarchive'>", RobotsDirectives(nofollow=True)),
@@ -279,8 +281,8 @@ def said(head: str, body: str = "<p>Some words.") -> ParsedPage:
         ("<meta name=robots>", RobotsDirectives()),
     ],
 )
-def test_a_page_may_ask_not_to_be_kept_or_followed(head: str, wishes: RobotsDirectives) -> None:
-    assert said(head).robots_directives == wishes
+def test_robots_meta_tags_are_read(head: str, directives: RobotsDirectives) -> None:
+    assert parse_head(head).robots_directives == directives
 
 
 @pytest.mark.parametrize(
@@ -298,37 +300,37 @@ def test_a_page_may_ask_not_to_be_kept_or_followed(head: str, wishes: RobotsDire
         ("0; url=javascript:alert(1)", None),
     ],
 )
-def test_a_page_with_next_to_nothing_to_say_may_send_its_reader_on(content: str, target: str | None) -> None:
+def test_a_quick_refresh_on_a_nearly_empty_page_is_a_redirect(content: str, target: str | None) -> None:
     content = content.replace('"', "&quot;")
     body = f"<p>This page has moved <a href='/{'long' * 200}'>there</a>."
-    assert said(f'<meta http-equiv="Refresh" content="{content}">', body).moved_to == target
+    assert parse_head(f'<meta http-equiv="Refresh" content="{content}">', body).moved_to == target
 
 
-def test_where_a_page_with_words_of_its_own_sends_its_reader_is_a_link() -> None:
-    reading = said("<meta http-equiv=refresh content='3; url=next.html'>", "<p>" + "Real words. " * 40)
+def test_a_refresh_on_a_page_with_content_is_a_link() -> None:
+    reading = parse_head("<meta http-equiv=refresh content='3; url=next.html'>", "<p>" + "Real words. " * 40)
     assert reading.moved_to is None
     assert reading.links == ("https://example.org/docs/next.html",)
-    assert said("<noscript><meta http-equiv=refresh content='0; url=/no-script'></noscript>").moved_to is None
+    assert parse_head("<noscript><meta http-equiv=refresh content='0; url=/no-script'></noscript>").moved_to is None
 
 
-def test_the_canonical_url_is_a_link_and_counts_if_it_is_another() -> None:
-    reading = said("<link rel='shortcut Canonical' href='/docs/guide/'><link rel=canonical href=/other>")
+def test_the_canonical_url_is_a_link_and_counts_if_it_is_another_page() -> None:
+    reading = parse_head("<link rel='shortcut Canonical' href='/docs/guide/'><link rel=canonical href=/other>")
     assert reading.canonical == "https://example.org/docs/guide/"
     assert reading.links == ("https://example.org/docs/guide/",)
-    assert said(f"<link rel=canonical href='{HERE}#top'>").canonical is None
-    assert said("<base href='/base/'><link rel=canonical href=x>").canonical == "https://example.org/base/x"
-    assert said("<link rel=canonical href='mailto:a@b'>").canonical is None
+    assert parse_head(f"<link rel=canonical href='{HERE}#top'>").canonical is None
+    assert parse_head("<base href='/base/'><link rel=canonical href=x>").canonical == "https://example.org/base/x"
+    assert parse_head("<link rel=canonical href='mailto:a@b'>").canonical is None
 
 
-def test_the_same_page_as_markdown_is_not_followed() -> None:
+def test_the_markdown_alternate_of_a_page_is_not_a_link() -> None:
     head = (
         "<link rel=alternate type='text/markdown; charset=utf-8' href=guide.md><link rel=alternate hreflang=de href=de>"
     )
-    reading = said(head, "<p><a href='/docs/guide.md'>as Markdown</a> <a href=other.md>other</a>")
+    reading = parse_head(head, "<p><a href='/docs/guide.md'>as Markdown</a> <a href=other.md>other</a>")
     assert reading.links == ("https://example.org/docs/other.md",)
 
 
-def test_xhtml_may_end_an_element_where_it_begins() -> None:
+def test_self_closing_tags_of_xhtml_are_expanded() -> None:
     page = (
         '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><script src="a.js"/><title>T</title>'
         '</head><body><div class="x"/><h1><a id="top" />T</h1><p>one<br/>two <i/>three</p><hr/><p>four</p></body>'
@@ -337,12 +339,12 @@ def test_xhtml_may_end_an_element_where_it_begins() -> None:
     assert read_page(page).title == "T"
 
 
-def test_a_frameset_leads_to_its_frames() -> None:
+def test_frames_are_links() -> None:
     page = "<html><frameset cols='20%,*'><frame src=toc.html><frame src='main.html'><noframes>no</noframes></frameset>"
     assert read_page(page).hrefs == ["toc.html", "main.html"]
 
 
-# ── Pages that mean no good ──────────────────────────────────────────────────────────────────────────────────────────
+# ── Hostile pages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 HOSTILE = {
     "deep": "<div>" * 200_000 + "a",
@@ -392,26 +394,28 @@ PIECES = st.one_of(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(PIECES, max_size=40).map("".join))
-def test_nothing_that_is_put_together_from_html_makes_the_reader_fail(html: str) -> None:
-    found = extract(html.encode("utf-8", "replace"), None)
-    if isinstance(found, Unreadable):
+def test_no_combination_of_html_makes_the_reader_fail(html: str) -> None:
+    extraction = extract(html.encode("utf-8", "replace"), None)
+    if isinstance(extraction, Unreadable):
         return
-    sections = all_sections(found.tree)
-    assert "\n\n".join(filter(None, (section.content for section in sections))) == found.markdown
-    assert "\0" not in found.markdown
+    sections = all_sections(extraction.tree)
+    assert "\n\n".join(filter(None, (section.content for section in sections))) == extraction.markdown
+    assert "\0" not in extraction.markdown
 
 
 if __name__ == "__main__":
     for generator in sys.argv[1:] or GENERATORS:
-        for wanted, made in zip(*of_generator(generator), strict=True):
+        for expected, actual in zip(*of_generator(generator), strict=True):
             sys.stdout.writelines(
-                difflib.unified_diff(wanted.splitlines(True), made.splitlines(True), f"{generator} expected", "found")
+                difflib.unified_diff(
+                    expected.splitlines(True), actual.splitlines(True), f"{generator} expected", "actual"
+                )
             )
 
 
 @pytest.mark.parametrize("slug", ["footer", "toc", "top", "sidebar", "breadcrumbs"])
 def test_a_heading_about_navigation_is_a_heading(slug: str) -> None:
     page = f'<main><h1 id="{slug}">One</h1><p>a</p><section id="{slug}"><h2>Two</h2><p>b</p></section></main>'
-    found = extract(page.encode(), None)
-    assert isinstance(found, Extraction)
-    assert found.markdown == "# One\n\na\n\n## Two\n\nb"
+    extraction = extract(page.encode(), None)
+    assert isinstance(extraction, Extraction)
+    assert extraction.markdown == "# One\n\na\n\n## Two\n\nb"

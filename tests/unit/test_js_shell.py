@@ -1,4 +1,4 @@
-"""Which pages say nothing before their scripts have run, and which are only short."""
+"""Pages that are empty until their scripts have run, and pages that are only short."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_a_short_page_is_no_shell(name: str) -> None:
     assert not is_js_shell(PAGES[name])
 
 
-def test_the_reader_says_so() -> None:
+def test_the_reader_reports_a_shell() -> None:
     shell, page = (
         parse_page(html.encode(), content_type="text/html", url="https://docs.test/")
         for html in (SHELLS["docsify"], PAGES["short, counted"])

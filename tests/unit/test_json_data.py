@@ -1,4 +1,4 @@
-"""JSON, and the APIs it describes."""
+"""JSON and API descriptions in JSON."""
 
 import json
 
@@ -88,31 +88,34 @@ A harbour.
 | `tides` | array of number |  |"""
 
 
-def test_an_api_is_a_page_with_a_section_for_each_operation() -> None:
-    found = extract(json.dumps(API).encode(), None)
-    assert isinstance(found, Extraction)
-    assert (found.title, found.markdown) == ("Tide API", EXPECTED)
-    assert [node.heading for node in found.tree.children[0].children] == [
+def test_an_api_description_becomes_a_page_with_a_section_for_each_operation() -> None:
+    extraction = extract(json.dumps(API).encode(), None)
+    assert isinstance(extraction, Extraction)
+    assert (extraction.title, extraction.markdown) == ("Tide API", EXPECTED)
+    assert [node.heading for node in extraction.tree.children[0].children] == [
         "GET /ports/{port}",
         "POST /ports/{port}",
         "Port",
     ]
 
 
-def test_other_json_is_shown_as_it_is() -> None:
-    found = extract(b'{"name": "beds", "rows": [1]}', None)
-    assert isinstance(found, Extraction)
-    assert (found.title, found.markdown) == ("beds", '```json\n{\n  "name": "beds",\n  "rows": [\n    1\n  ]\n}\n```')
+def test_other_json_is_an_indented_code_block() -> None:
+    extraction = extract(b'{"name": "beds", "rows": [1]}', None)
+    assert isinstance(extraction, Extraction)
+    assert (extraction.title, extraction.markdown) == (
+        "beds",
+        '```json\n{\n  "name": "beds",\n  "rows": [\n    1\n  ]\n}\n```',
+    )
 
 
-def test_half_a_character_is_no_character() -> None:
-    found = extract(rb'["\ud800 \u00e9"]', None)
-    assert isinstance(found, Extraction)
-    assert found.markdown.encode() == '```json\n[\n  "? é"\n]\n```'.encode()
+def test_a_lone_surrogate_is_replaced() -> None:
+    extraction = extract(rb'["\ud800 \u00e9"]', None)
+    assert isinstance(extraction, Extraction)
+    assert extraction.markdown.encode() == '```json\n[\n  "? é"\n]\n```'.encode()
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000])
-def test_what_is_not_json_is_not_read(body: bytes) -> None:
+def test_invalid_json_is_unreadable(body: bytes) -> None:
     assert isinstance(extract(body, None), Unreadable)
 
 

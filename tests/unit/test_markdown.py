@@ -60,9 +60,9 @@ Again.
 
 
 def read(markdown: str) -> Extraction:
-    found = extract(markdown.encode(), None)
-    assert isinstance(found, Extraction)
-    return found
+    extraction = extract(markdown.encode(), None)
+    assert isinstance(extraction, Extraction)
+    return extraction
 
 
 def nodes(tree: SectionNode) -> list[SectionNode]:
@@ -77,13 +77,13 @@ def anchors(markdown: str) -> list[str | None]:
     return [anchor for _, _, anchor in headings(markdown)]
 
 
-# ── A whole page ─────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── A whole page ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_page_is_read_into_a_tree_of_its_headings() -> None:
-    found = read(GUIDE)
-    assert found.title == "Brewing: a field guide"
-    assert found.tree.content == "A short introduction, with a [link](intro.md).\n\n"
+    extraction = read(GUIDE)
+    assert extraction.title == "Brewing: a field guide"
+    assert extraction.tree.content == "A short introduction, with a [link](intro.md).\n\n"
     assert headings(GUIDE) == [
         (1, "Brewing", "brewing"),
         (2, "Water", "water"),
@@ -92,26 +92,26 @@ def test_a_page_is_read_into_a_tree_of_its_headings() -> None:
         (3, "steep(time[, cover])", "steeptime-cover"),
         (2, "Water", "water-1"),
     ]
-    (brewing,) = found.tree.children
+    (brewing,) = extraction.tree.children
     assert [child.heading for child in brewing.children] == ["Water", "Leaves", "Two spoons", "Water"]
     assert brewing.children[0].content.endswith("kettle --to 80\n```\n\n")
 
 
 def test_the_markdown_of_a_page_is_its_text_without_the_front_matter() -> None:
-    found = read(GUIDE)
-    assert found.markdown == GUIDE[GUIDE.index("A short") :].rstrip()
-    assert found.tree.content + "".join(node.content for node in nodes(found.tree)) == found.markdown
+    extraction = read(GUIDE)
+    assert extraction.markdown == GUIDE[GUIDE.index("A short") :].rstrip()
+    assert extraction.tree.content + "".join(node.content for node in nodes(extraction.tree)) == extraction.markdown
 
 
-def test_the_links_of_a_page_are_found_in_its_order_and_left_as_they_are() -> None:
+def test_links_are_in_page_order_and_unresolved() -> None:
     assert read(GUIDE).hrefs == ["intro.md", "../tables.md#leaves", "https://example.org/tea"]
 
 
-def test_a_page_of_windows_reads_like_any_other() -> None:
+def test_windows_newlines_make_no_difference() -> None:
     assert read("\ufeff" + GUIDE.replace("\n", "\r\n")) == read(GUIDE)
 
 
-# ── Titles ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Titles ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_page_of_windows_reads_like_any_other() -> None:
         ("", ""),
     ],
 )
-def test_a_title_is_what_the_page_says_it_is(markdown: str, title: str) -> None:
+def test_the_title_is_found(markdown: str, title: str) -> None:
     assert read(markdown).title == title
 
 
@@ -151,7 +151,7 @@ def test_a_title_is_what_the_page_says_it_is(markdown: str, title: str) -> None:
         " ---\ntitle: indented\n---\n",
     ],
 )
-def test_what_only_looks_like_front_matter_is_text(markdown: str) -> None:
+def test_text_that_resembles_front_matter_is_text(markdown: str) -> None:
     assert split_front_matter(markdown) == ("", markdown)
 
 
@@ -159,11 +159,11 @@ def test_a_title_of_a_megabyte_is_cut() -> None:
     assert read("# " + "x" * 1_000_000).title == "x" * MAX_HEADING_LENGTH
 
 
-# ── Headings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Headings ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
-    ("markdown", "found"),
+    ("markdown", "levels"),
     [
         ("# one\n## two ##\n### three ### \n#### four #x\n##### five#\n###### six\n####### seven", "123456"),
         ("#hash\n\\# escaped\n    # code\n\t# code", ""),
@@ -185,8 +185,8 @@ def test_a_title_of_a_megabyte_is_cut() -> None:
         ("[a]: b\n===\n\n[a]: b\n# one", "1"),
     ],
 )
-def test_headings_are_found_where_commonmark_has_them(markdown: str, found: str) -> None:
-    assert "".join(str(level) for level, _, _ in headings(markdown)) == found
+def test_headings_are_found_where_commonmark_has_them(markdown: str, levels: str) -> None:
+    assert "".join(str(level) for level, _, _ in headings(markdown)) == levels
 
 
 @pytest.mark.parametrize(
@@ -213,13 +213,13 @@ def test_the_words_of_a_heading_are_plain(source: str, words: str) -> None:
 
 @given(source=st.text("ab `*_[]()<>&;!~\\#x ", max_size=40).map(str.strip))
 @settings(max_examples=100)
-def test_the_quick_way_to_plain_words_finds_what_markdown_it_finds(source: str) -> None:
+def test_plain_text_equals_that_of_markdown_it(source: str) -> None:
     children = MarkdownIt("commonmark").enable("strikethrough").parseInline(source)[0].children or []
     if {child.type for child in children} <= {"text", "code_inline"}:
         assert plain_text(source) == "".join(child.content for child in children)
 
 
-# ── Anchors ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Anchors ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_anchors_are_those_of_github(heading: str, slug: str) -> None:
     assert slugify(heading) == slug
 
 
-def test_no_anchor_is_given_twice() -> None:
+def test_anchors_are_unique() -> None:
     slugs = HeadingSlugs()
     given = [slugs.next_slug(heading) for heading in ["tea", "Tea", "tea-1", "tea", "milk-1", "milk", "milk", "milk"]]
     assert given == ["tea", "tea-1", "tea-1-1", "tea-2", "milk-1", "milk", "milk-2", "milk-3"]
@@ -274,19 +274,17 @@ def test_anchors_of_any_headings_are_distinct(headings: list[str]) -> None:
         ("# !!!\n# ???", [None, "-1"]),
     ],
 )
-def test_an_anchor_that_the_author_gave_goes_before_the_one_that_follows_from_the_heading(
-    markdown: str, expected: list[str | None]
-) -> None:
+def test_an_explicit_anchor_wins_over_the_slug_of_the_heading(markdown: str, expected: list[str | None]) -> None:
     assert anchors(markdown) == expected
 
 
-def test_the_line_that_names_a_heading_goes_with_it() -> None:
-    found = read('Before.\n\n<a id="x"></a>\n\n# Title\n\nAfter.')
-    assert found.tree.content == "Before.\n\n"
-    assert found.tree.children[0].content == '<a id="x"></a>\n\n# Title\n\nAfter.'
+def test_an_anchor_line_above_a_heading_belongs_to_its_section() -> None:
+    extraction = read('Before.\n\n<a id="x"></a>\n\n# Title\n\nAfter.')
+    assert extraction.tree.content == "Before.\n\n"
+    assert extraction.tree.children[0].content == '<a id="x"></a>\n\n# Title\n\nAfter.'
 
 
-# ── Links ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Links ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -316,11 +314,11 @@ def test_the_line_that_names_a_heading_goes_with_it() -> None:
         ("[a](unclosed [b](c.md)", ["c.md"]),
     ],
 )  # fmt: skip
-def test_links_are_found_where_they_are_and_nowhere_else(markdown: str, hrefs: list[str]) -> None:
+def test_links_are_found_and_nothing_else_is(markdown: str, hrefs: list[str]) -> None:
     assert read(markdown).hrefs == hrefs
 
 
-# ── Held against markdown-it-py ──────────────────────────────────────────────────────────────────────────────────────
+# ── Compared with markdown-it-py ──────────────────────────────────────────────────────────────────────────────────────
 
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
 _ATOMS = st.sampled_from([
@@ -336,7 +334,7 @@ _ATOMS = st.sampled_from([
 @example(markdown="# a | b\n--|--\n")
 @example(markdown="> a\n===\n")
 @example(markdown="- a\n\n\tb\n\n\t\tc\n# d")
-def test_the_quick_outline_is_the_one_that_markdown_it_makes(markdown: str) -> None:
+def test_the_outline_equals_that_of_markdown_it(markdown: str) -> None:
     environment: dict[str, dict[str, object]] = {}
     tokens = _BLOCKS.parse(markdown, environment)
     starts = [0]
@@ -352,13 +350,13 @@ def test_the_quick_outline_is_the_one_that_markdown_it_makes(markdown: str) -> N
         for token in tokens
         if token.type == "html_block" or (token.type == "inline" and {"[", "<"} & set(token.content))
     ]
-    found = parse_outline(markdown)
-    assert [tuple(heading) for heading in found.headings] == expected
-    assert [(" ".join(source.split()), is_html) for source, is_html in found.linkable_texts] == pieces
-    assert set(found.definitions) == set(environment.get("references", {}))
+    outline = parse_outline(markdown)
+    assert [tuple(heading) for heading in outline.headings] == expected
+    assert [(" ".join(source.split()), is_html) for source, is_html in outline.linkable_texts] == pieces
+    assert set(outline.definitions) == set(environment.get("references", {}))
 
 
-class _AsWritten(MarkdownIt):
+class _UnchangedLinks(MarkdownIt):
     def normalizeLink(self, url: str) -> str:
         return url
 
@@ -366,7 +364,7 @@ class _AsWritten(MarkdownIt):
         return True
 
 
-_INLINE = _AsWritten("commonmark", {"maxNesting": 100})
+_INLINE = _UnchangedLinks("commonmark", {"maxNesting": 100})
 _DEFINITIONS = {"A": "da", "B C": "dbc"}
 _LEAF = st.sampled_from([
     "a", "b c", "*", "**", "_", "`a`", "``b` ``", "\\[", "\\]", "<http://x>", "<b>", "</b>", '<i t="a">', " ", "\n",
@@ -382,7 +380,7 @@ _LINKS = st.builds(
 
 @given(source=st.lists(_WORDS | _LINKS, max_size=5).map(" ".join))
 @settings(max_examples=100)
-def test_links_are_those_that_markdown_it_finds(source: str) -> None:
+def test_links_equal_those_of_markdown_it(source: str) -> None:
     references = {label: {"href": href, "title": ""} for label, href in _DEFINITIONS.items()}
     tokens = _INLINE.parseInline(source, {"references": references})[0].children or []
     expected: list[str] = []
@@ -397,7 +395,7 @@ def test_links_are_those_that_markdown_it_finds(source: str) -> None:
     assert find_links(source, _DEFINITIONS) == expected
 
 
-# ── Hostile pages ────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Hostile pages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 HOSTILE = {
     "headings": "# h\n\nwords\n\n" * 9_000,
@@ -439,28 +437,30 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_page_takes_no_longer_than_its_length_explains(name: str) -> None:
+def test_a_hostile_page_takes_linear_time(name: str) -> None:
     began = time.process_time()
     read(HOSTILE[name])
     # Each takes well under a second. What takes the square of its length takes minutes.
     assert time.process_time() - began < 20
 
 
-def test_a_page_too_large_to_parse_is_skimmed_for_the_same_headings_and_links(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_too_large_to_parse_has_the_same_outline_by_its_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     parsed = read(GUIDE)
     monkeypatch.setattr(commonmark, "_MAX_PARSED_LENGTH", 0)
-    skimmed = read(GUIDE)
-    assert nodes(skimmed.tree) == nodes(parsed.tree)
-    assert skimmed.hrefs == parsed.hrefs
+    by_lines = read(GUIDE)
+    assert nodes(by_lines.tree) == nodes(parsed.tree)
+    assert by_lines.hrefs == parsed.hrefs
 
 
 def test_a_page_with_too_many_headings_keeps_the_rest_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kept.extract.markdown.outline.MAX_HEADINGS", 2)
-    found = read("# a\n# b\n# c\nd\n===\n")
-    assert [node.heading for node in nodes(found.tree)] == ["a", "b"]
-    assert nodes(found.tree)[-1].content == "# b\n# c\nd\n==="
+    extraction = read("# a\n# b\n# c\nd\n===\n")
+    assert [node.heading for node in nodes(extraction.tree)] == ["a", "b"]
+    assert nodes(extraction.tree)[-1].content == "# b\n# c\nd\n==="
 
 
-def test_brackets_deeper_than_anybody_nests_them_are_still_closed_in_order() -> None:
+def test_brackets_nested_too_deep_are_still_closed_in_order() -> None:
     depth = 3 * inline._MAX_OPEN_BRACKETS
     assert find_links("[" * depth + "a](b.md)" + "]" * depth, {}) == ["b.md"]

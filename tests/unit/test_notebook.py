@@ -48,27 +48,27 @@ Dry: no water
 ## Ports"""
 
 
-def test_a_notebook_reads_as_its_cells_one_after_the_other() -> None:
-    found = extract(json.dumps(NOTEBOOK).encode(), None)
-    assert isinstance(found, Extraction)
-    assert (found.title, found.markdown) == ("Tides", EXPECTED)
-    assert [child.heading for child in found.tree.children[0].children] == ["Ports"]
+def test_a_notebook_is_read_cell_by_cell() -> None:
+    extraction = extract(json.dumps(NOTEBOOK).encode(), None)
+    assert isinstance(extraction, Extraction)
+    assert (extraction.title, extraction.markdown) == ("Tides", EXPECTED)
+    assert [child.heading for child in extraction.tree.children[0].children] == ["Ports"]
 
 
-def test_a_log_is_cut_short() -> None:
+def test_long_output_is_cut() -> None:
     cell = {"cell_type": "code", "source": "run()", "outputs": [{"text": "x" * 10_000}]}
-    found = extract(json.dumps({"cells": [cell]}).encode(), None)
-    assert isinstance(found, Extraction)
-    assert len(found.markdown) < MAX_OUTPUT_LENGTH + 100
+    extraction = extract(json.dumps({"cells": [cell]}).encode(), None)
+    assert isinstance(extraction, Extraction)
+    assert len(extraction.markdown) < MAX_OUTPUT_LENGTH + 100
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"cells": 3}', b"[" * 100_000, b'{"a": 1}'])
-def test_what_is_no_notebook_is_not_read(body: bytes) -> None:
+def test_anything_but_a_notebook_is_unreadable(body: bytes) -> None:
     assert isinstance(extract(body, None), Unreadable)
 
 
 @pytest.mark.parametrize(
     "cell", [3, {}, {"cell_type": 4, "source": 5}, {"cell_type": "code", "outputs": [1, {"data": 2}]}]
 )
-def test_a_broken_cell_is_passed_over(cell: object) -> None:
+def test_an_invalid_cell_is_skipped(cell: object) -> None:
     assert isinstance(extract(json.dumps({"cells": [cell], "metadata": 1}).encode(), None), Extraction)

@@ -59,31 +59,31 @@ alone"""
 
 def test_slides_become_sections_with_their_notes() -> None:
     body = pptx(
-        shape("For sailors", place="subTitle") + shape("Tides", place="ctrTitle"),
-        shape("Ports", place="title")
-        + shape("first", DEEPER, LINK, PLAIN, place="")
+        shape("For sailors", placeholder="subTitle") + shape("Tides", placeholder="ctrTitle"),
+        shape("Ports", placeholder="title")
+        + shape("first", DEEPER, LINK, PLAIN, placeholder="")
         + f"<p:grpSp>{shape(NUMBERED.format('one'), NUMBERED.format('two'))}</p:grpSp>"
         + shape(CODE.format("def tide():"), CODE.format("    pass"))
         + TABLE
         + PICTURE
-        + shape("2", place="sldNum"),
-        shape("Hidden", place="title"),
+        + shape("2", placeholder="sldNum"),
+        shape("Hidden", placeholder="title"),
         shape("alone"),
-        notes={1: shape("Say hello.", place="body") + shape("1", place="sldNum")},
+        notes={1: shape("Say hello.", placeholder="body") + shape("1", placeholder="sldNum")},
         hidden=(3,),
         title="The deck",
     )
-    found = extract(body, None)
-    assert isinstance(found, Extraction), found
-    assert found.markdown == EXPECTED
-    assert found.title == "The deck"
-    assert found.hrefs == ["https://example.org/l"]
-    assert [(node.heading, node.anchor) for node in found.tree.children] == [
+    extraction = extract(body, None)
+    assert isinstance(extraction, Extraction), extraction
+    assert extraction.markdown == EXPECTED
+    assert extraction.title == "The deck"
+    assert extraction.hrefs == ["https://example.org/l"]
+    assert [(node.heading, node.anchor) for node in extraction.tree.children] == [
         ("Tides", "tides"), ("Ports", "ports"), ("Slide 4", "slide-4"),
     ]  # fmt: skip
 
 
-def test_a_deck_without_a_title_is_called_after_its_first_slide() -> None:
-    found = extract(pptx(shape("Tides", place="title")), None)
-    assert isinstance(found, Extraction)
-    assert found.title == "Tides"
+def test_a_presentation_without_a_title_takes_that_of_its_first_slide() -> None:
+    extraction = extract(pptx(shape("Tides", placeholder="title")), None)
+    assert isinstance(extraction, Extraction)
+    assert extraction.title == "Tides"

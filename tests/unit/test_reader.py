@@ -1,4 +1,4 @@
-"""Which reader reads what, and what a reading is."""
+"""The choice of a reader, and parsed pages."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ def reading(body: bytes = PAGE, *, content_type: str = "text/markdown", url: str
     return answer
 
 
-def test_a_reading_is_the_content_of_a_page_and_where_its_links_lead() -> None:
+def test_a_parsed_page_has_the_content_and_the_resolved_links() -> None:
     answer = reading()
     assert answer.content.title == "Title"
     assert answer.content.markdown == "# Title\n\nSee [the other](other.md#part) and [home](/)."
@@ -29,13 +29,13 @@ def test_a_reading_is_the_content_of_a_page_and_where_its_links_lead() -> None:
     assert answer.links == ("https://docs.example.org/guide/other.md", "https://docs.example.org/")
 
 
-def test_the_same_page_is_the_same_content_wherever_it_is_found() -> None:
+def test_the_same_page_has_the_same_content_at_any_url() -> None:
     here, there = reading(), reading(url="file:///somewhere/else/readme.md")
     assert here.content == there.content
     assert here.links != there.links
 
 
-def test_markdown_at_a_site_may_be_the_source_of_the_page_without_the_ending() -> None:
+def test_the_canonical_url_of_markdown_on_a_site_has_no_extension() -> None:
     assert reading().canonical == "https://docs.example.org/guide/page"
     assert (
         reading(url="https://docs.example.org/guide/page.html.md").canonical
@@ -46,7 +46,7 @@ def test_markdown_at_a_site_may_be_the_source_of_the_page_without_the_ending() -
     assert "https://docs.example.org/guide/page" not in reading().links
 
 
-def test_rules_make_other_sections_and_another_hash() -> None:
+def test_other_rules_give_other_sections_and_another_hash() -> None:
     long = PAGE + b"\n\n" + b"word " * 1_000
     answer = parse_page(long, content_type="text/markdown", url=URL, rules=SectionRules(target_characters=200))
     assert isinstance(answer, ParsedPage)
@@ -68,7 +68,7 @@ def test_rules_make_other_sections_and_another_hash() -> None:
         ("", "file:///a/README", False),
     ],
 )
-def test_a_reader_is_picked_by_type_or_by_name_where_the_type_says_nothing(
+def test_a_reader_is_picked_by_type_or_by_name_if_the_type_is_uninformative(
     content_type: str, url: str, has_headings: bool
 ) -> None:
     assert bool(reading(content_type=content_type, url=url).content.title) == has_headings
@@ -83,7 +83,7 @@ def test_a_reader_is_picked_by_type_or_by_name_where_the_type_says_nothing(
         ("nonsense", "https://a.org/x.md"),
     ],
 )
-def test_what_no_reader_reads_is_unreadable_and_says_so(content_type: str, url: str) -> None:
+def test_a_type_without_a_reader_is_unreadable_with_that_reason(content_type: str, url: str) -> None:
     answer = parse_page(PAGE, content_type=content_type, url=url)
     assert isinstance(answer, Unreadable)
     assert "no reader for" in answer.reason
@@ -94,7 +94,7 @@ def test_the_declared_charset_reaches_the_reader() -> None:
     assert answer.content.title == "Привет"
 
 
-def test_binary_data_under_the_name_of_a_page_is_unreadable() -> None:
+def test_binary_data_declared_as_a_page_is_unreadable() -> None:
     assert isinstance(parse_page(b"\x00\x01\x02", content_type="", url="file:///a/b.md"), Unreadable)
 
 
@@ -148,14 +148,14 @@ def test_the_signature_changes_with_readers_and_rules_and_with_nothing_else(monk
     assert pipeline_signature() != today
 
 
-def test_knowing_the_readers_does_not_import_what_they_read_with() -> None:
+def test_the_signature_does_not_import_the_libraries_of_the_readers() -> None:
     program = "import sys, kept.extract.reader; print('markdown_it' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
                             env={"PYTHONPATH": ":".join(sys.path)})  # fmt: skip
     assert answer.stdout.strip() == "False"
 
 
-def test_another_region_is_another_signature_and_none_is_the_one_there_was() -> None:
+def test_another_region_gives_another_signature_and_the_default_does_not() -> None:
     regions = [Region(), Region(select="main"), Region(drop=("main",)), Region(drop=("main", "nav"))]
     assert len({pipeline_signature(region=region) for region in regions}) == len(regions)
     assert pipeline_signature(region=Region()) == pipeline_signature()
@@ -179,8 +179,8 @@ def test_only_html_has_regions() -> None:
         ("file:///docs/index.html", None),
     ],
 )
-def test_the_index_of_a_folder_is_the_folder_by_custom(url: str, canonical: str | None) -> None:
+def test_the_canonical_url_of_an_index_page_is_its_folder(url: str, canonical: str | None) -> None:
     reading = parse_page(b"<h1>Guide</h1>", content_type="text/html", url=url)
     assert isinstance(reading, ParsedPage)
     assert reading.canonical == canonical
-    assert canonical not in reading.links, "nobody goes there for that"
+    assert canonical not in reading.links, "it is not a link"

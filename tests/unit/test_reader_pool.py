@@ -1,4 +1,4 @@
-"""Readers in processes of their own: what hangs or kills one costs that page, and nothing else."""
+"""Reader processes: a page that hangs or crashes one costs that page and nothing else."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from kept.model.document import ParsedPage
 URL = "https://docs.test/page"
 
 
-def test_pages_are_read_elsewhere_as_they_would_be_here() -> None:
+def test_a_reader_process_gives_the_same_results_as_this_process() -> None:
     async def story() -> None:
         pool = ReaderPool(2)
         try:
@@ -29,7 +29,7 @@ def test_pages_are_read_elsewhere_as_they_would_be_here() -> None:
     asyncio.run(story())
 
 
-def test_ctrl_c_is_for_whoever_started_the_readers_and_not_for_them() -> None:
+def test_ctrl_c_does_not_reach_the_readers() -> None:
     async def story() -> None:
         pool = ReaderPool(2)
         try:
@@ -41,7 +41,7 @@ def test_ctrl_c_is_for_whoever_started_the_readers_and_not_for_them() -> None:
     asyncio.run(story())
 
 
-def test_large_pages_are_read_one_at_a_time_and_small_ones_beside_them() -> None:
+def test_large_pages_are_read_one_at_a_time_and_small_ones_in_parallel() -> None:
     async def story() -> None:
         pool = ReaderPool(1, seconds=60.0)
         try:
@@ -78,7 +78,7 @@ def test_a_page_that_takes_too_long_is_given_up_and_the_others_are_read() -> Non
     asyncio.run(story())
 
 
-def test_a_reader_that_is_killed_costs_the_page_it_read() -> None:
+def test_a_killed_reader_costs_only_the_page_it_was_reading() -> None:
     async def story() -> None:
         pool = ReaderPool(1, seconds=60.0)
         try:
@@ -112,7 +112,7 @@ def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
     asyncio.run(story())
 
 
-def test_a_reader_that_stands_still_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_hangs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "WALL_CLOCK_FACTOR", 0.001)
 
     async def story() -> None:
@@ -129,7 +129,7 @@ def test_a_reader_that_stands_still_is_replaced(monkeypatch: pytest.MonkeyPatch)
     asyncio.run(story())
 
 
-def test_a_reader_whose_answer_makes_no_sense_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_sends_an_invalid_result_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     babbling = "import sys; sys.stdout.write('ready\\0\\0\\0\\5words'); sys.stdout.flush(); sys.stdin.read()"
 
     async def story() -> None:

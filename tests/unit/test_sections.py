@@ -1,4 +1,4 @@
-"""Trees become sections: nothing is lost, nothing is too long, and what belongs together stays together."""
+"""Section trees and splitting: no text is lost, no section is too long, blocks stay whole."""
 
 import pickle
 import re
@@ -26,7 +26,7 @@ from kept.model.document import Content, Section
 
 SMALL = SectionRules(max_characters=400, target_characters=200)
 
-# ── What documents are made of ───────────────────────────────────────────────────────────────────────────────────────
+# ── What documents are document of ────────────────────────────────────────────────────────────────────────────────────
 
 _WORD = st.text("abcdefghij", min_size=1, max_size=12) | st.sampled_from(["café", "`code`", "**bold**", "世界", "3.14"])
 _LINE = st.lists(_WORD, min_size=1, max_size=15).map(" ".join)
@@ -59,27 +59,27 @@ DOCUMENTS = st.lists(_BLOCK, max_size=12).map("\n\n".join) | st.text("ab #->`~|*
 
 
 def content(markdown: str, rules: SectionRules = SMALL) -> Content:
-    found = extract(markdown.encode(), None)
-    assert isinstance(found, Extraction)
-    return build_content(found.title, found.markdown, found.tree, rules)
+    extraction = extract(markdown.encode(), None)
+    assert isinstance(extraction, Extraction)
+    return build_content(extraction.title, extraction.markdown, extraction.tree, rules)
 
 
 def words_are_kept_in_order(markdown: str, texts: list[str]) -> bool:
-    said = iter("\n".join(texts).split())
-    return all(word in said for word in markdown.split())
+    words = iter("\n".join(texts).split())
+    return all(word in words for word in markdown.split())
 
 
-# ── What always holds ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── What always holds ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @given(markdown=DOCUMENTS)
 @settings(max_examples=50)
 @example(markdown="- ```\n  " + "x " * 300 + "\n  ```")
 @example(markdown="```\n" + "\n" * 500 + "```")
-def test_no_word_is_lost_and_none_changes_its_place(markdown: str) -> None:
+def test_no_word_is_lost_or_moved(markdown: str) -> None:
     assume(all(len(word) < SMALL.target_characters for word in markdown.split()))  # longer ones may be cut
-    made = content(markdown)
-    assert words_are_kept_in_order(made.markdown, [section.text for section in made.sections])
+    document = content(markdown)
+    assert words_are_kept_in_order(document.markdown, [section.text for section in document.sections])
 
 
 @given(markdown=DOCUMENTS)
@@ -101,22 +101,22 @@ def test_positions_count_from_zero_and_parents_come_before_their_children(markdo
 
 
 def ancestors(sections: tuple[Section, ...], section: Section) -> set[int | None]:
-    """The positions above a section; and its own first part, if it is a later part of a split one."""
-    found: set[int | None] = set()
+    """Return the positions of the ancestors of a section and of the parts it was split into."""
+    positions: set[int | None] = set()
     twins = [each.position for each in sections if each.heading == section.heading and each.level == section.level]
-    found.update(twins)
+    positions.update(twins)
     while section.parent is not None:
-        found.add(section.parent)
+        positions.add(section.parent)
         section = sections[section.parent]
-    return found
+    return positions
 
 
 @given(markdown=DOCUMENTS)
 @settings(max_examples=50)
 def test_a_fenced_code_block_that_fits_is_never_split(markdown: str) -> None:
-    made = content(markdown)
-    texts = [section.text for section in made.sections]
-    for code in re.findall(r"^~~~python\n(?:[^~].*\n|\n)*~~~$", made.markdown, re.MULTILINE):
+    document = content(markdown)
+    texts = [section.text for section in document.sections]
+    for code in re.findall(r"^~~~python\n(?:[^~].*\n|\n)*~~~$", document.markdown, re.MULTILINE):
         if len(code) <= SMALL.max_characters:
             assert any(code in text for text in texts)
 
@@ -146,7 +146,7 @@ def test_the_same_document_has_the_same_hash(markdown: str) -> None:
     assert content(markdown) == content(markdown)
 
 
-# ── The tree ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── The tree ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def node(level: int, heading: str, words: str = "words") -> SectionNode:
@@ -170,12 +170,12 @@ def test_headings_go_below_the_nearest_larger_heading_before_them() -> None:
     ]
 
 
-def test_what_stands_before_the_first_heading_is_a_section_of_level_0_above_nothing() -> None:
+def test_text_before_the_first_heading_is_a_section_of_level_0_without_children() -> None:
     root = build_section_tree([node(1, "a")], intro="hello")
     assert outline(root) == [(None, 0, "", "hello"), (None, 1, "a", "words")]
 
 
-def test_a_node_without_words_stays_only_if_something_is_below_it() -> None:
+def test_a_node_without_text_is_kept_only_if_it_has_children() -> None:
     root = build_section_tree([node(1, "empty", ""), node(1, "above", " \n"), node(2, "below")])
     assert outline(root) == [(None, 1, "above", ""), (0, 2, "below", "words")]
 
@@ -185,12 +185,12 @@ def test_an_empty_document_has_no_sections() -> None:
     assert content("\n \n").sections == ()
 
 
-def test_blank_lines_around_a_section_go_and_its_indentation_stays() -> None:
+def test_blank_lines_around_a_section_are_removed_and_its_indentation_is_kept() -> None:
     root = SectionNode(content="\n  \n\n    code = 1\n\n")
     assert outline(root) == [(None, 0, "", "    code = 1")]
 
 
-def test_the_parts_of_a_long_section_share_all_but_their_text_and_its_children_are_below_the_first() -> None:
+def test_the_parts_of_a_long_section_share_all_but_their_text_and_its_children_belong_to_the_first() -> None:
     long = "\n\n".join([f"Paragraph {number}. " + "word " * 25 for number in range(10)])
     root = build_section_tree([SectionNode(level=1, heading="Long", anchor="long", content=long), node(2, "below")])
     *parts, below = flatten_section_tree(root, SMALL)
@@ -211,14 +211,14 @@ def test_a_tree_as_deep_as_a_page_is_long_is_flattened() -> None:
     assert [section.parent for section in sections] == [None, *range(49_999)]
 
 
-def test_a_document_with_more_headings_than_there_are_numbers_is_split_as_one_text(
+def test_a_document_with_too_many_headings_is_split_as_one_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("kept.extract.sections.SECTIONS_PER_CONTENT", 100)
-    made = content("# h\n\nwords\n\n" * 200)
-    assert {section.level for section in made.sections} == {0}
-    assert len(made.sections) < 100
-    assert words_are_kept_in_order(made.markdown, [section.text for section in made.sections])
+    document = content("# h\n\nwords\n\n" * 200)
+    assert {section.level for section in document.sections} == {0}
+    assert len(document.sections) < 100
+    assert words_are_kept_in_order(document.markdown, [section.text for section in document.sections])
 
 
 def test_the_numbers_of_sections_fit_into_their_ids() -> None:
@@ -226,7 +226,7 @@ def test_the_numbers_of_sections_fit_into_their_ids() -> None:
     assert document.section_id(7, last) + 1 == document.section_id(8, 0)
 
 
-# ── Where long texts are cut ─────────────────────────────────────────────────────────────────────────────────────────
+# ── Where long texts are cut ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 def paragraph(characters: int, letter: str = "w") -> str:
@@ -275,7 +275,7 @@ def test_a_long_code_block_is_cut_between_lines_and_its_fence_opened_again() -> 
     assert last.endswith("\n````\n\nDone.") or last == "Done."
 
 
-def test_the_fence_of_a_code_block_in_a_quotation_or_an_item_is_opened_where_it_was() -> None:
+def test_the_fence_of_a_code_block_in_a_quotation_or_an_item_keeps_its_prefix() -> None:
     quoted = "> ```sh\n" + "> echo\n" * 80 + "> ```"
     assert all(part.startswith("> ```sh\n> echo") and part.endswith("\n> ```") for part in split_text(quoted, SMALL))
     first, *rest = split_text("- ```sh\n" + "  echo\n" * 80 + "  ```", SMALL)
@@ -283,7 +283,7 @@ def test_the_fence_of_a_code_block_in_a_quotation_or_an_item_is_opened_where_it_
     assert all(part.startswith("  ```sh\n  echo") and part.endswith("\n  ```") for part in rest)
 
 
-def test_a_code_block_that_nobody_closed_is_closed_in_every_part() -> None:
+def test_an_unclosed_code_block_is_closed_in_every_part() -> None:
     parts = split_text("~~~\n" + "echo\n" * 200, SMALL)
     assert all(part.startswith("~~~\necho") and part.endswith("\n~~~") for part in parts)
 
@@ -304,23 +304,23 @@ def test_a_long_line_is_cut_after_a_sentence_or_between_words_or_anywhere() -> N
     assert "".join(split_text("x" * 1_000, SMALL)) == "x" * 1_000
 
 
-def test_a_heading_goes_with_what_stands_under_it() -> None:
+def test_a_heading_stays_with_the_text_under_it() -> None:
     text = f"## Heading\n\n{paragraph(380)}\n\n{paragraph(380)}"
     assert split_text(text, SMALL) == [f"## Heading\n\n{paragraph(380)}", paragraph(380)]
     code = "```\n" + "line\n" * 200 + "```"
     assert split_text(f"## Heading\n\n{code}", SMALL)[0].startswith("## Heading\n\n```\nline")
 
 
-# ── The rules, and the hash ──────────────────────────────────────────────────────────────────────────────────────────
+# ── The rules, and the hash ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(("max_characters", "target"), [(100, 50), (1_000, 2_000), (0, 0), (4_000, 199)])
-def test_rules_that_cannot_be_kept_are_refused(max_characters: int, target: int) -> None:
+def test_impossible_rules_are_refused(max_characters: int, target: int) -> None:
     with pytest.raises(InvalidInput, match="200 <= target <= max"):
         SectionRules(max_characters=max_characters, target_characters=target)
 
 
-def test_the_hash_stands_for_title_markdown_anchors_headings_and_rules() -> None:
+def test_the_hash_covers_title_markdown_anchors_headings_and_rules() -> None:
     base = build_content("t", "m", build_section_tree([node(1, "a")]), DEFAULT_SECTION_RULES)
     others = [
         build_content("", "m", build_section_tree([node(1, "a")]), DEFAULT_SECTION_RULES),
@@ -355,7 +355,7 @@ def test_the_hash_stands_for_title_markdown_anchors_headings_and_rules() -> None
 
 
 @given(fields=st.lists(st.text(max_size=3), min_size=2, max_size=2), cut=st.integers(0, 6))
-def test_no_two_contents_run_together_into_one_hash(fields: list[str], cut: int) -> None:
+def test_moving_text_between_fields_changes_the_hash(fields: list[str], cut: int) -> None:
     title, markdown = fields
     joined = title + markdown
     other = joined[:cut], joined[cut:]
@@ -363,7 +363,7 @@ def test_no_two_contents_run_together_into_one_hash(fields: list[str], cut: int)
     assert (build_content(*other, SectionNode(), DEFAULT_SECTION_RULES).hash == same) == (other == (title, markdown))
 
 
-def test_a_content_is_the_same_after_it_went_from_process_to_process() -> None:
+def test_a_content_is_equal_after_pickling() -> None:
     tree = build_section_tree(
         [SectionNode(level=1, heading="Ends", anchor="ends", content="# Ends\n\n```py\nend()\n```")], intro="It"
     )

@@ -1,4 +1,4 @@
-"""From bytes to words."""
+"""Decoding of text."""
 
 import codecs
 
@@ -14,11 +14,11 @@ from kept.extract.text import decode_text, decode_to_utf8, extract
 WORDS = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1).map(str.strip).filter(bool)
 
 
-def test_utf_8_is_what_text_is_in_when_nobody_says() -> None:
+def test_the_default_charset_is_utf_8() -> None:
     assert decode_text("Grüße, мир, 世界".encode(), None) == "Grüße, мир, 世界"
 
 
-def test_what_is_not_utf_8_is_read_as_browsers_read_it() -> None:
+def test_text_that_is_not_utf_8_is_decoded_as_in_browsers() -> None:
     assert decode_text("naïve “quotes” – €5".encode("cp1252"), None) == "naïve “quotes” – €5"
     assert decode_text(b"caf\xe9 \x81", None) == "café \x81"
 
@@ -34,27 +34,27 @@ def test_what_is_not_utf_8_is_read_as_browsers_read_it() -> None:
     ],
 )
 @given(words=WORDS)
-def test_a_byte_order_mark_is_believed_before_all_else(mark: bytes, codec: str, words: str) -> None:
+def test_a_byte_order_mark_wins_over_everything(mark: bytes, codec: str, words: str) -> None:
     words = words.removeprefix("\ufeff").replace("\r", "")
     assert decode_text(mark + words.encode(codec), "koi8-r") == words.rstrip()
 
 
 @pytest.mark.parametrize("codec", ["koi8-r", "windows-1251", "shift_jis", "gb18030", "utf-16-le", "iso-8859-5"])
-def test_a_declared_charset_is_believed(codec: str) -> None:
+def test_a_declared_charset_is_used(codec: str) -> None:
     assert decode_text("Привет".encode(codec), codec.upper()) == "Привет"
 
 
-def test_utf_8_that_holds_together_is_believed_before_a_declared_latin_1() -> None:
+def test_valid_utf_8_wins_over_a_declared_latin_1() -> None:
     assert decode_text("Grüße".encode(), "ISO-8859-1") == "Grüße"
     assert decode_text("Grüße".encode("latin-1"), "ISO-8859-1") == "Grüße"
 
 
 @pytest.mark.parametrize("charset", ["no-such-charset", "unicode_escape", "idna", "punycode", "utf-7", "hex", "\0", ""])
-def test_a_charset_that_no_browser_knows_is_not_believed(charset: str) -> None:
+def test_a_charset_that_browsers_do_not_support_is_ignored(charset: str) -> None:
     assert decode_text(rb"xn--a \u0041 +AEE-", charset) == r"xn--a \u0041 +AEE-"
 
 
-def test_a_declared_charset_that_does_not_fit_is_forgotten() -> None:
+def test_a_declared_charset_that_does_not_decode_is_ignored() -> None:
     assert decode_text("Grüße ☃".encode(), "shift_jis") == "Grüße ☃"
 
 
@@ -72,18 +72,18 @@ def test_a_declared_charset_that_does_not_fit_is_forgotten() -> None:
         ("windows-949", "cp949", "제비갈매기"),
     ],
 )
-def test_a_charset_is_read_as_what_is_written_under_its_name(charset: str, codec: str, words: str) -> None:
+def test_a_charset_is_decoded_as_its_superset(charset: str, codec: str, words: str) -> None:
     assert decode_text(words.encode(codec), charset) == words
 
 
 @pytest.mark.parametrize(("charset", "codec"), [(None, "utf-8"), ("utf-8", "utf-8"), ("windows-1251", "cp1251")])
-def test_a_damaged_byte_costs_itself_and_not_all_other_words(charset: str | None, codec: str) -> None:
+def test_an_invalid_byte_does_not_change_the_other_characters(charset: str | None, codec: str) -> None:
     words = "Крачка летит от полюса к полюсу. "
     damaged = words.encode(codec) + b"\x98" + words.encode(codec)
     assert decode_text(damaged, charset) == f"{words}\ufffd{words}".rstrip()
 
 
-def test_wide_characters_that_are_none_are_unreadable() -> None:
+def test_invalid_utf_16_and_utf_32_are_unreadable() -> None:
     answer = decode_text(b"\x00\xd8\x00\x00\x01", "utf-16-le")
     assert isinstance(answer, Unreadable)
     assert "utf-16-le" in answer.reason
@@ -109,7 +109,7 @@ def test_coloured_terminal_output_is_text() -> None:
     assert decode_text(b"\x1b[32mok\x1b[0m  all tests passed\x0c", None) == "\x1b[32mok\x1b[0m  all tests passed"
 
 
-def test_newlines_are_unified_and_blanks_at_the_end_are_dropped() -> None:
+def test_newlines_are_unified_and_trailing_whitespace_is_dropped() -> None:
     assert decode_text(b"one\r\ntwo\rthree\n\n  four \t\r\n\r\n", None) == "one\ntwo\nthree\n\n  four"
 
 
@@ -118,7 +118,7 @@ def test_only_newlines_end_lines() -> None:
 
 
 @given(body=st.binary(), charset=st.none() | st.sampled_from(sorted(module._CODECS)) | st.text(max_size=20))
-def test_any_bytes_are_words_or_unreadable(body: bytes, charset: str | None) -> None:
+def test_any_bytes_are_text_or_unreadable(body: bytes, charset: str | None) -> None:
     answer = decode_text(body, charset)
     if isinstance(answer, str):
         assert "\0" not in answer
@@ -127,13 +127,13 @@ def test_any_bytes_are_words_or_unreadable(body: bytes, charset: str | None) -> 
         answer.encode()
 
 
-def test_plain_text_is_kept_as_it_came_and_nothing_is_read_into_it() -> None:
+def test_plain_text_is_kept_unchanged_without_headings_and_links() -> None:
     body = b"Title\n=====\n\n# not a heading\n  indented, [not a link](x)\n"
-    found = extract(body, None)
-    assert isinstance(found, Extraction)
-    assert found.markdown == "Title\n=====\n\n# not a heading\n  indented, [not a link](x)"
-    assert (found.title, found.hrefs, found.tree.children) == ("", [], [])
-    assert found.tree.content == found.markdown
+    extraction = extract(body, None)
+    assert isinstance(extraction, Extraction)
+    assert extraction.markdown == "Title\n=====\n\n# not a heading\n  indented, [not a link](x)"
+    assert (extraction.title, extraction.hrefs, extraction.tree.children) == ("", [], [])
+    assert extraction.tree.content == extraction.markdown
 
 
 @given(
@@ -142,9 +142,9 @@ def test_plain_text_is_kept_as_it_came_and_nothing_is_read_into_it() -> None:
     st.sampled_from(["utf-8", "utf-8-sig", "cp1251", "utf-16", "utf-16-le", "shift_jis"]),
     st.sampled_from([None, "utf-8", "latin-1", "windows-1251", "utf-16", "nonsense"]),
 )
-def test_a_page_in_utf_8_has_the_words_that_decoding_it_gives(
-    words: str, end: str, codec: str, said: str | None
+def test_decoding_to_utf_8_gives_the_same_text_as_decoding(
+    words: str, end: str, codec: str, charset: str | None
 ) -> None:
     body = f"{words}{end}".encode(codec, "replace")
-    decoded = decode_text(body, said)
-    assert decode_to_utf8(body, said) == (decoded if isinstance(decoded, Unreadable) else decoded.encode())
+    decoded = decode_text(body, charset)
+    assert decode_to_utf8(body, charset) == (decoded if isinstance(decoded, Unreadable) else decoded.encode())

@@ -1,4 +1,4 @@
-"""Workbooks, and how their cells show numbers."""
+"""Workbooks and number formats."""
 
 import pytest
 
@@ -32,12 +32,12 @@ EXPECTED = r"""## Ports
 
 
 def _extract(body: bytes) -> Extraction:
-    found = extract(body, None)
-    assert isinstance(found, Extraction), found
-    return found
+    extraction = extract(body, None)
+    assert isinstance(extraction, Extraction), extraction
+    return extraction
 
 
-def test_sheets_become_tables_as_a_person_sees_them() -> None:
+def test_sheets_become_tables_of_displayed_values() -> None:
     row = '<sheetData><row r="1"><c r="A1"><v>1</v></c></row></sheetData>'
     body = xlsx(
         {"Ports": CELLS, "Empty": "<sheetData/>", "Old": row},
@@ -46,28 +46,28 @@ def test_sheets_become_tables_as_a_person_sees_them() -> None:
         styles=STYLES,
         sharedStrings=STRINGS,
     )
-    found = _extract(body)
-    assert found.markdown == EXPECTED
-    assert found.title == "Harbours"
-    assert found.hrefs == ["https://example.org/l"]
-    assert [(node.heading, node.anchor) for node in found.tree.children] == [("Ports", "ports")]
+    extraction = _extract(body)
+    assert extraction.markdown == EXPECTED
+    assert extraction.title == "Harbours"
+    assert extraction.hrefs == ["https://example.org/l"]
+    assert [(node.heading, node.anchor) for node in extraction.tree.children] == [("Ports", "ports")]
 
 
-def test_a_long_sheet_is_cut_and_says_so() -> None:
+def test_a_long_sheet_is_cut_with_a_note() -> None:
     rows = "".join(f'<row r="{n}"><c r="A{n}"><v>{n}</v></c></row>' for n in range(1, 2_001))
-    found = _extract(xlsx({"Long": f'<dimension ref="A1:A2000"/><sheetData>{rows}</sheetData>'}))
-    assert f"\n| {MAX_ROWS} |\n" in found.markdown
-    assert f"| {MAX_ROWS + 1} |" not in found.markdown
-    assert found.markdown.endswith("*Only the first 1,000 of 2,000 rows are kept.*")
+    extraction = _extract(xlsx({"Long": f'<dimension ref="A1:A2000"/><sheetData>{rows}</sheetData>'}))
+    assert f"\n| {MAX_ROWS} |\n" in extraction.markdown
+    assert f"| {MAX_ROWS + 1} |" not in extraction.markdown
+    assert extraction.markdown.endswith("*Only the first 1,000 of 2,000 rows are kept.*")
 
 
-def test_cells_that_point_nowhere_are_blank() -> None:
+def test_cells_with_invalid_references_are_blank() -> None:
     cells = (
         '<row><c t="s"><v>99999999</v></c><c t="s"><v>x</v></c><c s="77"><v>nan</v></c><c r="ZZZ1"><v>1</v></c></row>'
     )
-    found = extract(xlsx({"S": f"<sheetData>{cells}</sheetData>"}, sharedStrings=STRINGS), None)
-    assert isinstance(found, Extraction)
-    assert found.markdown == "## S\n\n|  |  | nan |\n| --- | --- | --- |"
+    extraction = extract(xlsx({"S": f"<sheetData>{cells}</sheetData>"}, sharedStrings=STRINGS), None)
+    assert isinstance(extraction, Extraction)
+    assert extraction.markdown == "## S\n\n|  |  | nan |\n| --- | --- | --- |"
     assert extract(xlsx({}), None) == Unreadable(reason="an empty workbook")
 
 
@@ -99,9 +99,9 @@ def test_cells_that_point_nowhere_are_blank() -> None:
         ("@", "7", "7"),
     ],
 )
-def test_numbers_are_shown_as_their_format_says(code: str, stored: str, shown: str) -> None:
+def test_numbers_are_formatted(code: str, stored: str, shown: str) -> None:
     assert parse_number_format(code)(stored) == shown
 
 
-def test_days_may_be_counted_from_1904() -> None:
+def test_dates_may_count_from_1904() -> None:
     assert parse_number_format("yyyy-mm-dd", since_1904=True)("0") == "1904-01-01"

@@ -1,4 +1,4 @@
-"""YAML, and the APIs it describes."""
+"""YAML and API descriptions in YAML."""
 
 import json
 
@@ -75,15 +75,15 @@ operations:
 
 
 def _extract(text: str) -> Extraction:
-    found = extract(text.encode(), None)
-    assert isinstance(found, Extraction), found
-    return found
+    extraction = extract(text.encode(), None)
+    assert isinstance(extraction, Extraction), extraction
+    return extraction
 
 
-def test_an_api_in_yaml_becomes_the_page_that_it_becomes_in_json() -> None:
-    found = _extract(API)
-    assert found.title == "Tide API"
-    assert found.markdown == EXPECTED
+def test_an_api_description_in_yaml_becomes_a_page_as_in_json() -> None:
+    extraction = _extract(API)
+    assert extraction.title == "Tide API"
+    assert extraction.markdown == EXPECTED
     api = {"openapi": "3", "info": {"title": "T"}, "paths": {"/a": {"get": {"deprecated": True}}}}
     in_json = json_data.extract(json.dumps(api).encode(), None)
     assert _extract(json.dumps(api)) == in_json
@@ -99,7 +99,7 @@ def test_channels_become_sections() -> None:
     )
 
 
-def test_other_yaml_stays_as_it_is() -> None:
+def test_other_yaml_is_kept_unchanged() -> None:
     text = "key: [1, 2]  # why\n---\nsecond: document"
     assert _extract(text).markdown == f"```yaml\n{text}\n```"
 
@@ -119,13 +119,13 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] *
         ("a: b: c", ""),
     ],
 )
-def test_hostile_yaml_ends_with_a_reason(text: str, reason: str) -> None:
-    found = extract(text.encode(), None)
-    assert isinstance(found, Unreadable), found
-    assert found.reason.startswith("not YAML that can be read: ")
-    assert reason in found.reason
+def test_hostile_yaml_is_unreadable_with_a_reason(text: str, reason: str) -> None:
+    extraction = extract(text.encode(), None)
+    assert isinstance(extraction, Unreadable), extraction
+    assert extraction.reason.startswith("not YAML that can be read: ")
+    assert reason in extraction.reason
 
 
-def test_tags_make_nothing_but_words() -> None:
-    found = _extract("openapi: 3\ninfo: {title: !!python/object/apply:os.system [ls]}\npaths: {}")
-    assert found.markdown == "# API"
+def test_tags_create_no_objects() -> None:
+    extraction = _extract("openapi: 3\ninfo: {title: !!python/object/apply:os.system [ls]}\npaths: {}")
+    assert extraction.markdown == "# API"

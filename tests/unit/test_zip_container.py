@@ -1,4 +1,4 @@
-"""Office files and e-books that somebody made to do harm, or that broke on their way."""
+"""Hostile and damaged office documents and e-books."""
 
 import asyncio
 import io
@@ -26,13 +26,13 @@ OUTSIDE = '<!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]><d>&x;</d>'
 
 
 def nested(*tags: str, deep: int = DEEP) -> str:
-    """Elements in elements, each a little different, so that they do not shrink as bombs do."""
+    """Return nested elements, each a little different, so that they do not compress like a zip bomb."""
     opening = "".join("".join(f"<{tag} n='{n * 7919 % 1_000_003}'>" for tag in tags) for n in range(deep))
     return opening + "".join(f"</{tag}>" for tag in reversed(tags)) * deep
 
 
 def patched(body: bytes, signature: bytes, offset: int, new: bytes, name: bytes = WORD.encode()) -> bytes:
-    """The zip with some bytes of one part's header replaced."""
+    """Return the zip with some bytes of one part's header replaced."""
     at = body.index(signature)
     size = 46 if signature == b"PK\x01\x02" else 30
     while body[at + size : at + size + len(name)] != name:
@@ -40,8 +40,8 @@ def patched(body: bytes, signature: bytes, offset: int, new: bytes, name: bytes 
     return body[: at + offset] + new + body[at + offset + len(new) :]
 
 
-def bitten(body: bytes) -> bytes:
-    """One bit of the words themselves is another."""
+def with_flipped_bit(body: bytes) -> bytes:
+    """Return the zip with one bit of its data flipped."""
     at = body.index(WORD.encode()) + len(WORD) + 40
     return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
 
@@ -63,7 +63,7 @@ NONSENSE = ["", "<", '"', "&x;", "<a>", "999999999999999999999", "-1", "../", "\
 
 @cache
 def hostile() -> dict[str, tuple[str, bytes, str]]:
-    """By what is wrong with it: a kind of file, its bytes, and a part of the reason for which it is not read."""
+    """Return by defect: a file extension, the bytes, and a part of the expected reason."""
     return {
         "a bomb": ("docx", office_files.docx(BLANKS), "as in a zip bomb"),
         "a part too large": ("docx", office_files.docx(BLANKS + BLANKS), "a part of more than 24 MB"),
@@ -85,7 +85,7 @@ def hostile() -> dict[str, tuple[str, bytes, str]]:
         "cut in half": ("docx", GOOD[: len(GOOD) // 2], "does not open"),
         "no zip": ("docx", b"words", "does not open"),
         "a wrong checksum": ("docx", patched(GOOD, b"PK\x01\x02", 16, b"\1\2\3\4"), "does not open"),
-        "a bit that flipped": ("docx", bitten(GOOD), "does not open"),
+        "a bit that flipped": ("docx", with_flipped_bit(GOOD), "does not open"),
         "a password": ("docx", patched(GOOD, b"PK\x01\x02", 8, b"\1\0"), "that is encrypted"),
         "an odd packer": ("docx", patched(GOOD, b"PK\x01\x02", 10, b"\x0c\0"), "compressed by a method"),
         "the old format": ("docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5_000), "encrypted, or was written"),
@@ -100,11 +100,11 @@ def hostile() -> dict[str, tuple[str, bytes, str]]:
     }  # fmt: skip
 
 
-def test_every_hostile_package_ends_with_a_reason_within_the_limits_of_a_reader() -> None:
-    async def answers() -> dict[str, object]:
+def test_every_hostile_container_is_unreadable_with_a_reason_within_the_limits_of_a_reader() -> None:
+    async def read_all() -> dict[str, object]:
         pool = ReaderPool(1)
         try:
-            cases = {**hostile(), "a good one": ("docx", GOOD, "")}
+            cases = {**hostile(), "a valid document": ("docx", GOOD, "")}
             return {
                 name: await pool.read(body, guess_content_type(f"a.{kind}") or "", f"https://example.org/a.{kind}")
                 for name, (kind, body, _) in cases.items()
@@ -112,26 +112,26 @@ def test_every_hostile_package_ends_with_a_reason_within_the_limits_of_a_reader(
         finally:
             await pool.close()
 
-    found = asyncio.run(answers())
-    assert not isinstance(found.pop("a good one"), Unreadable)
+    results = asyncio.run(read_all())
+    assert not isinstance(results.pop("a valid document"), Unreadable)
     for name, (_, _, reason) in hostile().items():
-        answer = found[name]
-        assert isinstance(answer, Unreadable), name
-        assert not answer.reason.startswith(("its reader", "reading it")), (name, answer)  # it was not even ended
-        assert reason in answer.reason, (name, answer)
-        assert "passwd" not in answer.reason
+        result = results[name]
+        assert isinstance(result, Unreadable), name
+        assert not result.reason.startswith(("its reader", "reading it")), (name, result)  # the process was not killed
+        assert reason in result.reason, (name, result)
+        assert "passwd" not in result.reason
 
 
-def test_names_of_parts_may_be_spelled_in_any_case() -> None:
-    found = docx.extract(package("Word/Document.XML", {WORD: xml("w:document", "<w:body/>")}), None)
-    assert isinstance(found, Extraction)
+def test_part_names_are_case_insensitive() -> None:
+    extraction = docx.extract(package("Word/Document.XML", {WORD: xml("w:document", "<w:body/>")}), None)
+    assert isinstance(extraction, Extraction)
 
 
 @given(
     changes=st.dictionaries(st.sampled_from(sorted(PARTS)), st.tuples(st.floats(0, 0.999), st.sampled_from(NONSENSE))),
     missing=st.sets(st.sampled_from(sorted(PARTS)), max_size=2),
 )
-def test_a_damaged_package_is_read_or_refused_and_nothing_else(
+def test_a_damaged_container_is_read_or_unreadable_and_raises_nothing(
     changes: dict[str, tuple[float, str]], missing: set[str]
 ) -> None:
     parts = dict(PARTS)

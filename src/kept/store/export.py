@@ -128,7 +128,7 @@ async def insert_documents(db: Connection, source: str, documents: Iterable[tupl
     names = (*_DOCUMENT_COLUMNS, "first_seen", "since", "verified_at")
     await db.run_many(
         "insert_imported_document",
-        [{name: facts[name] for name in names} | {"id": id, "source": source} for id, facts in documents],
+        [{name: known[name] for name in names} | {"id": id, "source": source} for id, known in documents],
     )
 
 
@@ -137,9 +137,9 @@ async def insert_versions(db: Connection, source: str, versions: Iterable[tuple[
     await db.run_many(
         "insert_imported_version",
         [
-            {name: facts[name] for name in (*_VERSION_COLUMNS, "fetched_at", "read_again")}
-            | {"source": source, "document": document, "content": content, "links": compress_links(facts["links"])}
-            for document, content, facts in versions
+            {name: record[name] for name in (*_VERSION_COLUMNS, "fetched_at", "read_again")}
+            | {"source": source, "document": document, "content": content, "links": compress_links(record["links"])}
+            for document, content, record in versions
         ],
     )
 
