@@ -122,7 +122,7 @@ def test_a_token_is_told_to_its_host_and_to_nobody_else(kept: Kept, server: GitS
     server.login = "me:another"
     refused = kept("refresh", "docs", "--verbose")
     assert refused.code == 1
-    assert "wants another login. Give a token that may read it" in refused.err
+    assert "requires another login. Give a token that may read it" in refused.err
     assert token not in refused.err
     assert basic not in refused.err
     assert kept.json("show", "docs")["generation"] == 1, "what was live stays live"
@@ -155,19 +155,19 @@ def test_a_tag_is_a_version_and_patterns_choose(kept: Kept, server: GitServer) -
 @pytest.mark.parametrize(
     ("root", "sentence"),
     [
-        ("{url}/nothing.git", "is not there, or only for those who log in"),
-        ("{url}/page.git", "is empty, or its default branch is, or it is no git repository"),
+        ("{url}/nothing.git", "does not exist, or requires a login"),
+        ("{url}/page.git", "is empty, or its default branch is, or it is not a git repository"),
         ("{url}/dumb.git", "('dumb HTTP'), which cannot be asked for a part. Clone it"),
         ("{url}/moved.git", "has moved. Open it in a browser"),
-        ("{url}/empty.git", "is empty, or its default branch is, or it is no git repository"),
+        ("{url}/empty.git", "is empty, or its default branch is, or it is not a git repository"),
         ("{url}/docs.git@gone", "There is no branch or tag 'gone' in {url}/docs.git. If it was deleted or renamed"),
         ("{url}/docs.git#main/nowhere", "There is no 'nowhere' in main of"),
         ("{url}/docs.git#" + "0" * 40, "has no such commit"),
-        ("http://127.0.0.1:1/docs.git", "cannot be asked: 127.0.0.1 is not a public address"),
-        ("git://127.0.0.1/docs.git", "cannot be asked: 127.0.0.1 is not a public address"),
+        ("http://127.0.0.1:1/docs.git", "cannot be fetched: 127.0.0.1 is not a public address"),
+        ("git://127.0.0.1/docs.git", "cannot be fetched: 127.0.0.1 is not a public address"),
         ("git://" + "x" * 64 + ".test/docs.git", ".test/docs.git cannot be reached: its host name cannot be resolved."),
-        ("ssh://git@127.0.0.1/docs.git", "cannot be asked: 127.0.0.1 is not a public address"),
-        ("{folder}/missing.git", "is no git repository"),
+        ("ssh://git@127.0.0.1/docs.git", "cannot be fetched: 127.0.0.1 is not a public address"),
+        ("{folder}/missing.git", "is not a git repository"),
     ],
 )
 def test_each_refusal_says_what_to_do(server: GitServer, tmp_path: Path, root: str, sentence: str) -> None:

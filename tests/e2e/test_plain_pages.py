@@ -87,7 +87,7 @@ def test_whoever_is_refused_by_the_gate_or_a_quota_is_told_on_a_page(tmp_path: P
     with serving(f"sqlite:///{tmp_path}/kept.db", tmp_path, workers=0, **said) as running:
         with _browser(running, "reader", "read") as browser:
             refused = browser.post("/sources/docs/refresh")
-            assert (refused.status_code, "this takes one for write" in refused.text) == (403, True)
+            assert (refused.status_code, "this request needs write" in refused.text) == (403, True)
             assert "<h1>" in refused.text
             assert "default-src 'none'" in refused.headers["content-security-policy"]
             assert browser.post("/add/preview", headers={"Accept": "*/*"}).json()["status"] == 403, "for programs"

@@ -112,7 +112,7 @@ def test_from_nothing_a_site_is_added_found_changed_compared_rolled_back_and_dec
         page.get_by_role("link", name="The pool").click()
         page.get_by_text("2 versions").click()
         page.locator("[data-history]").press("ArrowLeft")
-        expect(page.get_by_text("This is how it was in generation 1")).to_be_visible()
+        expect(page.get_by_text("This is the document in generation 1")).to_be_visible()
         expect(page.get_by_text("Twelve connections")).to_be_visible()
 
         page.goto(f"{server.url}/sources/tern")
@@ -171,7 +171,7 @@ def test_a_crawl_is_watched_paused_and_resumed_and_the_page_outlives_a_killed_se
         expect(page.locator(".ledger [aria-current]")).to_contain_text("new")
         page.evaluate("window.sameDocument = true")
         server.kill()
-        expect(page.locator(".lost-touch")).to_be_visible()
+        expect(page.locator(".disconnected")).to_be_visible()
         site.open.set()
         server.start()
         until(page, "completed")
@@ -179,7 +179,7 @@ def test_a_crawl_is_watched_paused_and_resumed_and_the_page_outlives_a_killed_se
         expect(page.locator(".figures")).to_contain_text("Done121 of 121")
         expect(page.locator(".ledger [aria-current]")).to_have_text("new 121")
         assert page.locator("polyline").get_attribute("points").count(",") > 3
-        page.get_by_role("link", name="The next ones").click()
+        page.get_by_role("link", name="More pages").click()
         expect(page.locator(".entries li")).to_have_count(21)
 
 
@@ -239,7 +239,7 @@ def test_nothing_that_was_crawled_or_asked_for_ever_runs(page: Page, server: Ser
     page.on("request", lambda request: asked.append(request.url))
     with serving(site) as root:
         add(page, server, root)
-        kept = int(page.locator(".did .new").inner_text().split()[0])
+        kept = int(page.locator(".counts .new").inner_text().split()[0])
         assert kept == len(site), page.locator(".entries").inner_text()
         for path, (kind, body) in site.items():
             site[path] = (kind, body.replace(b"harm", b"more harm"))
@@ -301,7 +301,7 @@ def test_every_page_is_accessible_in_light_and_dark(page: Page, server: Server) 
         page.goto(server.url)
         faults = look(page)
         page.goto(f"{server.url}/add?root={quote(root)}")
-        page.get_by_text("What belongs to it, and").click()
+        page.get_by_text("Scope and limits").click()
         page.get_by_role("button", name="See what").click()
         page.locator(".preview").wait_for()
         faults += look(page)

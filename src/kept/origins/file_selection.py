@@ -1,7 +1,7 @@
-"""Which files of a repository or a package are kept. Pure: paths go in, paths come out.
+"""Selects the files of a repository or a package to index. Pure: paths in, paths out.
 
-Patterns that a person gave decide. Without any, where there is a folder of documentation, that and every README are
-kept; a repository without one is taken for documentation itself, and all of it is kept that can be read (decision 13).
+The source's patterns decide. Without any, folders of documentation and every README are selected; where there is no
+such folder, every readable file is (decision 13).
 """
 
 import re
@@ -19,24 +19,24 @@ NON_DOCUMENTATION_FOLDERS = frozenset(
 
 
 class FileSelection:
-    """The files that a source's settings have in."""
+    """The files that a source's settings select."""
 
     def __init__(self, scope: Scope, type_of: Callable[[str], str | None], *, subfolder: str = "") -> None:
-        """``below``: only this folder, or this one file; patterns count from there."""
+        """``subfolder``: only this folder, or this one file; patterns are relative to it."""
         self._type_of = type_of
         self._included = [re.compile(translate(glob)) for glob in scope.include]
         self._excluded = [re.compile(translate(glob)) for glob in scope.exclude]
         self._subfolder = subfolder.strip("/")
 
     def select(self, paths: Iterable[str]) -> list[str]:
-        """Those of all the paths there are that are kept."""
-        possible = [path for path in paths if self.why_excluded(path) is None]
-        if self._included or self._subfolder or not any(map(_is_in_documentation, possible)):
-            return possible
-        return [path for path in possible if _is_in_documentation(path) or _is_readme(path)]
+        """Return the selected ones of all paths of a tree."""
+        admitted = [path for path in paths if self.why_excluded(path) is None]
+        if self._included or self._subfolder or not any(map(_is_in_documentation, admitted)):
+            return admitted
+        return [path for path in admitted if _is_in_documentation(path) or _is_readme(path)]
 
     def why_excluded(self, path: str) -> str | None:
-        """Why a path is none of the source, by its settings alone; None: it could be."""
+        """Return why the settings exclude a path; None when they do not (``select`` may still leave it out)."""
         if self._type_of(path) is None:
             return "not a kind of file that can be read"
         if path != self._subfolder and self._subfolder and not path.startswith(f"{self._subfolder}/"):

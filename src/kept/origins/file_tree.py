@@ -1,6 +1,6 @@
-"""What a repository and a package have in common as origins: a tree of files that is known as a whole.
+"""Base class of repositories and packages: a tree of files that is known as a whole once it is open.
 
-Each file has a validator that is as good as its bytes, so what has not changed is never read.
+Each file has a validator derived from its content, so unchanged files are never read.
 """
 
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ from kept.origins.origin import Origin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeFile:
-    """A file of a tree: where its bytes are to be had, what they are known by, and how to read them."""
+    """A file of a tree: the key to read it by, its validator, and its content type."""
 
     key: str
     etag: str
@@ -33,23 +33,23 @@ class TreeFile:
 
 
 class FileTooLarge(Exception):
-    """It has more bytes than a document may have."""
+    """The file is larger than a document may be."""
 
 
 class FileUnavailable(Exception):
-    """Its bytes cannot be had now: the sentence says why."""
+    """The file cannot be read now; the message says why."""
 
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
 
 def tree_file_url(base_url: str, path: str) -> str | None:
-    """The URL of a file, by its path below what all of its tree begin with; None: no URL can name it."""
+    """Return the URL of a file by its path below the tree's base URL; None when no URL can name it."""
     return canonicalize_url(base_url + quote(path.encode(errors="surrogateescape"), safe="/!$&'()*+,;=:@~"))
 
 
 class TreeOrigin(Origin):
-    """An origin whose files are known once it is open."""
+    """An origin whose files are all known once it is open."""
 
     lists_everything = True
     concurrency = 16
@@ -57,14 +57,14 @@ class TreeOrigin(Origin):
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._files: dict[str, TreeFile] = {}  # by URL
-        self._unlisted: list[ListingFailure] = []
+        self._listing_failures: list[ListingFailure] = []
 
     def admits(self, url: str) -> bool:
         return self.why_excluded(url) is None
 
     async def list(self, *, include_excluded: bool = False) -> AsyncIterator[ListedUrl | ListingFailure]:
-        for unlisted in self._unlisted:
-            yield unlisted
+        for failure in self._listing_failures:
+            yield failure
         for url, file in self._files.items():
             yield ListedUrl(url=url, etag=file.etag)
 
@@ -86,5 +86,5 @@ class TreeOrigin(Origin):
         return Fetched(body=body, content_type=file.content_type, validators=validators, robots_directives=None)
 
     async def _read_file(self, file: TreeFile) -> bytes:
-        """Its bytes. Raises TooLarge or NotHad."""
+        """Return the bytes of a file. Raises FileTooLarge or FileUnavailable."""
         raise NotImplementedError

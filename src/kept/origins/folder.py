@@ -1,7 +1,7 @@
-"""A folder on this machine, or a single file: it can list everything it has, so absence is evidence.
+"""A folder on this machine, or a single file, as an origin. It lists everything, so an unlisted file is gone.
 
-The quick check is a file's times, size and inode, spelled as an ETag; its bytes decide when they differ. Nothing
-outside the root is read, nothing but regular files is opened, what ``.gitignore`` and ``.keptignore`` name is left out.
+A file's times, size and inode form its ETag; where that differs, the content decides. Only regular files inside the
+root are read, without those that ``.gitignore`` and ``.keptignore`` name.
 """
 
 import asyncio
@@ -28,15 +28,13 @@ from kept.origins.origin import Origin
 
 LISTING_CHUNK = 2000
 RECENT_MTIME_SECONDS = 2.0
-PendingFolders: TypeAlias = list[
-    tuple[str, IgnoreRules]
-]  # that are still to be walked, below the root, each with its slash
+PendingFolders: TypeAlias = list[tuple[str, IgnoreRules]]  # paths below the root with their slash, still to be listed
 ROOT_MARKER = ".kept-root"
-"""A file by which a folder is known wherever it lies: a copy of it is the same folder, another one is not."""
+"""A file whose content identifies a root: a copy of the folder is the same root, another folder is not."""
 
 
 class FolderOrigin(Origin):
-    """The files below a root that a reader exists for. Hidden files and folders are left out."""
+    """The files below a root that a reader exists for, without hidden files and folders."""
 
     lists_everything = True
     concurrency = 16
@@ -66,38 +64,38 @@ class FolderOrigin(Origin):
         pass
 
     def admits(self, url: str) -> bool:
-        """Whether the source's own settings have it in."""
+        if not url.startswith("file:"):
+            return False
         path = file_path(url)
         return path == self._root or self._is_selected(os.path.relpath(path, self._root))
 
     def why_excluded(self, url: str) -> str | None:
-        """Why a file is none of this source; None: it would be."""
         if not url.startswith("file:"):
             return "not a file of this machine"
         path = file_path(url)
         if not f"{path}/".startswith(f"{self._root.rstrip('/')}/"):
             return "outside the source's folder"
-        below = os.path.relpath(path, self._root)
-        if any(part.startswith(".") for part in below.split(os.sep) if part != "."):
+        relative = os.path.relpath(path, self._root)
+        if any(part.startswith(".") for part in relative.split(os.sep) if part != "."):
             return "hidden, or in a hidden folder"
         if self._type_of(path) is None:
             return "not a kind of file that can be read"
         if not self.admits(url):
             return "left out by the source's patterns"
-        return "left out by an ignore file" if self._is_ignored(below) else None
+        return "left out by an ignore file" if self._is_ignored(relative) else None
 
     async def list(self, *, include_excluded: bool = False) -> AsyncIterator[ListedUrl | ListingFailure]:
-        walk = self._walk()
-        while chunk := await asyncio.to_thread(lambda: list(islice(walk, LISTING_CHUNK))):
-            for one in chunk:
-                yield one
+        files = self._list_files()
+        while chunk := await asyncio.to_thread(lambda: list(islice(files, LISTING_CHUNK))):
+            for listed in chunk:
+                yield listed
 
     async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
         return await asyncio.to_thread(self._read_file, file_path(entry.url))
 
-    # Walking
+    # Listing
 
-    def _walk(self) -> Iterator[ListedUrl | ListingFailure]:
+    def _list_files(self) -> Iterator[ListedUrl | ListingFailure]:
         if not os.path.isdir(self._root):
             try:
                 yield ListedUrl(file_url(self._root), _etag(os.stat(self._root)))
@@ -106,43 +104,43 @@ class FolderOrigin(Origin):
             return
         folders: PendingFolders = [("", IgnoreRules())]
         while folders:
-            below, ignored = folders.pop()
-            yield from self._walk_folder(below, ignored, folders)
+            relative, rules = folders.pop()
+            yield from self._list_folder(relative, rules, folders)
 
-    def _walk_folder(
-        self, below: str, ignored: IgnoreRules, folders: PendingFolders
+    def _list_folder(
+        self, relative: str, rules: IgnoreRules, folders: PendingFolders
     ) -> Iterator[ListedUrl | ListingFailure]:
-        folder = os.path.join(self._root, below)
-        here = file_url(folder.rstrip("/") or "/").rstrip("/") + "/"
+        folder = os.path.join(self._root, relative)
+        base_url = file_url(folder.rstrip("/") or "/").rstrip("/") + "/"
         try:
-            with os.scandir(folder) as found:
-                entries = sorted(found, key=attrgetter("name"))
+            with os.scandir(folder) as scan:
+                entries = sorted(scan, key=attrgetter("name"))
         except OSError as error:
-            yield ListingFailure(url=here, reason=_reason(error))
+            yield ListingFailure(url=base_url, reason=_reason(error))
             return
-        said = gitignore.read_rules(folder, {entry.name for entry in entries if entry.name in gitignore.IGNORE_FILES})
-        ignored = ignored.with_folder(below, said)
+        ignore_files = {entry.name for entry in entries if entry.name in gitignore.IGNORE_FILES}
+        rules = rules.with_folder(relative, gitignore.read_rules(folder, ignore_files))
         for entry in entries:
             name = entry.name
             if name[0] == ".":
                 continue
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    if not (ignored.rules_by_folder and ignored.is_ignored(below + name, is_folder=True)):
-                        folders.append((f"{below}{name}/", ignored))
-                elif self._is_selected(below + name) and not (
-                    ignored.rules_by_folder and ignored.is_ignored(below + name, is_folder=False)
+                    if not (rules.rules_by_folder and rules.is_ignored(relative + name, is_folder=True)):
+                        folders.append((f"{relative}{name}/", rules))
+                elif self._is_selected(relative + name) and not (
+                    rules.rules_by_folder and rules.is_ignored(relative + name, is_folder=False)
                 ):
                     status = self._regular_file_status(entry)
-                    url = here + quote_file_name(name)
+                    url = base_url + quote_file_name(name)
                     if status and len(url) <= MAX_URL_LENGTH:
                         yield ListedUrl(url, _etag(status))
             except OSError as error:
                 if error.errno != errno.ENOENT:
-                    yield ListingFailure(url=here + quote_file_name(name), reason=_reason(error))
+                    yield ListingFailure(url=base_url + quote_file_name(name), reason=_reason(error))
 
     def _regular_file_status(self, entry: os.DirEntry[str]) -> os.stat_result | None:
-        """Of a regular file, or of a link to one inside the root; None: it is something else."""
+        """Return the status of a regular file, or of a link to one inside the root; None for anything else."""
         if entry.is_symlink() and not self._is_inside(entry.path):
             return None
         status = entry.stat()
@@ -158,14 +156,14 @@ class FolderOrigin(Origin):
             return False
         return not any(glob.match(path) for glob in self._excluded)
 
-    def _is_ignored(self, below: str) -> bool:
-        ignored, path = IgnoreRules(), ""
-        parts = below.split(os.sep)
+    def _is_ignored(self, relative: str) -> bool:
+        rules, path = IgnoreRules(), ""
+        parts = relative.split(os.sep)
         for number, part in enumerate(parts):
             folder = os.path.join(self._root, path)
-            there = {name for name in gitignore.IGNORE_FILES if os.path.isfile(os.path.join(folder, name))}
-            ignored = ignored.with_folder(path, gitignore.read_rules(folder, there))
-            if ignored.is_ignored(path + part, is_folder=number < len(parts) - 1):
+            ignore_files = {name for name in gitignore.IGNORE_FILES if os.path.isfile(os.path.join(folder, name))}
+            rules = rules.with_folder(path, gitignore.read_rules(folder, ignore_files))
+            if rules.is_ignored(path + part, is_folder=number < len(parts) - 1):
                 return True
             path += f"{part}/"
         return False
@@ -184,16 +182,16 @@ class FolderOrigin(Origin):
     # Reading
 
     def _read_file(self, path: str) -> Visit:
-        """The whole file, or why not. Never a mixture of two states of it."""
+        """Read a whole file. A file that is written to meanwhile is Unreachable, never a mixture of two states."""
         try:
             if not stat.S_ISREG(os.stat(path).st_mode):
                 return Refused(reason="not a regular file")
-            # Without O_NONBLOCK a named pipe that took the file's place would keep us waiting for ever.
+            # Without O_NONBLOCK, opening a named pipe that replaced the file would block for ever.
             with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
                 before = os.fstat(file.fileno())
                 if not stat.S_ISREG(before.st_mode):
                     return Refused(reason="not a regular file")
-                if not self._is_inside(path):  # a link took its place, or that of a folder above it
+                if not self._is_inside(path):  # replaced by a link, or a folder above it was
                     return Refused(reason="leads out of the source's folder")
                 if before.st_size > self._limits.max_bytes:
                     return Refused(reason=f"larger than {self._limits.max_bytes:,} bytes", by_settings=True)
@@ -211,12 +209,12 @@ class FolderOrigin(Origin):
 
 
 def _etag(status: os.stat_result) -> str:
-    """Spelled with % because a large folder has many, and an f-string takes three times as long."""
+    """Formatted with %, once per file of a large folder: an f-string takes three times as long."""
     return "%x-%x-%x-%x" % (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)  # noqa: UP031
 
 
 def _validators(status: os.stat_result) -> Validators:
-    """Of a file that was just read. Just written, it may be written again without a trace: its time is too coarse."""
+    """Return no validators for a recently written file: another write within the clock's resolution would not show."""
     is_fresh = status.st_mtime > time.time() - RECENT_MTIME_SECONDS
     return Validators() if is_fresh else Validators(etag=_etag(status))
 

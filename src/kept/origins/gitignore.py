@@ -1,7 +1,8 @@
-"""Which files a folder's ``.gitignore`` and ``.keptignore`` leave out: by the rules of gitignore(5).
+"""Ignore files of a folder, ``.gitignore`` and ``.keptignore``, by the rules of gitignore(5).
 
-Each file speaks about what lies below it. The deepest that says something decides, and in one file the last line that
-matches; ``.keptignore`` comes after ``.gitignore``. What lies in a folder that is left out cannot be taken in again.
+A file's patterns apply to the paths below it. The deepest file with a match decides, and in it the last line that
+matches; ``.keptignore`` counts after ``.gitignore``. A file in an ignored folder cannot be included again.
+Why not a library: decision 26.
 """
 
 import errno
@@ -17,47 +18,45 @@ MAX_BYTES = 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
     pattern: re.Pattern[str]
-    is_negated: bool  # it began with '!'
+    is_negated: bool  # began with '!'
     folders_only: bool
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
-    """What the ignore files from the root down to a folder say."""
+    """The rules of all ignore files from the root down to a folder."""
 
-    rules_by_folder: tuple[
-        tuple[str, tuple[IgnoreRule, ...]], ...
-    ] = ()  # the folder below the root with its slash, its lines
+    rules_by_folder: tuple[tuple[str, tuple[IgnoreRule, ...]], ...] = ()  # path below the root with its slash, rules
 
     def with_folder(self, folder: str, rules: tuple[IgnoreRule, ...]) -> "IgnoreRules":
         return IgnoreRules((*self.rules_by_folder, (folder, rules))) if rules else self
 
     def is_ignored(self, path: str, *, is_folder: bool) -> bool:
-        """Whether a file or folder, named by its path below the root, is left out by itself."""
-        for folder, lines in reversed(self.rules_by_folder):
-            inside = path[len(folder) :]
-            for line in reversed(lines):
-                if (is_folder or not line.folders_only) and line.pattern.fullmatch(inside):
-                    return not line.is_negated
+        """Return whether a pattern matches this path below the root itself; folders above it are not considered."""
+        for folder, rules in reversed(self.rules_by_folder):
+            relative = path[len(folder) :]
+            for rule in reversed(rules):
+                if (is_folder or not rule.folders_only) and rule.pattern.fullmatch(relative):
+                    return not rule.is_negated
         return False
 
 
-def read_rules(folder: str, names: "set[str]") -> tuple[IgnoreRule, ...]:
-    """What the ignore files of a folder say, of which these names are there."""
-    lines: list[IgnoreRule] = []
+def read_rules(folder: str, names: set[str]) -> tuple[IgnoreRule, ...]:
+    """Return the rules of a folder's ignore files, of which those in ``names`` exist."""
+    rules: list[IgnoreRule] = []
     for name in IGNORE_FILES:
         if name in names:
             try:
                 path = os.path.join(folder, name)
                 with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular_file) as file:
-                    lines += parse_rules(file.read(MAX_BYTES))
+                    rules += parse_rules(file.read(MAX_BYTES))
             except OSError:
-                continue  # what cannot be read leaves nothing out
-    return tuple(lines)
+                continue  # an unreadable ignore file ignores nothing
+    return tuple(rules)
 
 
 def open_regular_file(path: str, flags: int) -> int:
-    """How open() opens what should be a file of the folder: no link is followed, and no pipe is waited for."""
+    """Open a regular file, as an ``opener`` for open(): follows no link, and does not wait for a pipe."""
     file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
@@ -66,7 +65,7 @@ def open_regular_file(path: str, flags: int) -> int:
 
 
 def parse_rules(text: str) -> list[IgnoreRule]:
-    return [line for one in text.removeprefix("\ufeff").split("\n") if (line := _parse_rule(one.removesuffix("\r")))]
+    return [rule for line in text.removeprefix("\ufeff").split("\n") if (rule := _parse_rule(line.removesuffix("\r")))]
 
 
 def _parse_rule(text: str) -> IgnoreRule | None:
@@ -74,18 +73,18 @@ def _parse_rule(text: str) -> IgnoreRule | None:
         return None
     while text.endswith(" ") and not text.endswith("\\ "):
         text = text[:-1]
-    takes_in = text.startswith("!")
-    text = text[1:] if takes_in else text
-    only_folders = text.endswith("/")
+    is_negated = text.startswith("!")
+    text = text[1:] if is_negated else text
+    folders_only = text.endswith("/")
     text = text.removesuffix("/")
     if not text:
         return None
-    anchored = "/" in text
+    is_anchored = "/" in text
     try:
-        pattern = re.compile(_glob_to_regex(text.removeprefix("/"), anywhere=not anchored), re.DOTALL)
+        pattern = re.compile(_glob_to_regex(text.removeprefix("/"), any_depth=not is_anchored), re.DOTALL)
     except re.error:
         return None
-    return IgnoreRule(pattern, takes_in, only_folders)
+    return IgnoreRule(pattern, is_negated, folders_only)
 
 
 _TOKEN = re.compile(
@@ -95,28 +94,28 @@ _TOKEN = re.compile(
 )
 
 
-def _glob_to_regex(glob: str, *, anywhere: bool) -> str:
-    """A glob as a regular expression for the whole path.
+def _glob_to_regex(glob: str, *, any_depth: bool) -> str:
+    """Translate a glob to a regular expression for the whole path.
 
-    What stands between two wildcards is taken where it first fits: if the rest does not fit behind that, it fits
-    nowhere. Trying all places of all of them, as expressions do by themselves, could take for ever.
+    The text between two wildcards is matched where it first occurs, in an atomic group: if the rest does not match
+    after that, it matches nowhere. Backtracking over every occurrence would take exponential time.
     """
-    stretches, pieces = [""], [""]  # what is between '**', and of its last name what is between '*'
-    for found in _TOKEN.finditer(glob):
-        kind = found.lastgroup
+    spans, pieces = [""], [""]  # parts between '**'; pieces of the last name between '*'
+    for token in _TOKEN.finditer(glob):
+        kind = token.lastgroup
         if kind == "start":
-            anywhere = True
+            any_depth = True
         elif kind == "stars":
             pieces.append("")
-        elif kind == "middle" or found[0] in ("/", "\\/"):
-            stretches[-1] += _segment_regex(pieces) + "/"
-            stretches += [""] if kind == "middle" else []
+        elif kind == "middle" or token[0] in ("/", "\\/"):
+            spans[-1] += _segment_regex(pieces) + "/"
+            spans += [""] if kind == "middle" else []
             pieces = [""]
         else:
-            pieces[-1] += _token_regex(found)
-    *before, last = [*stretches[:-1], stretches[-1] + _segment_regex(pieces)]
-    passed = "".join(f"(?>{'(?:.*?/)??' if anywhere or number else ''}{one})" for number, one in enumerate(before))
-    return passed + ("(?:.*/)?" if anywhere or before else "") + last
+            pieces[-1] += _token_regex(token)
+    *leading, last = [*spans[:-1], spans[-1] + _segment_regex(pieces)]
+    prefix = "".join(f"(?>{'(?:.*?/)??' if any_depth or number else ''}{span})" for number, span in enumerate(leading))
+    return prefix + ("(?:.*/)?" if any_depth or leading else "") + last
 
 
 def _segment_regex(pieces: list[str]) -> str:
@@ -125,17 +124,17 @@ def _segment_regex(pieces: list[str]) -> str:
     return first + "".join(f"(?>[^/]*?{piece})" for piece in between) + (f"[^/]*{last}" if others else "")
 
 
-def _token_regex(found: re.Match[str]) -> str:
-    if found["set"] is not None:
-        inside = re.sub(r"\[:(\w+):\]|\\?([^-\w\s])|\\(.)", _class_item_regex, found["set"])
-        return f"(?!/)[{'^' if found['not'] else ''}{inside}]"
-    if found.lastgroup in ("end", "one"):
-        return found[0].replace("**", ".+") if found.lastgroup == "end" else "[^/]"
-    return re.escape(found["escaped"] or found["plain"])
+def _token_regex(token: re.Match[str]) -> str:
+    if token["set"] is not None:
+        items = re.sub(r"\[:(\w+):\]|\\?([^-\w\s])|\\(.)", _class_item_regex, token["set"])
+        return f"(?!/)[{'^' if token['not'] else ''}{items}]"
+    if token.lastgroup in ("end", "one"):
+        return token[0].replace("**", ".+") if token.lastgroup == "end" else "[^/]"
+    return re.escape(token["escaped"] or token["plain"])
 
 
-def _class_item_regex(one: re.Match[str]) -> str:
-    return _CLASSES.get(one[1], "") if one[1] else "\\" + one[2] if one[2] else one[3]
+def _class_item_regex(item: re.Match[str]) -> str:
+    return _CLASSES.get(item[1], "") if item[1] else "\\" + item[2] if item[2] else item[3]
 
 
 _CLASSES = {"alpha": "A-Za-z", "digit": "0-9", "alnum": "A-Za-z0-9", "upper": "A-Z", "lower": "a-z", "space": r"\s"}

@@ -1,4 +1,4 @@
-"""Programs of the user's that do a part of the work: git, npm, pip. They never outlive the call that started them."""
+"""Runs the user's programs (git, npm, pip). No process outlives the call that started it."""
 
 import asyncio
 import os
@@ -10,14 +10,14 @@ from pathlib import Path
 
 from kept.errors import SourceUnavailable
 
-_MAX_MESSAGE_BYTES = 16 * 1024  # of what a program complains, its end
+_MAX_STDERR_BYTES = 16 * 1024  # the last part of it
 
 
 class ProgramFailed(Exception):
-    """It ended with an error; ``said`` is what it complained, ``code`` None where it took too long."""
+    """A program ended with an error; ``message`` is its stderr. ``exit_code`` is None where it took too long."""
 
     def __init__(self, message: str, exit_code: int | None) -> None:
-        super().__init__("a program failed")  # what it said may be meant for nobody
+        super().__init__("a program failed")  # without the message, which may hold secrets
         self.message = message
         self.exit_code = exit_code
 
@@ -25,15 +25,15 @@ class ProgramFailed(Exception):
 async def run_program(
     *command: str, environment: Mapping[str, str], cwd: Path, seconds: float, stdin_data: bytes = b""
 ) -> bytes:
-    """What the program answers on its standard output. Raises ProgramFailed."""
+    """Run a program and return its standard output. Raises ProgramFailed."""
     process = await start_program(*command, environment=environment, cwd=cwd, capture_stderr=True)
-    assert process.stdin is not None, "it is a pipe"
-    assert process.stdout is not None, "and so is this"
-    assert process.stderr is not None, "and this"
+    assert process.stdin is not None, "stdin is a pipe"
+    assert process.stdout is not None, "stdout is a pipe"
+    assert process.stderr is not None, "stderr is a pipe"
     ended = False
     try:
         async with asyncio.timeout(seconds):
-            answer, said, _ = await asyncio.gather(
+            output, message, _ = await asyncio.gather(
                 process.stdout.read(), _read_tail(process.stderr), _write_stdin(process.stdin, stdin_data)
             )
             await process.wait()
@@ -44,14 +44,14 @@ async def run_program(
         if not ended:
             await kill_program(process)
     if process.returncode:
-        raise ProgramFailed(said.decode(errors="replace"), process.returncode)
-    return answer
+        raise ProgramFailed(message.decode(errors="replace"), process.returncode)
+    return output
 
 
 async def start_program(
     *command: str, environment: Mapping[str, str], cwd: Path, capture_stderr: bool = False
 ) -> Process:
-    """A program with its streams as pipes, and a process group of its own."""
+    """Start a program with pipes for its streams, in a process group of its own."""
     try:
         return await asyncio.create_subprocess_exec(
             *command,
@@ -67,18 +67,18 @@ async def start_program(
 
 
 async def kill_program(process: Process) -> None:
-    """Ends it at once, with everything that it has started."""
+    """Kill a program and every process that it has started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
 
 
 async def _read_tail(stream: asyncio.StreamReader) -> bytes:
-    """The end of what is said, however much that is."""
-    said = b""
-    while data := await stream.read(_MAX_MESSAGE_BYTES):
-        said = (said + data)[-_MAX_MESSAGE_BYTES:]
-    return said
+    """Read a stream to its end and return the last part."""
+    tail = b""
+    while data := await stream.read(_MAX_STDERR_BYTES):
+        tail = (tail + data)[-_MAX_STDERR_BYTES:]
+    return tail
 
 
 async def _write_stdin(stream: asyncio.StreamWriter, data: bytes) -> None:

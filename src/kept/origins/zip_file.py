@@ -1,7 +1,7 @@
-"""A zip file, read like a folder: nothing is unpacked to the disk.
+"""A zip file as an origin, read like a folder without unpacking it to disk.
 
-A member is known by the archive's path and its own below it: ``file:///srv/docs.zip/guide/start.md``. Names that lead
-elsewhere are no members; sizes and ratios are those that were really unpacked, not those that the archive claims.
+A member's URL is the archive's followed by its path: ``file:///srv/docs.zip/guide/start.md``. Members whose names lead
+out of the archive are skipped; limits apply to the bytes actually unpacked, not to the sizes that the archive claims.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from kept.model.url import MAX_URL_LENGTH, file_path, file_url, quote_file_name
 from kept.origins.folder import FolderOrigin
 
 MAX_MEMBERS = 200_000
-MAX_RATIO = 200  # of what it becomes to what it was
-RATIO_CHECKED_ABOVE = 1024 * 1024  # bytes, whatever the ratio
+MAX_RATIO = 200  # unpacked bytes to packed bytes
+RATIO_CHECKED_ABOVE = 1024 * 1024  # unpacked bytes
 CHUNK_BYTES = 64 * 1024
 _ZIP_ERRORS = (
     *(OSError, EOFError, ValueError, RuntimeError, NotImplementedError),
@@ -30,12 +30,12 @@ _ZIP_ERRORS = (
 
 
 def is_zip_root(root: str) -> bool:
-    """Whether a root is an archive: by its name, unless it is a folder of that name."""
+    """Return whether a root is an archive: by its name, unless that is a folder."""
     return root.lower().endswith(".zip") and not os.path.isdir(file_path(root))
 
 
 class ZipOrigin(FolderOrigin):
-    """The files in an archive that a reader exists for. Hidden ones are left out."""
+    """The files in an archive that a reader exists for, without hidden ones."""
 
     _archive: zipfile.ZipFile | None = None
     _members: Mapping[str, zipfile.ZipInfo]
@@ -47,10 +47,10 @@ class ZipOrigin(FolderOrigin):
             raise SourceMissing(f"There is no file {self._root}.") from None
         except _ZIP_ERRORS as error:
             raise SourceUnavailable(f"{self._root} cannot be read as a zip file: {error}.") from None
-        found = self._archive.infolist()
-        if len(found) > MAX_MEMBERS:
+        members = self._archive.infolist()
+        if len(members) > MAX_MEMBERS:
             raise SourceUnavailable(f"{self._root} has more than {MAX_MEMBERS:,} files in it.")
-        self._members = _safe_members(found)
+        self._members = _safe_members(members)
         return None
 
     async def close(self) -> None:
@@ -70,7 +70,7 @@ class ZipOrigin(FolderOrigin):
         member = self._members.get(path)
         return await asyncio.to_thread(self._unpack, path, member) if member else Gone(reason="no longer there")
 
-    def _is_ignored(self, below: str) -> bool:
+    def _is_ignored(self, relative: str) -> bool:
         return False
 
     def _url(self, path: str) -> str:
@@ -82,7 +82,7 @@ class ZipOrigin(FolderOrigin):
             return Refused(reason="encrypted")
         if member.file_size > limit:
             return Refused(reason=f"larger than {limit:,} bytes", by_settings=True)
-        assert self._archive is not None, "it is open"
+        assert self._archive is not None, "the origin is open"
         body = bytearray()
         try:
             with self._archive.open(member) as file:
@@ -99,15 +99,15 @@ class ZipOrigin(FolderOrigin):
 
 
 def _safe_members(infos: Iterable[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    """By their paths, which no folder has: its name ends in a slash. Of several of one name the last counts."""
-    found = {}
+    """Return regular files by path. Of several with one name the last counts, as in every unzip program."""
+    members = {}
     for info in infos:
         parts = info.filename.replace("\\", "/").split("/")
         is_link = stat.S_ISLNK(info.external_attr >> 16)
         leads_out = any(part in ("", ".", "..") or "\0" in part or part.startswith(".") for part in parts)
         if not is_link and not leads_out:
-            found["/".join(parts)] = info
-    return found
+            members["/".join(parts)] = info  # a folder's name ends in a slash, and so has an empty part
+    return members
 
 
 def _etag(member: zipfile.ZipInfo) -> str:

@@ -1,15 +1,15 @@
-"""The doors of the server: parse, call one verb, show the answer.
+"""The HTTP server: an API for programs, pages for people, MCP for agents. Each handler parses, calls the service
+and shows the answer.
 
-app        one application of all doors, and what stands before them:
-             measures   counts requests
-             gate       Host and Origin; keys, scopes and rates
-             bounds     how much at once, how large, how long
-             pulse      whether the database answers
-listening  one socket, one server
-api        HTTP, for programs
-web        pages, for people
-mcp        tools, for agents
-problems   errors in the language of HTTP
-wording    what an error says, without commands and options
-answers    JSON with ETags; streams of events
+    app           builds the application and its middleware
+    server        binds the socket and runs uvicorn
+    api, web, mcp the three interfaces
+    auth          middleware: Host and Origin checks, keys, rate limits
+    limits        middleware: concurrent requests, body size, time
+    db_check      middleware: answers 503 at once while the database is away
+    metrics       middleware and /metrics
+    problems      errors as problem details (RFC 9457)
+    error_text    error messages without command-line hints
+    responses     dependencies of handlers; JSON with ETags
+    sse           server-sent events
 """

@@ -1,9 +1,9 @@
-"""The gate before every door: whose name the request calls, which site sent it, who asks, and how often.
+"""Middleware that decides which requests are allowed, and finds out whose they are.
 
-    Guarded   Host and Origin: a page of another site, or a name that somebody bent to this address, gets nothing
-    Keyed     the key, what it opens, and how many requests a minute
+    HostCheckMiddleware   Host and Origin: refuses pages of other sites and DNS rebinding
+    AuthMiddleware        keys, their scopes, and requests per minute
 
-Plain ASGI, so that everything behind it is behind it: pages, API, MCP, streams.
+Plain ASGI, so that it covers everything: pages, API, MCP and streams.
 """
 
 import asyncio
@@ -33,18 +33,16 @@ from kept.settings import Settings
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 SECURITY_HEADERS = {"x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin"}
-PUBLIC_PATHS = re.compile(r"/healthz|/readyz|/login|/logout|/static/.*|/api/v1/hooks/[^/]+")  # a hook is signed instead
-KEY_COOKIE = "kept_key"  # where a browser keeps the key of its person
-READ_ONLY_POST_PATHS = re.compile(
-    r"/api/v1/try|/mcp(/.*)?"
-)  # posts that change nothing, or that look at the scope themselves
+PUBLIC_PATHS = re.compile(r"/healthz|/readyz|/login|/logout|/static/.*|/api/v1/hooks/[^/]+")  # hooks are signed instead
+KEY_COOKIE = "kept_key"
+READ_ONLY_POST_PATHS = re.compile(r"/api/v1/try|/mcp(/.*)?")  # these change nothing, or check the scope themselves
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]@/\s]+)(?::(\d{1,5}))?", re.IGNORECASE)
 _ORIGIN = re.compile(r"(https?)://([^/]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedHosts:
-    """What the server is called: the names that a request may have in its Host."""
+    """The names that a request may have in its Host header."""
 
     bind_host: str
     extra_hosts: frozenset[str]
@@ -55,7 +53,7 @@ class AllowedHosts:
 
     @property
     def requires_keys(self) -> bool:
-        """Whether somebody else than the people at this machine can get here."""
+        """Whether other machines can reach the server."""
         return not _is_loopback(self.bind_host) or bool(self.extra_hosts - LOOPBACK_HOSTS)
 
     def allows(self, host: str) -> bool:
@@ -64,11 +62,11 @@ class AllowedHosts:
             return False
         if name in LOOPBACK_HOSTS or name == self.bind_host or name in self.extra_hosts:
             return True
-        return self.bind_host in ("0.0.0.0", "[::]") and _parse_ip(name) is not None  # no page can bend an address
+        return self.bind_host in ("0.0.0.0", "[::]") and _parse_ip(name) is not None  # DNS rebinding needs a name
 
 
 class HostCheckMiddleware:
-    """Refuses what calls the server by a name that is not its own, or comes from a page of another site."""
+    """Refuses requests with an unknown Host, and requests from pages of other sites."""
 
     def __init__(self, app: ASGIApp, allowed_hosts: AllowedHosts) -> None:
         self._app = app
@@ -80,7 +78,7 @@ class HostCheckMiddleware:
         if scope["type"] != "http":
             return await send({"type": "websocket.close", "code": 1008})
 
-        async def hardened(message: Message) -> None:
+        async def send_with_security_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
@@ -88,14 +86,16 @@ class HostCheckMiddleware:
             await send(message)
 
         refusal = self._check_host_and_origin(scope["method"], Headers(scope=scope))
-        return await (refusal or self._app)(scope, receive, hardened)
+        return await (refusal or self._app)(scope, receive, send_with_security_headers)
 
     def _check_host_and_origin(self, method: str, headers: Headers) -> Response | None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._allowed_hosts.allows(hosts[0]):
-            return problem_response(421, "This server goes by another name. Its operator can add one: serve.hosts.")
-        from_afar = method not in ("GET", "HEAD") and headers.get("sec-fetch-site") in ("cross-site", "same-site")
-        if from_afar or not all(_is_same_origin(origin, hosts[0]) for origin in headers.getlist("origin")):
+            return problem_response(
+                421, "This server does not answer to this Host. Its operator can allow more names in serve.hosts."
+            )
+        is_cross_site = method not in ("GET", "HEAD") and headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        if is_cross_site or not all(_is_same_origin(origin, hosts[0]) for origin in headers.getlist("origin")):
             return problem_response(403, "Pages of other sites cannot use this server.")
         return None
 
@@ -107,14 +107,14 @@ class _TokenBucket:
 
 
 class RequestRateLimiter:
-    """How often each may ask: as many as in a minute at once, then as they come back."""
+    """A token bucket per client: a burst of one minute's requests, then the steady rate."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
         self._buckets: dict[str, _TokenBucket] = {}
 
     def acquire(self, client: str) -> float:
-        """0: now. Otherwise in how many seconds."""
+        """Take a token. Returns 0, or the seconds until there is one."""
         if not self._per_minute:
             return 0
         if len(self._buckets) > 10_000:
@@ -129,7 +129,7 @@ class RequestRateLimiter:
 
 
 class AuthMiddleware:
-    """Finds out who asks. Where keys are needed, nobody gets in without; with one, no further than it opens."""
+    """Finds the principal of each request. Requires a key where keys are required, and holds each key to its scope."""
 
     def __init__(self, app: ASGIApp, services: Services, settings: Settings, *, requires_keys: bool) -> None:
         self._app = app
@@ -140,56 +140,58 @@ class AuthMiddleware:
             local_files=bool(settings.network.allow_files), private_hosts=bool(settings.network.allow_private)
         )
         serve = settings.serve
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._quota_locks: dict[str, asyncio.Lock] = {}
         self._quota = Quota(live_jobs=serve.live_jobs, sources=serve.sources, pages=serve.pages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
-        found = await self._authenticate(scope)
-        if isinstance(found, Response):
-            return await found(scope, receive, send)
-        scope.setdefault("state", {})["asker"] = found
+        principal = await self._authenticate(scope)
+        if isinstance(principal, Response):
+            return await principal(scope, receive, send)
+        scope.setdefault("state", {})["principal"] = principal
         return await self._app(scope, receive, send)
 
     async def _authenticate(self, scope: Scope) -> Principal | Response:
         path, headers = scope["path"], Headers(scope=scope)
-        said = _credential(headers.get("authorization"))
+        token = _credential(headers.get("authorization"))
         if PUBLIC_PATHS.fullmatch(path):
             return self._apply_rate_limit(
                 f"from {(scope.get('client') or ('', 0))[0]}", Principal(permissions=self._permissions)
             )
-        if said is None and self._requires_keys:
-            said = cookie_parser(headers.get("cookie", "")).get(KEY_COOKIE)
-        if said is None:
+        if token is None and self._requires_keys:
+            token = cookie_parser(headers.get("cookie", "")).get(KEY_COOKIE)
+        if token is None:
             if self._requires_keys:
-                return _unauthorized(scope, "This server needs a key: Authorization: Bearer KEY.")
+                return _unauthorized(scope, "This server needs a key. Send it as a header, Authorization: Bearer KEY.")
             return Principal(scope=KeyScope.ADMIN, permissions=self._permissions)
-        key = await keys.find_key(self._services.db, said)
+        key = await keys.find_key(self._services.db, token)
         if key is None:
-            return _unauthorized(scope, "This key opens nothing here. 'kept keys list' shows those that do.")
-        wanted = KeyScope.READ if _is_read_only(scope["method"], path) else KeyScope.WRITE
-        if not key.scope.allows(wanted):
-            return problem_response(403, f"The key '{key.name}' is for {key.scope}; this takes one for {wanted}.")
+            return _unauthorized(scope, "This key is not valid here. 'kept keys list' shows the keys of this server.")
+        required = KeyScope.READ if _is_read_only(scope["method"], path) else KeyScope.WRITE
+        if not key.scope.allows(required):
+            return problem_response(
+                403, f"The key '{key.name}' has the scope {key.scope}; this request needs {required}."
+            )
         return self._principal_for_key(key)
 
     def _principal_for_key(self, key: ApiKey) -> Principal | Response:
         if key.scope is KeyScope.ADMIN:
             return Principal(name=key.name, scope=key.scope, permissions=self._permissions)
-        turn = self._locks.setdefault(key.name, asyncio.Lock())
-        asker = Principal(
-            name=key.name, scope=key.scope, permissions=self._permissions, quota=self._quota, quota_lock=turn
+        lock = self._quota_locks.setdefault(key.name, asyncio.Lock())
+        principal = Principal(
+            name=key.name, scope=key.scope, permissions=self._permissions, quota=self._quota, quota_lock=lock
         )
-        return self._apply_rate_limit(f"key {key.name}", asker)
+        return self._apply_rate_limit(f"key {key.name}", principal)
 
     def _apply_rate_limit(self, client: str, principal: Principal) -> Principal | Response:
         if wait := self._rate_limiter.acquire(client):
-            return problem_response(429, "Too many requests in a minute.", {"Retry-After": str(math.ceil(wait))})
+            return problem_response(429, "Too many requests in this minute.", {"Retry-After": str(math.ceil(wait))})
         return principal
 
 
 def _credential(authorization: str | None) -> str | None:
-    """The key in a header: a bearer's, or a password. None: there is no such header."""
+    """Return the bearer token, or the password of basic auth; "" for anything else, None without a header."""
     if authorization is None:
         return None
     scheme, _, value = authorization.partition(" ")
@@ -202,7 +204,7 @@ def _credential(authorization: str | None) -> str | None:
 
 
 def _unauthorized(scope: Scope, detail: str) -> Response:
-    """A person is led to a form; programs know what a bearer is."""
+    """Redirect browsers to the login page; answer programs with 401."""
     if wants_html(scope) and scope["method"] == "GET":
         query = scope["query_string"].decode("latin-1")
         return RedirectResponse(f"/login?to={quote(scope['path'] + (query and f'?{query}'))}", 303)
@@ -210,7 +212,7 @@ def _unauthorized(scope: Scope, detail: str) -> Response:
 
 
 def wants_html(scope: Scope) -> bool:
-    """Whether it is a person who asks, by a browser."""
+    """Whether the request comes from a person with a browser."""
     return not scope["path"].startswith(("/api", "/mcp")) and "text/html" in Headers(scope=scope).get("accept", "")
 
 
@@ -219,16 +221,16 @@ def _is_read_only(method: str, path: str) -> bool:
 
 
 def _is_same_origin(origin: str, host: str) -> bool:
-    found = _ORIGIN.fullmatch(origin.strip())
-    if found is None:
+    match = _ORIGIN.fullmatch(origin.strip())
+    if match is None:
         return False
-    usual = {"http": ":80", "https": ":443"}[found[1].lower()]
-    return found[2].lower().removesuffix(usual) == host.lower().removesuffix(usual)
+    default_port = {"http": ":80", "https": ":443"}[match[1].lower()]
+    return match[2].lower().removesuffix(default_port) == host.lower().removesuffix(default_port)
 
 
 def _host_name(host: str) -> str | None:
-    found = _AUTHORITY.fullmatch(host)
-    return found[1].lower().removesuffix(".") if found else None
+    match = _AUTHORITY.fullmatch(host)
+    return match[1].lower().removesuffix(".") if match else None
 
 
 def _normalize_host(host: str) -> str:

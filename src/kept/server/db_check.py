@@ -1,4 +1,4 @@
-"""Whether the database answers. When it does not, callers are told so at once: to wait for it helps nobody."""
+"""Middleware that answers 503 at once while the database is away, instead of letting every request wait for it."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ UNCHECKED_PATHS = ("/healthz",)
 
 
 class DatabaseCheckMiddleware:
-    """Lets requests through while the database answers. One look, at most once a second, serves all of them."""
+    """Lets requests through while the database answers. One query, at most once a second, serves all of them."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app = app
@@ -24,7 +24,7 @@ class DatabaseCheckMiddleware:
         self._check_task: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # A file is always there; what is asked of it waits its turn.
+        # Only a database server can be away; a SQLite file is always there.
         if scope["type"] == "http" and self._services.db.has_shared_clock and scope["path"] not in UNCHECKED_PATHS:
             await self._ensure_available()
         return await self._app(scope, receive, send)

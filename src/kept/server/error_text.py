@@ -1,4 +1,4 @@
-"""Errors speak of commands and options. A door that has neither says the same in its own words."""
+"""Error messages for interfaces without commands and options. Service errors name those of the command line."""
 
 import re
 from collections.abc import Mapping
@@ -9,18 +9,18 @@ _CLI_ADVICE = re.compile(r"(?<=[.?!]) [^.?!]*'kept .*")
 
 
 def replace_cli_hints(message: str, replacements: Mapping[str, str]) -> str:
-    """With fields for options, and for commands whatever there is instead of them."""
+    """Return the message with field names for options, and for each command its replacement, if there is one."""
 
-    def command(found: re.Match[str]) -> str:
-        return replacements.get(found[1], f"{found[0]} at the command line")
+    def replace_command(match: re.Match[str]) -> str:
+        return replacements.get(match[1], f"{match[0]} at the command line")
 
-    return _options_to_fields(_COMMAND.sub(command, message))
+    return _options_to_fields(_COMMAND.sub(replace_command, message))
 
 
 def strip_cli_hints(message: str) -> str:
-    """With fields for options, and without the sentence that names a command: a page has links."""
+    """Return the message with field names for options, and without the sentence that names a command."""
     return _options_to_fields(_CLI_ADVICE.sub("", message))
 
 
 def _options_to_fields(message: str) -> str:
-    return _OPTION.sub(lambda found: found[1].replace("-", "_"), message)
+    return _OPTION.sub(lambda match: match[1].replace("-", "_"), message)

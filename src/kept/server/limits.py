@@ -1,4 +1,4 @@
-"""How much at once, how large and how long. What is beyond is refused at once, so that the rest is answered."""
+"""Middleware that limits concurrent requests, their size and their time, and refuses at once what exceeds them."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,17 +15,17 @@ from kept.settings import ServeSettings
 MAX_BODY_BYTES = 1024 * 1024
 UPLOADS_PATH = "/api/v1/uploads"
 FORM_OVERHEAD_BYTES = 1024 * 1024
-MAX_DRAINED_BYTES = 8 * 1024 * 1024  # bytes, of a body that is too large
+MAX_DRAINED_BYTES = 8 * 1024 * 1024  # of a body that is too large
 DRAIN_TIMEOUT_SECONDS = 2.0
-MIN_UPLOAD_BYTES_PER_SECOND = 8 * 1024  # bytes a second, of a body that is waited for
+MIN_UPLOAD_BYTES_PER_SECOND = 8 * 1024
 
 
 class _TooManyStreams(Exception):
-    """No more streams."""
+    """The limit of open streams is reached."""
 
 
 class RequestLimitMiddleware:
-    """Keeps requests within bounds, and answers for those behind it that fail."""
+    """Enforces the limits, and turns errors of inner middleware into responses."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
         self._app = app
@@ -38,15 +38,15 @@ class RequestLimitMiddleware:
             return await self._app(scope, receive, send)
         if self._settings.at_once and self._requests >= self._settings.at_once:
             return await _busy_response()(scope, receive, send)
-        one = _LimitedRequest(self, scope, receive, send)
+        request = _LimitedRequest(self, scope, receive, send)
         self._requests += 1
         try:
-            return await one.run(self._app)
+            return await request.run(self._app)
         finally:
-            one.finish()
+            request.finish()
 
     def convert_to_stream(self) -> Callable[[], None]:
-        """One request less, one stream more; how it ends."""
+        """Count a request as a stream from now on. Returns the function to call at its end."""
         if self._settings.streams and self._streams >= self._settings.streams:
             raise _TooManyStreams
         self._requests -= 1
@@ -68,7 +68,7 @@ class RequestLimitMiddleware:
 
 
 class _LimitedRequest:
-    """One request under way."""
+    """One request in progress."""
 
     def __init__(self, limits: RequestLimitMiddleware, scope: Scope, receive: Receive, send: Send) -> None:
         self._limits = limits
@@ -87,7 +87,7 @@ class _LimitedRequest:
             async with asyncio.timeout(self._limits.timeout_seconds) as self._deadline:
                 return await app(self._scope, self.receive, self.send)
         except TimeoutError:
-            return await self._respond(503, "This took too long. Try again later, or ask for less.")
+            return await self._respond(503, "The request took too long. Try again later, or ask for less.")
         except _TooManyStreams:
             return await _busy_response()(self._scope, self._receive, self._send)
         except HTTPException as error:
@@ -117,14 +117,14 @@ class _LimitedRequest:
         await self._send(message)
 
     def _extend_deadline(self) -> None:
-        """Somebody who goes on sending is waited for, but not byte by byte: others want in."""
+        """Give a client that keeps sending more time, unless it sends too slowly."""
         seconds = self._limits.timeout_seconds
         if seconds and self._deadline and not self._response_started and not self._deadline.expired():
-            in_time = self._started_at + self._received / MIN_UPLOAD_BYTES_PER_SECOND
-            self._deadline.reschedule(min(asyncio.get_running_loop().time(), in_time) + seconds)
+            earned = self._started_at + self._received / MIN_UPLOAD_BYTES_PER_SECOND
+            self._deadline.reschedule(min(asyncio.get_running_loop().time(), earned) + seconds)
 
     async def _drain(self) -> None:
-        """Most who send listen only when they are done, so a little more is taken, and thrown away."""
+        """Read and drop more of the body: most clients read the response only after they have sent everything."""
         left = MAX_DRAINED_BYTES
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
@@ -142,8 +142,8 @@ class _LimitedRequest:
             await problem_response(status, detail, headers)(self._scope, self._receive, self._send)
 
 
-_TOO_LARGE = (413, "This is larger than the server takes.")
+_TOO_LARGE = (413, "The request is larger than the server accepts.")
 
 
 def _busy_response() -> ASGIApp:
-    return problem_response(503, "The server has its hands full.", {"Retry-After": "1"})
+    return problem_response(503, "The server is busy: too many requests at once.", {"Retry-After": "1"})

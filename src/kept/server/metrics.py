@@ -1,4 +1,4 @@
-"""What Prometheus is told: requests, how long they took, jobs, documents, sections."""
+"""Metrics for Prometheus: requests and their duration, jobs, documents, sections."""
 
 import time
 
@@ -13,7 +13,7 @@ from kept.service.context import Services
 
 
 class Metrics:
-    """The measures of one server, in a registry of their own."""
+    """The metrics of one server, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -35,7 +35,7 @@ class Metrics:
 
 
 class MetricsMiddleware:
-    """Counts requests by route, not by address: there are as many addresses as somebody likes."""
+    """Counts requests by route, not by path: the number of paths has no bound."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -44,17 +44,17 @@ class MetricsMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        began, status = time.perf_counter(), 500
+        started, status = time.perf_counter(), 500
 
-        async def measured(message: Message) -> None:
+        async def send_and_measure(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                self._metrics.request_seconds.labels(_route(scope)).observe(time.perf_counter() - began)
+                self._metrics.request_seconds.labels(_route(scope)).observe(time.perf_counter() - started)
             await send(message)
 
         try:
-            return await self._app(scope, receive, measured)
+            return await self._app(scope, receive, send_and_measure)
         finally:
             method = scope["method"] if scope["method"] in _METHODS else "other"
             self._metrics.requests.labels(method, _route(scope), status).inc()

@@ -1,34 +1,29 @@
-"""Answers: JSON with an ETag, so that what has not changed need not be sent; and streams of events."""
+"""Dependencies of handlers, and JSON responses with an ETag, so that unchanged answers need not be sent again."""
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import Depends, Request, Response
-from starlette.responses import StreamingResponse
 
-from kept.errors import StoreError
 from kept.model.job import CrawlJob
 from kept.model.source import Source
-from kept.server.change_poller import ChangePoller
-from kept.service import events, serializers
+from kept.service import serializers
 from kept.service.access import Principal
 from kept.service.context import Services
-from kept.service.events import EventCursor
-
-KEEPALIVE_SECONDS = 15
 
 
 def get_services(request: Request) -> Services:
-    house: Services = request.app.state.house
-    return house
+    services: Services = request.app.state.services
+    return services
 
 
 def get_principal(request: Request) -> Principal:
-    asker: Principal = request.state.asker
-    return asker
+    """Return the principal that the auth middleware has found."""
+    principal: Principal = request.state.principal
+    return principal
 
 
 ServicesDep = Annotated[Services, Depends(get_services)]
@@ -38,7 +33,7 @@ PrincipalDep = Annotated[Principal, Depends(get_principal)]
 def json_response(
     value: Any, status: int = 200, *, request: Request | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """JSON. With the request: also an ETag of what it says; nothing but that if the caller has it already."""
+    """Return a JSON response. With the request, it has an ETag, or is a 304 if the client has the same answer."""
     body = _to_json(value)
     if request is None:
         return Response(body, status, dict(headers or {}), media_type="application/json")
@@ -46,17 +41,17 @@ def json_response(
 
 
 def source_added_response(source: Source, is_new: bool, job: CrawlJob) -> Response:
-    """A source that was added, or was there already, and the crawl of it that was asked for."""
-    where = {"Location": f"/api/v1/sources/{quote(source.label, safe='@')}"}
-    return json_response(serializers.crawl(source.label, job, None, 0), 201 if is_new else 200, headers=where)
+    """Return 201 for a new source, 200 for a known one, with the crawl that was requested."""
+    location = {"Location": f"/api/v1/sources/{quote(source.label, safe='@')}"}
+    return json_response(serializers.crawl(source.label, job, None, 0), 201 if is_new else 200, headers=location)
 
 
 def not_modified_response(request: Request, etag_input: bytes) -> Response | None:
-    """304, if the caller has an answer that stands on the same."""
-    tag = _etag(request, etag_input)
-    known = {one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")}
-    if tag.removeprefix("W/") in known or "*" in known:
-        return Response(status_code=304, headers={"ETag": tag})
+    """Return a 304 if the client has the answer with this ETag input, else None."""
+    etag = _etag(request, etag_input)
+    known = {value.strip().removeprefix("W/") for value in request.headers.get("if-none-match", "").split(",")}
+    if etag.removeprefix("W/") in known or "*" in known:
+        return Response(status_code=304, headers={"ETag": etag})
     return None
 
 
@@ -70,32 +65,6 @@ def _to_json(value: Any) -> bytes:
 
 
 def _etag(request: Request, etag_input: bytes) -> str:
-    """Weak: it says that two answers tell the same, not that they are the same bytes."""
-    asked = request.url.path + "?" + request.url.query
-    return f'W/"{hashlib.sha256(asked.encode() + b" " + etag_input).hexdigest()[:24]}"'
-
-
-def event_stream_response(request: Request, services: Services, cursor: EventCursor) -> Response:
-    """Everything that happens behind the cursor, as server-sent events, until nothing more can come."""
-    if events.is_finished(cursor):
-        return Response(status_code=204)  # an EventSource does not come back after this
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_sse_events(request, services, cursor), media_type="text/event-stream", headers=headers)
-
-
-async def _sse_events(request: Request, services: Services, cursor: EventCursor) -> AsyncIterator[bytes]:
-    poller: ChangePoller = request.app.state.change_poller
-    yield b"retry: 1000\n\n"
-    while not poller.is_shutting_down and not events.is_finished(cursor):
-        sequence = poller.sequence
-        try:
-            found = await events.read_events(services.db, cursor)
-        except StoreError:
-            return  # the caller comes back, and goes on where this ends
-        for event in found:
-            head = f"id: {event.cursor.encode()}\nevent: {event.kind}\ndata: "
-            yield head.encode() + _to_json(event.data) + b"\n\n"
-        cursor = found[-1].cursor if found else cursor
-        if not found:
-            await poller.wait_for_change(sequence, KEEPALIVE_SECONDS)
-            yield b": still here\n\n"
+    """Return a weak ETag: equal tags mean equal content, not equal bytes."""
+    target = request.url.path + "?" + request.url.query
+    return f'W/"{hashlib.sha256(target.encode() + b" " + etag_input).hexdigest()[:24]}"'

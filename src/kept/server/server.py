@@ -1,4 +1,4 @@
-"""Listening: one socket, one server, until it is told to stop."""
+"""Binds the socket and runs uvicorn on it."""
 
 import asyncio
 import socket
@@ -10,13 +10,13 @@ from fastapi import FastAPI
 
 from kept.errors import InvalidInput
 
-SHUTDOWN_GRACE_SECONDS = 5  # for answers that are under way when it stops
-KEEP_ALIVE_SECONDS = 75  # a connection that nothing comes over; longer than most who ask, or proxies, keep theirs
+SHUTDOWN_GRACE_SECONDS = 5  # for responses in progress at shutdown
+KEEP_ALIVE_SECONDS = 75  # of an idle connection; longer than most clients and proxies keep theirs
 
 
 async def run_server(app: FastAPI, host: str, port: int, stop: asyncio.Event, on_ready: Callable[[str], None]) -> None:
-    """Serves until ``stop`` is set. ``ready`` is told the address as soon as it can be asked."""
-    with _bind_socket(host, port) as at:
+    """Serve until ``stop`` is set. Calls ``on_ready`` with the URL as soon as requests are accepted."""
+    with _bind_socket(host, port) as bound:
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -26,10 +26,10 @@ async def run_server(app: FastAPI, host: str, port: int, stop: asyncio.Event, on
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=SHUTDOWN_GRACE_SECONDS,
         )
-        server = _UvicornServer(config, lambda: on_ready(_url(at)))
-        serving, stopped = asyncio.create_task(server.serve([at])), asyncio.create_task(stop.wait())
+        server = _UvicornServer(config, lambda: on_ready(_url(bound)))
+        serving, stopped = asyncio.create_task(server.serve([bound])), asyncio.create_task(stop.wait())
         await asyncio.wait([serving, stopped], return_when=asyncio.FIRST_COMPLETED)
-        app.state.closing.set()
+        app.state.shutting_down.set()
         server.should_exit = True
         stopped.cancel()
         await serving
@@ -47,7 +47,7 @@ class _UvicornServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        yield  # whoever started us takes them
+        yield  # the caller handles signals
 
 
 def _bind_socket(host: str, port: int) -> socket.socket:
@@ -56,7 +56,7 @@ def _bind_socket(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=1024)
     except (OSError, OverflowError) as error:
         raise InvalidInput(
-            f"Nothing can listen at {host}:{port}: {error}. Choose another with --host or --port."
+            f"The server cannot listen at {host}:{port}: {error}. Choose another address with --host or --port."
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""A git repository as an origin: origin · copy (the cache) · reading · way (to the remote) · program · outcomes."""
+"""A git repository as an origin, read through the user's own git."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +20,8 @@ def make_git_origin(
     environment: Mapping[str, str],
     cache_folder: Path,
 ) -> GitOrigin:
-    """The origin of a source. ``cache``: the folder for what can be fetched again; ``environment``: the user's."""
-    way = Transport(settings=settings, environment=environment, look_up=look_up)
-    return GitOrigin(repository_from_root(root), settings, transport=way, cache_folder=cache_folder, type_of=type_of)
+    """Build the origin of a source. ``cache_folder`` holds bare clones, ``environment`` is the user's."""
+    transport = Transport(settings=settings, environment=environment, look_up=look_up)
+    return GitOrigin(
+        repository_from_root(root), settings, transport=transport, cache_folder=cache_folder, type_of=type_of
+    )

@@ -1,7 +1,7 @@
-"""Our copy of a remote repository: bare, without history, and without the files that nobody asked for yet.
+"""A bare, shallow, blobless clone of a remote repository, as a cache.
 
-It is a cache. Sources of one remote share it, whatever their branches; a ref for each ('refs/kept/…') says what it has.
-Two processes take turns at changing it. One that is half made or broken is made again.
+Sources of one remote share a clone; each branch has a ref of its own (``refs/kept/…``) at the commit that was fetched.
+A file lock serializes changes by several processes. An incomplete or damaged clone is created again.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from kept.origins.git.program import FETCH_SECONDS, Git
 from kept.origins.subprocesses import ProgramFailed
 
 LOCK_POLL_SECONDS = 0.1
-MAX_RENAME_CANDIDATES = 2000  # files on either side: more are only matched where they are equal
+MAX_RENAME_CANDIDATES = 2000  # files on either side; with more, only identical files are matched
 _FETCH_COMMAND = (
     "fetch",
     "--quiet",
@@ -33,17 +33,16 @@ _FETCH_COMMAND = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blob:
-    path: str  # names that are not UTF-8 as os.fsdecode() gives them
+    path: str  # as os.fsdecode() returns it: it need not be UTF-8
     id: str
 
 
 def clone_folder(cache: Path, remote: str) -> Path:
-    """Where the copy of a remote lies."""
     return cache / "git" / hashlib.sha256(remote.encode()).hexdigest()[:32]
 
 
 class BareClone:
-    """Whatever git cannot do here is raised as ProgramFailed."""
+    """The clone of one remote. Every method raises ProgramFailed where git fails."""
 
     def __init__(self, cache: Path, remote: str, git: Git) -> None:
         self._remote = remote
@@ -56,80 +55,85 @@ class BareClone:
         return self._folder
 
     async def list_remote_refs(self, names: Iterable[str]) -> dict[str, str]:
-        """One question to the remote: what these refs are there. A symbolic one is 'ref: …'."""
+        """Return the values of refs at the remote in one request. A symbolic ref is keyed '@NAME', with 'ref: …'."""
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         answer = await self._git("ls-remote", "--symref", "origin", *names, folder=self._folder.parent / "none")
-        found: dict[str, str] = {}
+        refs: dict[str, str] = {}
         for line in answer.decode(errors="replace").splitlines():
             value, _, name = line.partition("\t")
-            found[f"@{name}" if value.startswith("ref: ") else name] = value
-        return found
+            refs[f"@{name}" if value.startswith("ref: ") else name] = value
+        return refs
 
-    async def fetch_listing(self, commit: str, at: str) -> list[Blob]:
-        """All files of a commit, as a listing; fetched if the copy does not have it. Submodules and links are none."""
-        key = f"refs/kept/{hashlib.sha256(at.encode()).hexdigest()[:32]}"
+    async def fetch_listing(self, commit: str, ref_and_path: str) -> list[Blob]:
+        """List the regular files of a commit, without submodules and links. Fetches the commit if it is not here."""
+        local_ref = f"refs/kept/{hashlib.sha256(ref_and_path.encode()).hexdigest()[:32]}"
         async with self._lock():
-            was_there = (self._folder / "HEAD").exists()
+            existed = (self._folder / "HEAD").exists()
             try:
-                return await self._fetch_listing(commit, key)
+                return await self._fetch_listing(commit, local_ref)
             except ProgramFailed as failed:
-                # The remote has just answered: what is not there, or cannot be explained, is wrong with the copy.
-                if not was_there or classify_git_error(failed.message)[0] not in (
+                # The remote has just answered, so a missing object or an unknown error means a damaged clone.
+                if not existed or classify_git_error(failed.message)[0] not in (
                     GitErrorKind.NOT_FOUND,
                     GitErrorKind.UNKNOWN,
                 ):
                     raise
             shutil.rmtree(self._folder, ignore_errors=True)
-            return await self._fetch_listing(commit, key)
+            return await self._fetch_listing(commit, local_ref)
 
-    async def _fetch_listing(self, commit: str, key: str) -> list[Blob]:
+    async def _fetch_listing(self, commit: str, local_ref: str) -> list[Blob]:
         await self._create()
-        if await self._fetched_commit(key) != commit:
+        if await self._fetched_commit(local_ref) != commit:
             await self._git(
-                *_FETCH_COMMAND, "--depth=1", "origin", f"+{commit}:{key}", folder=self._folder, seconds=FETCH_SECONDS
+                *_FETCH_COMMAND,
+                "--depth=1",
+                "origin",
+                f"+{commit}:{local_ref}",
+                folder=self._folder,
+                seconds=FETCH_SECONDS,
             )
         listing = await self._git("ls-tree", "-r", "-z", "--full-tree", commit, folder=self._folder)
         return [blob for row in listing.split(b"\0") if row and (blob := _parse_blob(row))]
 
     async def _create(self) -> None:
-        """An empty copy, where there is none: it is there as a whole or not at all."""
+        """Create an empty clone where there is none, atomically."""
         if (self._folder / "HEAD").exists() and not self._damaged_marker.exists():
             return
         shutil.rmtree(self._folder, ignore_errors=True)
-        made = Path(tempfile.mkdtemp(prefix="new-", dir=self._folder.parent))
+        new = Path(tempfile.mkdtemp(prefix="new-", dir=self._folder.parent))
         try:
-            await self._git("init", "--quiet", "--bare", "--template=", folder=made)
-            (made / "kept-remote").write_text(self._remote + "\n", "utf-8")
-            made.rename(self._folder)
+            await self._git("init", "--quiet", "--bare", "--template=", folder=new)
+            (new / "kept-remote").write_text(self._remote + "\n", "utf-8")
+            new.rename(self._folder)
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(new, ignore_errors=True)
 
     def mark_damaged(self) -> None:
-        """Something in it cannot be read: next time it is made again."""
+        """Have the clone created again next time: something in it cannot be read."""
         if self._folder.is_dir():
             self._damaged_marker.touch()
 
-    async def _fetched_commit(self, key: str) -> str | None:
-        found = await self._git("for-each-ref", "--format=%(objectname)", key, folder=self._folder)
-        return found.decode().strip() or None
+    async def _fetched_commit(self, local_ref: str) -> str | None:
+        commit = await self._git("for-each-ref", "--format=%(objectname)", local_ref, folder=self._folder)
+        return commit.decode().strip() or None
 
     async def missing_blobs(self, commit: str) -> set[str]:
-        """The files of a commit whose bytes the copy does not have."""
+        """Return the blobs of a commit that the clone does not have."""
         arguments = ("rev-list", "--objects", "--no-object-names", "--missing=print", f"{commit}^{{tree}}")
         rows = (await self._git(*arguments, folder=self._folder)).decode().split()
         return {row[1:] for row in rows if row.startswith("?")}
 
     async def fetch_blobs(self, blobs: Iterable[str]) -> None:
-        """The bytes of these files, in one request."""
-        told = "".join(f"{blob}\n" for blob in blobs).encode()
+        """Fetch these blobs in one request."""
+        blob_list = "".join(f"{blob}\n" for blob in blobs).encode()
         async with self._lock():
             await self._git(
                 "-c", "fetch.negotiationAlgorithm=noop", *_FETCH_COMMAND, "--stdin", "origin",
-                folder=self._folder, seconds=FETCH_SECONDS, stdin_data=told,
+                folder=self._folder, seconds=FETCH_SECONDS, stdin_data=blob_list,
             )  # fmt: skip
 
     async def find_renames(self, before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-        """Which names are others now, as git sees it: equal, or alike enough. Both are name -> blob."""
+        """Return renames, old name -> new, as git detects them (identical or similar). Both maps are name -> blob."""
         with tempfile.TemporaryDirectory(prefix="kept-") as folder:
             trees = [await self._write_tree(files, Path(folder) / "index") for files in (before, after)]
         arguments = (
@@ -147,16 +151,20 @@ class BareClone:
 
     async def _write_tree(self, files: Mapping[str, str], index: Path) -> str:
         index.unlink(missing_ok=True)
-        told = b"".join(f"100644 {blob}\t".encode() + os.fsencode(name) + b"\0" for name, blob in files.items())
-        await self._git("update-index", "-z", "--index-info", folder=self._folder, stdin_data=told, index_file=index)
+        index_entries = b"".join(
+            f"100644 {blob}\t".encode() + os.fsencode(name) + b"\0" for name, blob in files.items()
+        )
+        await self._git(
+            "update-index", "-z", "--index-info", folder=self._folder, stdin_data=index_entries, index_file=index
+        )
         return (await self._git("write-tree", "--missing-ok", folder=self._folder, index_file=index)).decode().strip()
 
     @asynccontextmanager
     async def _lock(self) -> AsyncIterator[None]:
-        """Nobody else on this machine changes the copy meanwhile."""
+        """Hold the lock that serializes changes to the clone on this machine."""
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self._folder.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.utime(lock)  # garbage collection takes copies that nobody has used for long
+        os.utime(lock)  # garbage collection deletes clones that have not been used for long
         try:
             while True:
                 try:

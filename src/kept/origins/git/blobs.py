@@ -1,4 +1,4 @@
-"""The bytes of files in a copy: one ``git cat-file`` that answers as long as it is asked."""
+"""Reads blobs of a clone through one long-running ``git cat-file --batch``."""
 
 import asyncio
 from asyncio.subprocess import Process
@@ -21,17 +21,17 @@ class BlobReader:
         self._lock = asyncio.Lock()
 
     async def read(self, blob: str) -> bytes:
-        """The bytes of a blob. Raises TooLarge or NotHad."""
+        """Return the bytes of a blob. Raises FileTooLarge or FileUnavailable."""
         async with self._lock:
-            answered = False
+            is_complete = False
             try:
                 async with asyncio.timeout(self._seconds):
                     body = await self._read_blob(blob)
-                answered = True
+                is_complete = True
             except (OSError, EOFError, ValueError, TimeoutError):
                 raise FileUnavailable("git could not read it") from None
             finally:
-                if not answered:  # what it says next would be taken for another file
+                if not is_complete:  # the rest of its output would be taken for another file
                     await self._stop()
         if body is None:
             raise FileTooLarge
@@ -47,13 +47,13 @@ class BlobReader:
                 "git", "cat-file", "--batch", environment=self._git.environment_in(self._folder), cwd=self._folder
             )
         process = self._process
-        assert process.stdin is not None, "it is a pipe"
-        assert process.stdout is not None, "and so is this"
+        assert process.stdin is not None, "stdin is a pipe"
+        assert process.stdout is not None, "stdout is a pipe"
         process.stdin.write(f"{blob}\n".encode())
         await process.stdin.drain()
         head = (await process.stdout.readuntil(b"\n")).split()
         if len(head) != 3 or head[1] != b"blob":
-            raise ValueError("no blob")
+            raise ValueError("not a blob")
         left = int(head[2]) + 1
         if left - 1 <= self._max_bytes:
             return (await process.stdout.readexactly(left))[:-1]

@@ -1,11 +1,11 @@
-"""A git repository, and its wiki: it lists everything it has, and the ids of its files are perfect validators.
+"""A git repository and its wiki as an origin. It lists everything, and blob ids are exact validators.
 
-    1. ask       one question: where the branch or tag is now
-    2. fetch     that commit, without files, if the copy does not have it yet
-    3. list      its tree, as the URLs that people open
-    4. visit     the first file that is missing brings all that are, in a few requests
+    1. refs      one request: which commit the branch or tag points at
+    2. fetch     that commit without blobs, if the clone does not have it yet
+    3. list      its tree, as the URLs of the forge's web pages
+    4. visit     the first missing blob fetches all missing ones, in a few requests
 
-What is asked over http and https passes the gate (``web.proxy``); ssh is the user's own.
+HTTP and HTTPS go through the gate proxy (``web.gate_proxy``) and its address policy; ssh is the user's own.
 """
 
 import asyncio
@@ -34,20 +34,18 @@ from kept.origins.web.client_factory import check_access
 log = Log(__name__)
 
 FETCH_BATCH = 2000
-WIKI_FOLDER = "wiki"  # the folder that patterns find its pages in
+WIKI_FOLDER = "wiki"  # the folder of its pages for include and exclude patterns
 
 
 @dataclass(slots=True, kw_only=True)
 class _Part:
-    """A repository of the source: the one that was named, or its wiki."""
+    """A repository of the source: its root, or the wiki."""
 
-    base_url: str  # what the URLs of its documents begin with
+    base_url: str  # prefix of the URLs of its documents
     commit: str
     clone: BareClone
     blobs: BlobReader
-    missing_blobs: dict[str, None] | None = (
-        None  # blobs that are wanted and not there, in order; None: nobody has looked
-    )
+    missing_blobs: dict[str, None] | None = None  # selected and not in the clone, in order; None: not yet determined
     lock: asyncio.Lock
 
 
@@ -67,7 +65,7 @@ class GitOrigin(TreeOrigin):
         self._transport = transport
         self._cache_folder = cache_folder
         self._type_of = type_of
-        self._parts: dict[str, _Part] = {}  # by the beginning of their URLs
+        self._parts: dict[str, _Part] = {}  # by base URL
         self._exit_stack = AsyncExitStack()
 
     def check(self) -> None:
@@ -83,14 +81,14 @@ class GitOrigin(TreeOrigin):
 
     async def _open_repository(self) -> None:
         git = await self._exit_stack.enter_async_context(self._transport.connect(self._repository.remote))
-        copy = BareClone(self._cache_folder, self._repository.remote, git)
-        ref, commit, below = await self._find_commit(copy)
-        blobs = {blob.path: blob for blob in await copy.fetch_listing(commit, self._repository.ref_and_path)}
-        if below and not any(path == below or path.startswith(f"{below}/") for path in blobs):
-            raise SourceMissing(f"There is no '{below}' in {ref.name} of {self._repository.remote}.")
-        chosen = FileSelection(self._settings.scope, self._type_of, subfolder=below).select(blobs)
-        part = self._add_part(copy, git, self._repository.file_base_url(ref), commit)
-        self._add_files(part, {path: blobs[path] for path in chosen})
+        clone = BareClone(self._cache_folder, self._repository.remote, git)
+        ref, commit, subfolder = await self._find_commit(clone)
+        blobs = {blob.path: blob for blob in await clone.fetch_listing(commit, self._repository.ref_and_path)}
+        if subfolder and not any(path == subfolder or path.startswith(f"{subfolder}/") for path in blobs):
+            raise SourceMissing(f"There is no '{subfolder}' in {ref.name} of {self._repository.remote}.")
+        selected = FileSelection(self._settings.scope, self._type_of, subfolder=subfolder).select(blobs)
+        part = self._add_part(clone, git, self._repository.file_base_url(ref), commit)
+        self._add_files(part, {path: blobs[path] for path in selected})
 
     async def close(self) -> None:
         for part in self._parts.values():
@@ -102,17 +100,17 @@ class GitOrigin(TreeOrigin):
         selection, wiki = FileSelection(self._settings.scope, self._type_of), self._repository.wiki
         if wiki and url.startswith(f"{wiki.web_url}/"):
             return selection.why_excluded(f"{WIKI_FOLDER}/{_unquote_path(url.removeprefix(f'{wiki.web_url}/'))}.md")
-        for beginning in (*self._parts, f"{self._repository.web_url}/"):
-            if url.startswith(beginning):
-                return selection.why_excluded(_unquote_path(url.removeprefix(beginning)))
-        return "no file of this repository"
+        for base_url in (*self._parts, f"{self._repository.web_url}/"):
+            if url.startswith(base_url):
+                return selection.why_excluded(_unquote_path(url.removeprefix(base_url)))
+        return "not a file of this repository"
 
     async def find_renames(self, missing: Mapping[str, Validators], new_urls: Sequence[str]) -> Mapping[str, str]:
-        """As git finds them between what was and what is: also where a file was changed as well."""
-        moved: dict[str, str] = {}
+        """Return renames as git detects them, also of files that were changed as well."""
+        renames: dict[str, str] = {}
         for part in self._parts.values():
-            here = [url for url, of in missing.items() if of.etag and self._belongs_to(url, part)]
-            old = {_unquote_path(url.removeprefix(part.base_url)): url for url in here}
+            missing_here = [url for url, held in missing.items() if held.etag and self._belongs_to(url, part)]
+            old = {_unquote_path(url.removeprefix(part.base_url)): url for url in missing_here}
             new = {
                 _unquote_path(url.removeprefix(part.base_url)): url for url in new_urls if url.startswith(part.base_url)
             }
@@ -122,79 +120,78 @@ class GitOrigin(TreeOrigin):
                 continue
             try:
                 await self._ensure_blobs(part, list(after.values()))
-                moved |= {old[was]: new[now] for was, now in (await part.clone.find_renames(before, after)).items()}
-            except (ProgramFailed, FileUnavailable):  # what was is in nobody's hands any more: then the content tells
-                log.warning("renames not told", remote=self._repository.remote, files=len(before))
-        return moved
+                found = await part.clone.find_renames(before, after)
+                renames |= {old[old_name]: new[new_name] for old_name, new_name in found.items()}
+            except (ProgramFailed, FileUnavailable):  # the old blobs are gone: renames may still be found by content
+                log.warning("renames not found", remote=self._repository.remote, files=len(before))
+        return renames
 
     def _belongs_to(self, url: str, part: _Part) -> bool:
-        """Whether a document that is gone belonged to this part, perhaps under another branch."""
-        beginning = f"{self._repository.wiki.web_url}/" if self._repository.wiki else None
-        return (part.base_url == beginning) == bool(beginning and url.startswith(beginning))
+        """Return whether a missing document belonged to this part, perhaps on another branch."""
+        wiki_url = f"{self._repository.wiki.web_url}/" if self._repository.wiki else None
+        return (part.base_url == wiki_url) == bool(wiki_url and url.startswith(wiki_url))
 
-    async def _find_commit(self, copy: BareClone) -> tuple[Ref, str, str]:
-        """The state that is wanted, its commit, and the path in it. Names may have slashes: the longest counts."""
-        at = self._repository.ref_and_path
-        if not at:
-            found = await copy.list_remote_refs(["HEAD"])
+    async def _find_commit(self, clone: BareClone) -> tuple[Ref, str, str]:
+        """Return the ref, its commit, and the path in it. Ref names may hold slashes: the longest match counts."""
+        ref_and_path = self._repository.ref_and_path
+        if not ref_and_path:
+            found = await clone.list_remote_refs(["HEAD"])
             branch = found.get("@HEAD", "").removeprefix("ref: refs/heads/")
             if "HEAD" not in found:
                 raise SourceUnavailable(
                     f"{self._repository.remote} has nothing to keep: it is empty, or its default branch is, or it is "
-                    "no git repository. Push something to it, name another branch (…@BRANCH), or check the address."
+                    "not a git repository. Push something to it, name another branch (…@BRANCH), or check the address."
                 )
             return Ref(kind=RefKind.BRANCH, name=branch or "HEAD"), found["HEAD"], ""
-        parts = at.split("/")
+        parts = ref_and_path.split("/")
         names = ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
         kinds = {RefKind.BRANCH: "refs/heads/", RefKind.TAG: "refs/tags/"}
-        found = await copy.list_remote_refs([f"{prefix}{name}" for name in names for prefix in kinds.values()])
+        found = await clone.list_remote_refs([f"{prefix}{name}" for name in names for prefix in kinds.values()])
         for name in names:
             for kind, prefix in kinds.items():
                 if commit := found.get(f"{prefix}{name}"):
-                    return Ref(kind=kind, name=name), commit, at[len(name) + 1 :]
+                    return Ref(kind=kind, name=name), commit, ref_and_path[len(name) + 1 :]
         if len(parts[0]) in (40, 64) and set(parts[0]) <= set("0123456789abcdef"):
-            return Ref(kind=RefKind.COMMIT, name=parts[0]), parts[0], at[len(parts[0]) + 1 :]
+            return Ref(kind=RefKind.COMMIT, name=parts[0]), parts[0], ref_and_path[len(parts[0]) + 1 :]
         raise SourceMissing(
-            f"There is no branch or tag '{parts[0] if len(parts) == 1 else at}' in {self._repository.remote}. "
-            "If it was deleted or renamed, add the repository with the one that is there now."
+            f"There is no branch or tag '{ref_and_path}' in {self._repository.remote}. "
+            "If it was deleted or renamed, add the repository with the one that exists now."
         )
 
     async def _open_wiki(self, wiki: Repository) -> None:
-        """Its pages, if there are any: most repositories have none, and hosts say that in many ways."""
+        """Add the pages of the wiki. Most repositories have none, which forges report in different ways."""
         url = f"{wiki.web_url}/"
         git = await self._exit_stack.enter_async_context(self._transport.connect(wiki.remote))
-        copy = BareClone(self._cache_folder, wiki.remote, git)
+        clone = BareClone(self._cache_folder, wiki.remote, git)
         try:
-            commit = (await copy.list_remote_refs(["HEAD"])).get("HEAD")
-            found = await copy.fetch_listing(commit, "") if commit else []
+            commit = (await clone.list_remote_refs(["HEAD"])).get("HEAD")
+            found = await clone.fetch_listing(commit, "") if commit else []
         except ProgramFailed as failed:
-            trouble, sentence = classify_git_error(failed.message)
-            if trouble not in (GitErrorKind.NOT_FOUND, GitErrorKind.AUTHENTICATION):
-                self._unlisted.append(ListingFailure(url=url, reason=f"the wiki {sentence}"))
+            kind, sentence = classify_git_error(failed.message)
+            if kind not in (GitErrorKind.NOT_FOUND, GitErrorKind.AUTHENTICATION):
+                self._listing_failures.append(ListingFailure(url=url, reason=f"the wiki {sentence}"))
             return
         blobs = {
             f"{WIKI_FOLDER}/{blob.path}": blob for blob in found if not blob.path.rpartition("/")[2].startswith("_")
         }
         pages = FileSelection(self._settings.scope, self._type_of).select(blobs)
         self._add_files(
-            self._add_part(copy, git, url, commit or ""), {path: blobs[path] for path in pages}, name=_wiki_page_name
+            self._add_part(clone, git, url, commit or ""), {path: blobs[path] for path in pages}, name=_wiki_page_name
         )
 
-    def _add_part(self, copy: BareClone, git: Git, url: str, commit: str) -> _Part:
-        seconds, most = self._settings.access.whole_seconds, self._max_bytes
-        blobs = BlobReader(copy.folder, git, max_bytes=most, seconds=seconds)
-        return self._parts.setdefault(
-            url, _Part(base_url=url, commit=commit, clone=copy, blobs=blobs, lock=asyncio.Lock())
-        )
+    def _add_part(self, clone: BareClone, git: Git, base_url: str, commit: str) -> _Part:
+        blobs = BlobReader(clone.folder, git, max_bytes=self._max_bytes, seconds=self._settings.access.whole_seconds)
+        part = _Part(base_url=base_url, commit=commit, clone=clone, blobs=blobs, lock=asyncio.Lock())
+        return self._parts.setdefault(base_url, part)
 
     def _add_files(
         self, part: _Part, blobs: Mapping[str, Blob], name: Callable[[str], str] = lambda path: path
     ) -> None:
         for path, blob in sorted(blobs.items()):
             url = tree_file_url(part.base_url, name(path))
-            kind = self._type_of(path)
-            if url and kind and url not in self._files:
-                self._files[url] = TreeFile(key=part.base_url, etag=blob.id, content_type=kind)
+            content_type = self._type_of(path)
+            if url and content_type and url not in self._files:
+                self._files[url] = TreeFile(key=part.base_url, etag=blob.id, content_type=content_type)
 
     async def _read_file(self, file: TreeFile) -> bytes:
         part = self._parts[file.key]
@@ -206,15 +203,15 @@ class GitOrigin(TreeOrigin):
             raise
 
     async def _ensure_blobs(self, part: _Part, blobs: Sequence[str]) -> None:
-        """Makes sure that these are there. Whatever else is wanted and missing comes along, up to a number."""
+        """Fetch these blobs if they are missing, together with up to FETCH_BATCH others that will be needed."""
         async with part.lock:
             if part.missing_blobs is None:
                 try:
-                    absent = await part.clone.missing_blobs(part.commit)
+                    missing = await part.clone.missing_blobs(part.commit)
                 except ProgramFailed as failed:
                     raise FileUnavailable(f"the repository {classify_git_error(failed.message)[1]}") from None
-                wanted = (file.etag for file in self._files.values() if file.key == part.base_url)
-                part.missing_blobs = dict.fromkeys(blob for blob in wanted if blob in absent)
+                selected = (file.etag for file in self._files.values() if file.key == part.base_url)
+                part.missing_blobs = dict.fromkeys(blob for blob in selected if blob in missing)
             while needed := [blob for blob in blobs if blob in part.missing_blobs]:
                 batch = list(dict.fromkeys([*needed, *part.missing_blobs]))[:FETCH_BATCH]
                 try:
@@ -227,7 +224,7 @@ class GitOrigin(TreeOrigin):
 
 
 def _wiki_page_name(path: str) -> str:
-    """What a wiki calls a page: the name of its file without its ending, wherever that lies."""
+    """Return a wiki page's name in URLs: the file name without folder and extension."""
     return path.rpartition("/")[2].rpartition(".")[0]
 
 

@@ -1,7 +1,7 @@
-"""The ``git`` of this machine, told what to do by arguments, and how by its environment.
+"""Runs the ``git`` of this machine, configured through its environment.
 
-Its configuration is the user's (helpers, certificates, ssh), with what is said here on top. What is said here is in no
-command line: other users of the machine could read it there.
+The user's configuration (helpers, certificates, ssh) applies, overridden by ours. Ours may hold secrets, so it is never
+on a command line, which other users of the machine can read.
 """
 
 import re
@@ -12,10 +12,10 @@ from shlex import quote
 
 from kept.origins.subprocesses import ProgramFailed, run_program
 
-QUERY_SECONDS = 120.0  # seconds, for what asks little
-FETCH_SECONDS = 3600.0  # for what fetches
+QUERY_SECONDS = 120.0
+FETCH_SECONDS = 3600.0
 
-# Of the many variables by which a shell may steer git, those that belong to the user rather than to a repository.
+# The variables of git that belong to the user rather than to a repository; the others are removed.
 _USER_VARIABLES = frozenset({
     "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
     "GIT_EXEC_PATH", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY",
@@ -28,7 +28,7 @@ _FIXED_CONFIG = (
     ("credential.interactive", "false"),
     ("fetch.recurseSubmodules", "false"),
     ("fetch.showForcedUpdates", "false"),
-    ("gc.autoDetach", "false"),  # nothing goes on behind our back
+    ("gc.autoDetach", "false"),  # no process may outlive the command
     ("maintenance.autoDetach", "false"),
     ("http.followRedirects", "false"),
     ("http.lowSpeedLimit", "100"),
@@ -42,7 +42,7 @@ _FIXED_CONFIG = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Git:
     environment: Mapping[str, str] = field(repr=False)
-    redact: Callable[[str], str] = field(default=str, repr=False)  # a server may say what it was asked with
+    redact: Callable[[str], str] = field(default=str, repr=False)  # a server may repeat the credentials it was sent
 
     async def __call__(
         self,
@@ -52,7 +52,7 @@ class Git:
         stdin_data: bytes = b"",
         index_file: Path | None = None,
     ) -> bytes:
-        """What git answers in a repository, or where there is none. Raises ProgramFailed. ``index``: to use as one."""
+        """Run git in a repository folder, which need not exist, and return its output. Raises ProgramFailed."""
         environment = self.environment_in(folder) | ({"GIT_INDEX_FILE": str(index_file)} if index_file else {})
         folder = folder if folder.is_dir() else folder.parent
         try:
@@ -63,31 +63,29 @@ class Git:
             raise ProgramFailed(self.redact(failed.message), failed.exit_code) from None
 
     def environment_in(self, folder: Path) -> dict[str, str]:
-        """What git is started with in this repository. It looks for no other: a folder above may be one."""
+        """Return git's environment for this repository. Git searches no folder above, which may be another one."""
         return {**self.environment, "GIT_DIR": str(folder)}
 
 
 def make_git_environment(
     user_environment: Mapping[str, str], config: Sequence[tuple[str, str]], *, protocol: str, ssh: str = "ssh"
 ) -> dict[str, str]:
-    """What git is started with: the user's environment, nobody to ask, and ``config`` over the user's own.
+    """Return the environment for git: the user's, without prompts, with ``config`` over the user's configuration.
 
-    Only ``protocol`` may be spoken, and ssh, which the user may have put in its place.
+    Only ``protocol`` is allowed, and ssh, which the user's configuration may substitute for it.
     """
     environment = {
         name: value
         for name, value in user_environment.items()
         if name in _USER_VARIABLES or not _REMOVED_VARIABLES.fullmatch(name)
     }
-    told, program = (
-        [*_FIXED_CONFIG, *config],
-        quote(user_environment["GIT_SSH"]) if user_environment.get("GIT_SSH") else "",
-    )
-    for number, (key, value) in enumerate(told):
+    all_config = [*_FIXED_CONFIG, *config]
+    for number, (key, value) in enumerate(all_config):
         environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    ssh_command = user_environment.get("GIT_SSH_COMMAND") or program or ssh
+    ssh_program = quote(user_environment["GIT_SSH"]) if user_environment.get("GIT_SSH") else ssh
+    ssh_command = user_environment.get("GIT_SSH_COMMAND") or ssh_program
     return environment | {
-        "GIT_CONFIG_COUNT": str(len(told)),
+        "GIT_CONFIG_COUNT": str(len(all_config)),
         "GIT_ALLOW_PROTOCOL": f"{protocol}:ssh",
         "GIT_ASKPASS": "",
         "GIT_TERMINAL_PROMPT": "0",

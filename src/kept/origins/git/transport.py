@@ -1,4 +1,4 @@
-"""The way to a remote: who may be asked, as whom, and through what.
+"""Configures git to reach a remote: allowed addresses, credentials and proxy.
 
 Secrets go into git's environment and nowhere else.
 """
@@ -22,7 +22,7 @@ from kept.origins.web.http.client import HttpClient
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transport:
-    """``async with way.to(remote) as git``: git, told how to get there."""
+    """``async with transport.connect(remote) as git`` yields a git that can reach the remote."""
 
     settings: SourceSettings
     environment: Mapping[str, str] = field(repr=False)
@@ -30,51 +30,50 @@ class Transport:
 
     @asynccontextmanager
     async def connect(self, remote: str) -> AsyncIterator[Git]:
-        """Raises SourceUnavailable where the gate does not let us."""
+        """Yield a configured git. Raises SourceUnavailable where the remote's address is not allowed."""
         scheme = remote.partition("://")[0] if "://" in remote else "ssh"
-        told = [("remote.origin.url", remote)]
+        config = [("remote.origin.url", remote)]
         if scheme == "file":
-            yield self._make_git(told, scheme)
+            yield self._make_git(config, scheme)
             return
-        egress = make_http_client(f"{remote}/", self.settings, look_up=self.look_up)
+        client = make_http_client(f"{remote}/", self.settings, look_up=self.look_up)
         try:
-            addresses = await _allowed_addresses(egress, remote)
+            addresses = await _allowed_addresses(client, remote)
             if scheme in ("http", "https"):
-                async with GateProxy(egress) as proxy:
-                    yield replace(
-                        self._make_git([*told, *self._http_config(remote, proxy)], scheme), redact=egress.redact
-                    )
+                async with GateProxy(client) as proxy:
+                    git = self._make_git([*config, *self._http_config(remote, proxy)], scheme)
+                    yield replace(git, redact=client.redact)
             elif scheme == "git":
-                if not addresses:  # git would look it up again, and nobody would check what it finds then
+                if not addresses:  # git would resolve the name itself, unchecked
                     raise SourceUnavailable(f"{remote} cannot be reached: its host name cannot be resolved.")
                 host, port = parse_host_port(remote_host_and_port(remote))
                 address = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
-                beginning = remote[: remote.index("/", len("git://")) + 1]
-                pinned = [(f"url.git://{address}:{port}/.insteadOf", beginning)]
-                yield self._make_git([*told, *pinned], scheme, GIT_OVERRIDE_VIRTUAL_HOST=f"{host}:{port}")
+                server_url = remote[: remote.index("/", len("git://")) + 1]
+                pinned = [(f"url.git://{address}:{port}/.insteadOf", server_url)]
+                yield self._make_git([*config, *pinned], scheme, GIT_OVERRIDE_VIRTUAL_HOST=f"{host}:{port}")
             else:
-                yield self._make_git(told, scheme, ssh=await self._ssh_command())
+                yield self._make_git(config, scheme, ssh=await self._ssh_command())
         finally:
-            await egress.close()
+            await client.close()
 
     def _make_git(self, config: list[tuple[str, str]], scheme: str, ssh: str = "ssh", **variables: str) -> Git:
         return Git(environment=make_git_environment(self.environment, config, protocol=scheme, ssh=ssh) | variables)
 
     def _http_config(self, remote: str, proxy: GateProxy) -> list[tuple[str, str]]:
-        """Through the gate, and with the headers of the source for this site only."""
-        access, to = self.settings.access, urlsplit(remote)
-        gate = proxy.url.replace("://", f"://{proxy.username}:{proxy.password}@")
-        told = [
-            ("remote.origin.proxy", gate),
-            ("http.proxy", gate),  # for what a server names besides, where the user lets it
+        """Return the configuration for HTTP: through the gate proxy, with the source's headers for this site only."""
+        access, url = self.settings.access, urlsplit(remote)
+        proxy_url = proxy.url.replace("://", f"://{proxy.username}:{proxy.password}@")
+        config = [
+            ("remote.origin.proxy", proxy_url),
+            ("http.proxy", proxy_url),  # for other URLs that a server names, where the user's configuration allows it
             ("http.userAgent", access.user_agent or f"git/2 {default_user_agent()}"),
         ]
-        site = f"http.{to.scheme}://{to.netloc}/.extraHeader"
-        told += [(site, f"{header.name}: {self.look_up(header.value)}") for header in access.headers]
-        return told + ([("http.sslCAInfo", access.ca_file)] if access.ca_file else [])
+        header_key = f"http.{url.scheme}://{url.netloc}/.extraHeader"
+        config += [(header_key, f"{header.name}: {self.look_up(header.value)}") for header in access.headers]
+        return config + ([("http.sslCAInfo", access.ca_file)] if access.ca_file else [])
 
     async def _ssh_command(self) -> str:
-        """The ssh that the user has told git to use."""
+        """Return the ssh command of the user's git configuration."""
         arguments = ("git", "config", "--get", "core.sshCommand")
         with suppress(ProgramFailed):
             found = await run_program(*arguments, environment=self.environment, cwd=Path("/"), seconds=10)
@@ -83,13 +82,13 @@ class Transport:
 
 
 async def _allowed_addresses(client: HttpClient, remote: str) -> list[str]:
-    """Where the host of a remote is, if it may be asked. None are known of names that only ssh or a proxy resolves."""
+    """Return the remote host's addresses; none where only ssh or a proxy can resolve it. Raises SourceUnavailable."""
     try:
         with suppress(OSError):
             return list(await client.address_policy.resolve_allowed(*parse_host_port(remote_host_and_port(remote))))
     except AddressForbidden as error:
         raise SourceUnavailable(
-            f"{remote} cannot be asked: {error}. "
+            f"{remote} cannot be fetched: {error}. "
             "An address that is not public has to be allowed by the owner of the source."
         ) from None
     return []

@@ -1,4 +1,4 @@
-"""A published package as an origin: origin · fetching (by npm or pip) · archive (unpacked without trusting it)."""
+"""A package of npm or PyPI as an origin."""
 
 from collections.abc import Callable, Mapping
 

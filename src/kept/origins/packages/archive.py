@@ -1,7 +1,7 @@
-"""The documentation in a package's archive, unpacked without trusting it.
+"""Unpacks the documentation of an untrusted package archive.
 
-Files are written under numbers, so no name in an archive can lead anywhere. Links, devices and what nobody reads are
-left where they are; what is too much is refused as a whole.
+Files are written under numbers, so no name in the archive can become a path. Links, devices and unwanted files are
+skipped; an archive that exceeds a limit is refused as a whole.
 """
 
 import gzip
@@ -19,9 +19,9 @@ from typing import IO, cast
 from kept.errors import SourceUnavailable
 
 MAX_ENTRIES = 100_000
-MAX_BYTES = 256 * 1024 * 1024  # of what is unpacked
-MAX_RATIO = 200  # of a whole archive, unpacked to packed
-MAX_EXTENDED_HEADER_BYTES = 1024 * 1024  # to one entry of a tarball
+MAX_BYTES = 256 * 1024 * 1024  # of all unpacked files
+MAX_RATIO = 200  # unpacked to packed bytes, of the whole archive
+MAX_EXTENDED_HEADER_BYTES = 1024 * 1024  # of one entry of a tarball
 _EXTENDED_HEADER_TYPES = (
     *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
@@ -44,23 +44,23 @@ _ARCHIVE_ERRORS = (
 
 
 class ArchiveTooLarge(SourceUnavailable):
-    """The archive unpacks to more than documentation can be."""
+    """The archive exceeds a limit."""
 
 
 def unpack_archive(archive: Path, folder: Path, is_wanted: Callable[[str], bool]) -> dict[str, Path]:
-    """The wanted files of an archive: path in the package -> where it was written. SourceUnavailable if it is none."""
+    """Unpack the wanted files: path in the package -> file written. Raises SourceUnavailable for a damaged archive."""
     budget = _UnpackBudget(archive.stat().st_size)
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     try:
         with _open_entries(archive, budget) as entries:
             for name, body in entries:
                 path = _safe_path(name)
-                if path and path not in found and is_wanted(path):
-                    found[path] = folder / f"{len(found):06d}"
-                    _write_file(body(), found[path], budget)
+                if path and path not in files and is_wanted(path):
+                    files[path] = folder / f"{len(files):06d}"
+                    _write_file(body(), files[path], budget)
     except _ARCHIVE_ERRORS:
-        raise SourceUnavailable(f"{archive.name} is no archive that can be unpacked.") from None
-    return found
+        raise SourceUnavailable(f"{archive.name} cannot be unpacked: it is not a valid archive.") from None
+    return files
 
 
 class _UnpackBudget:
@@ -74,7 +74,7 @@ class _UnpackBudget:
         self._check(self._entries)
 
     def count_unpacked(self, size: int) -> None:
-        """Bytes of a stream, which are unpacked whether or not anybody wants them."""
+        """Count bytes of a stream, which has to be decompressed even where no file is wanted."""
         self._stream -= size
         self._check(self._stream)
 
@@ -84,7 +84,7 @@ class _UnpackBudget:
 
     def _check(self, left: int) -> None:
         if left < 0:
-            raise ArchiveTooLarge("The package's archive unpacks to more than documentation can be. It is not kept.")
+            raise ArchiveTooLarge("The package's archive unpacks to more than documentation can be, so it is not kept.")
 
 
 OpenMember = Callable[[], IO[bytes]]
@@ -92,17 +92,17 @@ OpenMember = Callable[[], IO[bytes]]
 
 @contextmanager
 def _open_entries(archive: Path, budget: _UnpackBudget) -> Iterator[Iterator[tuple[str, OpenMember]]]:
-    """The regular files of an archive, without the folder that everything in a tarball lies in."""
+    """Yield the regular files of an archive, without the top folder of a tarball."""
     if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as opened:
-            yield _zip_entries(opened, budget)
+        with zipfile.ZipFile(archive) as zipped:
+            yield _zip_entries(zipped, budget)
     else:
-        with gzip.open(archive) as unpacked, _open_tar(_LimitedStream(unpacked, budget)) as streamed:
-            yield _tar_entries(streamed, budget)
+        with gzip.open(archive) as stream, _open_tar(_LimitedStream(stream, budget)) as tar:
+            yield _tar_entries(tar, budget)
 
 
 class _LimitedStream:
-    """A stream, as far as its budget goes."""
+    """A stream that counts what it reads against a budget."""
 
     def __init__(self, stream: gzip.GzipFile, budget: _UnpackBudget) -> None:
         self._stream = stream
@@ -115,14 +115,12 @@ class _LimitedStream:
 
 
 class _BoundedTarInfo(tarfile.TarInfo):
-    """An entry whose long names and other additions, which are read as a whole, are no longer than such things are."""
+    """A tar entry whose extended header is bounded: tarfile reads it into memory as a whole."""
 
     @property
     def size(self) -> int:
         if self.type in _EXTENDED_HEADER_TYPES and not 0 <= self._size <= MAX_EXTENDED_HEADER_BYTES:
-            raise ArchiveTooLarge(
-                "The package's archive says more about its files than there is to say. It is not kept."
-            )
+            raise ArchiveTooLarge("The package's archive has an entry with an oversized header, so it is not kept.")
         return self._size
 
     @size.setter
@@ -134,29 +132,29 @@ def _open_tar(stream: _LimitedStream) -> tarfile.TarFile:
     return tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|", tarinfo=_BoundedTarInfo)
 
 
-def _zip_entries(opened: zipfile.ZipFile, budget: _UnpackBudget) -> Iterator[tuple[str, OpenMember]]:
-    for info in opened.infolist():
+def _zip_entries(zipped: zipfile.ZipFile, budget: _UnpackBudget) -> Iterator[tuple[str, OpenMember]]:
+    for info in zipped.infolist():
         budget.count_entry()
-        kind = (info.external_attr >> 16) & 0o170000
-        if info.filename[-1:] not in ("", "/") and kind in (0, 0o100000):
-            yield info.filename, partial(opened.open, info)
+        file_type = (info.external_attr >> 16) & 0o170000
+        if info.filename[-1:] not in ("", "/") and file_type in (0, 0o100000):
+            yield info.filename, partial(zipped.open, info)
 
 
-def _tar_entries(streamed: tarfile.TarFile, budget: _UnpackBudget) -> Iterator[tuple[str, OpenMember]]:
-    for member in streamed:
+def _tar_entries(tar: tarfile.TarFile, budget: _UnpackBudget) -> Iterator[tuple[str, OpenMember]]:
+    for member in tar:
         budget.count_entry()
         if member.isreg():
-            yield member.name.removeprefix("./").partition("/")[2], partial(_extract_member, streamed, member)
+            yield member.name.removeprefix("./").partition("/")[2], partial(_extract_member, tar, member)
 
 
-def _extract_member(streamed: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
-    file = streamed.extractfile(member)
-    assert file is not None, "a regular file has bytes"
+def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    file = tar.extractfile(member)
+    assert file is not None, "a regular file has content"
     return file
 
 
 def _safe_path(name: str) -> str | None:
-    """A path below the package; None for what would lead out of it, or cannot be a name."""
+    """Return a relative path inside the package; None where the name leads out of it or is not valid."""
     parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
     if not parts or name.startswith("/") or ".." in parts or not name.isprintable() or ":" in parts[0]:
         return None

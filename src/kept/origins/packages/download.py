@@ -1,7 +1,7 @@
-"""A package's archive, by the user's own npm or pip: their registry, proxy and credentials count.
+"""Downloads a package's archive with the user's own npm or pip, and so with their registry, proxy and credentials.
 
-Nothing of a package is ever run. npm is told to leave scripts alone; pip would have to run a source archive's build to
-learn its name, so only wheels are taken. See decision 18.
+No code of a package is ever run (decision 18): npm runs without scripts, and pip downloads only wheels, because it
+would have to run a source archive's build to learn its name.
 """
 
 import email
@@ -20,19 +20,19 @@ _NOT_FOUND = re.compile(r"\bE404\b|\bETARGET\b|No matching distribution|Could no
 
 
 async def download_package(package: Package, folder: Path, environment: Mapping[str, str]) -> Path:
-    """The archive in the folder. Raises SourceUnavailable."""
+    """Download the archive into a folder and return its path. Raises SourceUnavailable."""
     separator = "@" if package.registry == "npm" else "=="
-    named = f"{package.name}{separator}{package.version}" if package.version else package.name
+    specifier = f"{package.name}{separator}{package.version}" if package.version else package.name
     program = _find_program(package.registry, environment)
     try:
-        command = (*program, *_DOWNLOAD_ARGUMENTS[package.registry], named)
+        command = (*program, *_DOWNLOAD_ARGUMENTS[package.registry], specifier)
         await run_program(*command, environment=environment, cwd=folder, seconds=DOWNLOAD_SECONDS)
     except ProgramFailed as failed:
         raise _download_error(package, failed.message) from None
-    found = sorted(path for path in folder.iterdir() if path.suffix in (".tgz", ".gz", ".whl"))
-    if not found:
-        raise SourceUnavailable(f"'{program[0]}' brought no archive of {package.root}.")
-    return found[0]
+    archives = sorted(path for path in folder.iterdir() if path.suffix in (".tgz", ".gz", ".whl"))
+    if not archives:
+        raise SourceUnavailable(f"'{program[0]}' downloaded no archive of {package.root}.")
+    return archives[0]
 
 
 _DOWNLOAD_ARGUMENTS = {
@@ -47,8 +47,8 @@ _DOWNLOAD_ARGUMENTS = {
 def _find_program(registry: str, environment: Mapping[str, str]) -> list[str]:
     names = ("npm",) if registry == "npm" else ("pip", "pip3")
     for name in names:
-        if found := shutil.which(name, path=environment.get("PATH")):
-            return [found]
+        if program := shutil.which(name, path=environment.get("PATH")):
+            return [program]
     raise SourceUnavailable(f"This needs the program '{names[0]}', which is not installed here.")
 
 
@@ -58,18 +58,18 @@ def _download_error(package: Package, message: str) -> SourceUnavailable:
         return SourceMissing(
             f"There is no package {package.root}{wheel}, as far as your {tool} knows. Check its name and version."
         )
-    by_hand = "pack" if tool == "npm" else "download --no-deps --only-binary=:all:"
+    command = "pack" if tool == "npm" else "download --no-deps --only-binary=:all:"
     return SourceUnavailable(
-        f"{package.root} cannot be had now. See what your {tool} says: {tool} {by_hand} {package.name}"
+        f"{package.root} cannot be downloaded now. To see why, run: {tool} {command} {package.name}"
     )
 
 
 def extract_readme(metadata: bytes) -> tuple[str, bytes] | None:
-    """The long description in a wheel's METADATA: a name for it, and its text."""
+    """Return the long description in a wheel's METADATA as a file name and its text; None when it has none."""
     message = email.message_from_string(metadata.decode("utf-8", "replace"))
     body = message.get_payload()
     text = body if isinstance(body, str) and body.strip() else str(message.get("Description", ""))
     if not text.strip():
         return None
-    kind = str(message.get("Description-Content-Type", "")).partition(";")[0].strip().lower()
-    return _README_NAMES.get(kind, "README.txt"), text.encode()
+    content_type = str(message.get("Description-Content-Type", "")).partition(";")[0].strip().lower()
+    return _README_NAMES.get(content_type, "README.txt"), text.encode()

@@ -1,4 +1,4 @@
-"""A published package as an origin: the documentation in its archive, file by file. Its hashes are the validators."""
+"""A published package as an origin: the documentation in its archive. Hashes of its files are the validators."""
 
 import asyncio
 import hashlib
@@ -33,9 +33,9 @@ class PackageOrigin(TreeOrigin):
 
     async def open(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="kept-", ignore_cleanup_errors=True)
-        there = Path(self._folder.name)
-        archive = await download_package(self._package, there, self._environment)
-        await asyncio.to_thread(self._load_files, archive, there)
+        folder = Path(self._folder.name)
+        archive = await download_package(self._package, folder, self._environment)
+        await asyncio.to_thread(self._load_files, archive, folder)
 
     async def close(self) -> None:
         if self._folder:
@@ -47,18 +47,18 @@ class PackageOrigin(TreeOrigin):
         return self._selection.why_excluded(unquote(url.removeprefix(self._package.base_url)))
 
     def _load_files(self, archive: Path, folder: Path) -> None:
-        found = unpack_archive(archive, folder, lambda path: self._type_of(path) is not None or _is_metadata(path))
-        for path in [path for path in found if _is_metadata(path)]:
-            metadata = found.pop(path)
+        files = unpack_archive(archive, folder, lambda path: self._type_of(path) is not None or _is_metadata(path))
+        for path in [path for path in files if _is_metadata(path)]:
+            metadata = files.pop(path)
             if readme := extract_readme(metadata.read_bytes()):
                 name, text = readme
                 metadata.write_bytes(text)
-                found.setdefault(name, metadata)
-        for path in self._selection.select(sorted(found)):
-            url, kind = tree_file_url(self._package.base_url, path), self._type_of(path)
-            if url and kind:
-                etag = hashlib.sha256(found[path].read_bytes()).hexdigest()
-                self._files[url] = TreeFile(key=str(found[path]), etag=etag, content_type=kind)
+                files.setdefault(name, metadata)
+        for path in self._selection.select(sorted(files)):
+            url, content_type = tree_file_url(self._package.base_url, path), self._type_of(path)
+            if url and content_type:
+                etag = hashlib.sha256(files[path].read_bytes()).hexdigest()
+                self._files[url] = TreeFile(key=str(files[path]), etag=etag, content_type=content_type)
 
     async def _read_file(self, file: TreeFile) -> bytes:
         body = await asyncio.to_thread(Path(file.key).read_bytes)

@@ -25,10 +25,9 @@ def make_web_origin(
     resolver: Resolver = resolve_with_system,
     open_socket: OpenSocket | None = None,
 ) -> WebOrigin:
-    """The origin of a source, with its own way out.
+    """Build the origin of a source. Its HTTP client, and with it the source's secrets, is built on first use.
 
-    ``look_up`` finds what ``env:NAME`` and ``secret:NAME`` stand for. ``contact`` is where a site's owner can complain.
-    ``browser`` is the Chromium to start where a page needs one; empty: whichever is installed.
+    ``browser``: the Chromium that renders pages; empty for the one that is installed.
     """
     return WebOrigin(
         root,

@@ -1,12 +1,12 @@
-"""Pages that are nothing before their scripts have run: opened in a Chromium that has no network of its own.
+"""Renders pages that need their scripts, in a Chromium without network access of its own (decision 10).
 
-    1. open     a tab in a context of its own, so that no page finds what another left behind
-    2. answer   every request, here: the page itself with what was fetched already, scripts and data through the gate
-                (``egress``, as everything else); pictures, fonts, frames and whatever is no GET not at all
-    3. wait     until it is loaded, no request is under way and the page stands still
-    4. take     the page as its scripts made it
+    1. open      a tab in a browser context of its own, so that pages share no state
+    2. fulfill   every request of the page: the page itself with the fetched body, scripts and data through the
+                 source's HTTP client; images, fonts, frames and anything but GET are blocked
+    3. wait      until the page is loaded, no request is in flight and the DOM is stable
+    4. return    the DOM as HTML
 
-So one gate, one set of limits and one place for secrets hold for a browser too: see docs/decisions/0010.
+So the address policy, limits and secrets of the HTTP client hold for the browser too.
 """
 
 import asyncio
@@ -34,27 +34,27 @@ from kept.origins.web.http.messages import FailureKind, HttpResponse
 log = Log(__name__)
 
 MAX_TABS = 2
-MAX_PAGE_SECONDS = 30.0  # seconds, for one page
-NETWORK_IDLE_SECONDS = 0.5  # seconds without a request
-DOM_STABLE_SECONDS = 0.25  # seconds without a change
+MAX_PAGE_SECONDS = 30.0
+NETWORK_IDLE_SECONDS = 0.5
+DOM_STABLE_SECONDS = 0.25
 MAX_REQUESTS = 300  # of one page
 MAX_PAGE_BYTES = 64 * 1024 * 1024  # of one page's scripts and data
-MAX_RESOURCE_BYTES = 8 * 1024 * 1024  # of one of them: several are under way at once
-SCRIPT_CACHE_BYTES = 32 * 1024 * 1024  # bytes of scripts, which the pages of a site share
+MAX_RESOURCE_BYTES = 8 * 1024 * 1024  # of one of them: several are in flight at once
+SCRIPT_CACHE_BYTES = 32 * 1024 * 1024  # the pages of a site share scripts
 
 _LOADED_TYPES = ("Script", "XHR", "Fetch")
-_FORWARDED_HEADERS = ("accept", "origin", "referer")  # of the headers that a page's request has
+_FORWARDED_HEADERS = ("accept", "origin", "referer")  # of the page's own request headers
 _DROPPED_HEADERS = ("connection", "content-encoding", "content-length", "keep-alive", "set-cookie", "transfer-encoding")
 
-# Run in a world of its own, where the page's scripts cannot have changed what these words mean.
+# Runs in an isolated world, where the page's scripts cannot have replaced these functions.
 _SNAPSHOT_SCRIPT = """(() => {{
     const html = String(document.documentElement?.outerHTML ?? "");
-    return [String(document.readyState), location.href, html.length, html.length > {most} ? "" : html];
+    return [String(document.readyState), location.href, html.length, html.length > {max_bytes} ? "" : html];
 }})()"""
 
 
 class Browser:
-    """A Chromium for one crawl: started when it is first needed, and again when it died."""
+    """A Chromium for one crawl, started on first use and again after a crash."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Browser:
         self._start_error: BrowserUnavailable | None = None
 
     async def render(self, url: str, fetched: Fetched) -> Visit:
-        """What the page becomes. Nothing of the server's validators: they speak of the page before its scripts."""
+        """Render a fetched page. The result has no validators: the server's belong to the page before its scripts."""
         status = fetched.status
         async with self._tabs:
             try:
@@ -112,19 +112,19 @@ class Browser:
             try:
                 self._devtools = self._devtools or await DevTools.start(find_browser(self._program))
             except BrowserUnavailable as error:
-                self._start_error = error  # what cannot be started once is not tried for every page
+                self._start_error = error  # not tried again for every page
                 raise
             return self._devtools
 
     async def _render_in_tab(self, devtools: DevTools, url: str, fetched: Fetched) -> Visit:
-        made = await devtools.call("Target.createBrowserContext", disposeOnDetach=True)
-        context = made["browserContextId"]
+        created = await devtools.call("Target.createBrowserContext", disposeOnDetach=True)
+        context = created["browserContextId"]
         try:
             await devtools.call("Browser.setDownloadBehavior", behavior="deny", browserContextId=context)
-            made = await devtools.call("Target.createTarget", url="about:blank", browserContextId=context)
-            target = made["targetId"]
-            made = await devtools.call("Target.attachToTarget", targetId=target, flatten=True)
-            tab = _Tab(devtools, made["sessionId"], target, self._resources, url, fetched, self._is_in_scope)
+            created = await devtools.call("Target.createTarget", url="about:blank", browserContextId=context)
+            target = created["targetId"]
+            attached = await devtools.call("Target.attachToTarget", targetId=target, flatten=True)
+            tab = _Tab(devtools, attached["sessionId"], target, self._resources, url, fetched, self._is_in_scope)
             try:
                 return await tab.run(max_bytes=self._max_bytes, deadline=monotonic() + self._seconds * 2 / 3)
             finally:
@@ -133,7 +133,7 @@ class Browser:
             await self._dispose_context(devtools, context)
 
     async def _dispose_context(self, devtools: DevTools, context: str) -> None:
-        """Ends the page whatever it is doing. A browser that cannot is ended itself."""
+        """Close the page whatever it is doing. A browser that cannot is killed."""
         try:
             async with asyncio.timeout(STOP_SECONDS):
                 await devtools.call("Target.disposeBrowserContext", browserContextId=context)
@@ -144,11 +144,11 @@ class Browser:
 
 
 class _TabCrashed(Exception):
-    """The page's process is gone."""
+    """The page's process has ended."""
 
 
 class _ResourceLoader:
-    """What pages ask for, through the gate. Scripts are asked for once: the pages of a site share them."""
+    """Loads the resources of pages through the HTTP client. Caches scripts, which the pages of a site share."""
 
     def __init__(self, client: HttpClient, max_concurrency: int) -> None:
         self._client = client
@@ -162,19 +162,19 @@ class _ResourceLoader:
         if is_script and url in self._script_cache:
             return self._script_cache[url]
         async with self._slots:
-            answer = await self._client.request(
+            response = await self._client.request(
                 url, max_bytes=max_bytes, headers=headers, wants_body=lambda status, headers: True
             )
-        if not isinstance(answer, HttpResponse):
-            return answer.kind
-        if is_script and answer.status == 200 and self._cached_bytes + len(answer.body) <= SCRIPT_CACHE_BYTES:
-            self._cached_bytes += len(answer.body)
-            self._script_cache[url] = answer
-        return answer
+        if not isinstance(response, HttpResponse):
+            return response.kind
+        if is_script and response.status == 200 and self._cached_bytes + len(response.body) <= SCRIPT_CACHE_BYTES:
+            self._cached_bytes += len(response.body)
+            self._script_cache[url] = response
+        return response
 
 
 class _Tab:
-    """One page in the browser, and everything that it asks for."""
+    """One page in the browser, and its requests."""
 
     def __init__(
         self,
@@ -202,30 +202,30 @@ class _Tab:
         self._crashed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, *, max_bytes: int, deadline: float) -> Visit:
-        """The page when it has come to rest, or as it is when that takes too long."""
+        """Return the page once it is stable, or as it is at the deadline."""
         self._devtools.set_event_handler(self._session, self._on_event)
-        for domain in ("Inspector", "Page", "Fetch"):  # from here on no request passes us
+        for domain in ("Inspector", "Page", "Fetch"):  # from here on every request is intercepted
             await self._call(f"{domain}.enable")
-        taking = asyncio.create_task(self._wait_until_stable(max_bytes, deadline))
+        rendering = asyncio.create_task(self._wait_until_stable(max_bytes, deadline))
         try:
-            waiting: set[asyncio.Future[Any]] = {taking, self._crashed}
+            waiting: set[asyncio.Future[Any]] = {rendering, self._crashed}
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            if not taking.done():
+            if not rendering.done():
                 raise _TabCrashed
-            where, size, html = taking.result()
+            location, size, html = rendering.result()
         finally:
-            taking.cancel()
-            await asyncio.gather(taking, return_exceptions=True)
+            rendering.cancel()
+            await asyncio.gather(rendering, return_exceptions=True)
         status = self._fetched.status
         if self._redirects_to:
             return Redirected(to=self._redirects_to, status=status)
         if size > max_bytes:
             return Refused(reason=f"larger than {max_bytes:,} bytes", by_settings=True, status=status)
-        page = canonicalize_url(where)
-        moved = page if page and page != canonicalize_url(self._url) else self._fetched.final_url
+        page = canonicalize_url(location)
+        final_url = page if page and page != canonicalize_url(self._url) else self._fetched.final_url
         body = f"<!doctype html>\n{html}".encode("utf-8", "replace")
         return Fetched(
-            body=body, content_type=RENDERED_CONTENT_TYPE, validators=Validators(), status=status, final_url=moved
+            body=body, content_type=RENDERED_CONTENT_TYPE, validators=Validators(), status=status, final_url=final_url
         )
 
     async def detach(self) -> None:
@@ -236,32 +236,32 @@ class _Tab:
 
     async def _wait_until_stable(self, max_bytes: int, deadline: float) -> tuple[str, int, str]:
         await self._call("Page.navigate", url=self._url)
-        before, still_since = "", monotonic()
+        before, stable_since = "", monotonic()
         while True:
             await asyncio.sleep(DOM_STABLE_SECONDS / 2)
             now = monotonic()
             if self._redirects_to:
                 return "", 0, ""
-            quiet = 0.0 if self._tasks else now - self._last_activity
-            if quiet < NETWORK_IDLE_SECONDS - DOM_STABLE_SECONDS and now < deadline:
+            idle = 0.0 if self._tasks else now - self._last_activity
+            if idle < NETWORK_IDLE_SECONDS - DOM_STABLE_SECONDS and now < deadline:
                 continue
-            state, where, size, html = await self._snapshot(max_bytes)
+            state, location, size, html = await self._snapshot(max_bytes)
             if html != before:
-                before, still_since = html, monotonic()
-            still = monotonic() - still_since
+                before, stable_since = html, monotonic()
+            stable = monotonic() - stable_since
             if now >= deadline or (
-                state == "complete" and quiet >= NETWORK_IDLE_SECONDS and still >= DOM_STABLE_SECONDS
+                state == "complete" and idle >= NETWORK_IDLE_SECONDS and stable >= DOM_STABLE_SECONDS
             ):
-                return where, size, html
+                return location, size, html
 
     async def _snapshot(self, max_bytes: int) -> tuple[str, str, int, str]:
-        """How far the page is, where it says it is, its length, and itself unless that is too long."""
-        made = await self._call("Page.createIsolatedWorld", frameId=self._frame, worldName="kept")
-        world = made["executionContextId"]
-        expression = _SNAPSHOT_SCRIPT.format(most=max_bytes)
-        taken = await self._call("Runtime.evaluate", expression=expression, contextId=world, returnByValue=True)
-        state, where, size, html = taken["result"].get("value") or ("", "", 0, "")
-        return state, where, size, html
+        """Return the page's ready state, location, length, and HTML (empty where that is too long)."""
+        created = await self._call("Page.createIsolatedWorld", frameId=self._frame, worldName="kept")
+        world = created["executionContextId"]
+        expression = _SNAPSHOT_SCRIPT.format(max_bytes=max_bytes)
+        evaluated = await self._call("Runtime.evaluate", expression=expression, contextId=world, returnByValue=True)
+        state, location, size, html = evaluated["result"].get("value") or ("", "", 0, "")
+        return state, location, size, html
 
     def _on_event(self, name: str, parameters: dict[str, Any]) -> None:
         match name:
@@ -274,68 +274,70 @@ class _Tab:
                 self._crashed.set_result(None)
 
     def _start_task(self, work: Coroutine[Any, Any, Any]) -> None:
-        async def quietly() -> None:
-            with suppress(BrowserCommandFailed, BrowserLost):  # the page has gone on, or the browser is gone
+        async def run() -> None:
+            with suppress(BrowserCommandFailed, BrowserLost):  # the page has moved on, or the browser has ended
                 await work
             self._last_activity = monotonic()
 
-        task = asyncio.create_task(quietly())
+        task = asyncio.create_task(run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _handle_request(self, paused: dict[str, Any]) -> None:
-        request, kind, number = paused["request"], paused["resourceType"], paused["requestId"]
+        request, kind, request_id = paused["request"], paused["resourceType"], paused["requestId"]
         self._requests += 1
         if kind == "Document" and paused.get("frameId") == self._frame:
-            await self._handle_navigation(number, request["url"] + request.get("urlFragment", ""))
-        elif kind == "Stylesheet":  # scripts may wait for it; how the page looks is nobody's concern
-            await self._fulfill(number, 200, [("Content-Type", "text/css"), ("Access-Control-Allow-Origin", "*")], b"")
+            await self._handle_navigation(request_id, request["url"] + request.get("urlFragment", ""))
+        elif kind == "Stylesheet":  # scripts may wait for it
+            await self._fulfill(
+                request_id, 200, [("Content-Type", "text/css"), ("Access-Control-Allow-Origin", "*")], b""
+            )
         elif kind not in _LOADED_TYPES or request["method"] != "GET" or self._requests > MAX_REQUESTS:
-            await self._fail(number, "BlockedByClient")
+            await self._fail(request_id, "BlockedByClient")
         else:
-            await self._load_resource(number, request, kind)
+            await self._load_resource(request_id, request, kind)
 
-    async def _handle_navigation(self, number: str, url: str) -> None:
-        """The page itself, once. Where its scripts would go instead is for the crawl to visit."""
+    async def _handle_navigation(self, request_id: str, url: str) -> None:
+        """Serve the page itself, once. A later navigation by its scripts becomes a redirect for the crawl."""
         if not self._is_page_served:
             self._is_page_served = True
-            await self._fulfill(number, 200, [("Content-Type", self._fetched.content_type)], self._fetched.body)
+            await self._fulfill(request_id, 200, [("Content-Type", self._fetched.content_type)], self._fetched.body)
             return
         to = canonicalize_route_url(url)
         if to and to != canonicalize_route_url(self._url) and self._is_in_scope(to):
             self._redirects_to = to
-        await self._fail(number, "Aborted")
+        await self._fail(request_id, "Aborted")
 
-    async def _load_resource(self, number: str, request: dict[str, Any], kind: str) -> None:
+    async def _load_resource(self, request_id: str, request: dict[str, Any], kind: str) -> None:
         url, left = canonicalize_url(request["url"]), MAX_PAGE_BYTES - self._bytes
         if url is None or left <= 0:
-            await self._fail(number, "BlockedByClient")
+            await self._fail(request_id, "BlockedByClient")
             return
         headers = {name: value for name, value in request["headers"].items() if name.lower() in _FORWARDED_HEADERS}
-        answer = await self._resources.load(
+        response = await self._resources.load(
             url, headers, max_bytes=min(left, MAX_RESOURCE_BYTES), is_script=kind == "Script"
         )
-        if isinstance(answer, FailureKind):
-            await self._fail(number, "AccessDenied" if answer is FailureKind.FORBIDDEN else "Failed")
+        if isinstance(response, FailureKind):
+            await self._fail(request_id, "AccessDenied" if response is FailureKind.FORBIDDEN else "Failed")
             return
-        self._bytes += len(answer.body)
-        kept = [(name, value) for name, value in answer.headers.pairs() if name.lower() not in _DROPPED_HEADERS]
-        await self._fulfill(number, answer.status, kept, answer.body)
+        self._bytes += len(response.body)
+        forwarded = [(name, value) for name, value in response.headers.pairs() if name.lower() not in _DROPPED_HEADERS]
+        await self._fulfill(request_id, response.status, forwarded, response.body)
 
-    async def _fulfill(self, number: str, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+    async def _fulfill(self, request_id: str, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         try:
             await self._call(
                 "Fetch.fulfillRequest",
-                requestId=number,
+                requestId=request_id,
                 responseCode=status,
                 responseHeaders=[{"name": name, "value": value} for name, value in headers],
                 body=base64.b64encode(body).decode(),
             )
-        except BrowserCommandFailed:  # a header or status that no browser takes
-            await self._fail(number, "Failed")
+        except BrowserCommandFailed:  # a header or status that the browser rejects
+            await self._fail(request_id, "Failed")
 
-    async def _fail(self, number: str, reason: str) -> None:
-        await self._call("Fetch.failRequest", requestId=number, errorReason=reason)
+    async def _fail(self, request_id: str, reason: str) -> None:
+        await self._call("Fetch.failRequest", requestId=request_id, errorReason=reason)
 
     async def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
         return await self._devtools.call(method, self._session, **parameters)

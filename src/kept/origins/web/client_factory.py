@@ -20,17 +20,20 @@ def make_http_client(
     resolver: Resolver = resolve_with_system,
     open_socket: OpenSocket | None = None,
 ) -> HttpClient:
-    """The way out of one source: for its pages, and through ``proxy`` for programs that connect by themselves."""
+    """Build the HTTP client of one source. Raises InvalidInput or SecretUnavailable.
+
+    ``look_up`` resolves ``env:NAME`` and ``secret:NAME``. ``contact`` is an address for complaints of a site's owner.
+    """
     access = settings.access
-    value_of = look_up or _reject_references
+    resolve_secret = look_up or _reject_references
     return HttpClient(
         allowed=frozenset(map(parse_host_port, access.allowed)),
         user_agent=access.user_agent or default_user_agent(contact),
         secret_headers=SecretHeaders(
-            parse_endpoint(root), tuple((one.name, value_of(one.value)) for one in access.headers)
+            parse_endpoint(root), tuple((header.name, resolve_secret(header.value)) for header in access.headers)
         ),
         timeouts=Timeouts(connect=access.connect_seconds, read=access.first_byte_seconds, total=access.whole_seconds),
-        proxy=value_of(access.proxy) if access.proxy else None,
+        proxy=resolve_secret(access.proxy) if access.proxy else None,
         ca_file=access.ca_file or None,
         resolver=resolver,
         open_socket=open_socket,
@@ -48,12 +51,12 @@ def check_access(access: Access) -> None:
 
 
 def default_user_agent(contact: str = "") -> str:
-    """Who we are, honestly, and where to complain."""
+    """Return the User-Agent of this version, with where to complain."""
     return f"Kept/{__version__} ({f'+{contact}; ' if contact else ''}keeps a copy of documentation for its reader)"
 
 
 def parse_host_port(text: str) -> HostPort:
-    """The host and port that ``host:port`` or ``[address]:port`` names."""
+    """Parse ``host:port`` or ``[address]:port``. Raises InvalidInput."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal():
         raise InvalidInput(f"Expected a host and a port ('localhost:8000'), found {text!r}.")

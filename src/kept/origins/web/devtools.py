@@ -1,7 +1,7 @@
-"""A Chromium, and the conversation with it: the DevTools protocol over a pipe, so that no port is open to others.
+"""Starts Chromium and speaks the DevTools protocol with it over a pipe, so that no port is open to other programs.
 
-What the browser may do by itself is decided here, once: nothing. No name resolves, every connection goes to a proxy
-that is not there, no peer-to-peer traffic is allowed. Whoever talks to it answers its requests (``browser``).
+The browser has no network access of its own: no name resolves, every connection goes to a proxy that does not exist,
+peer-to-peer traffic is disabled. Its requests are fulfilled by the caller (``browser``).
 """
 
 import asyncio
@@ -18,17 +18,17 @@ BROWSER_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chr
 START_SECONDS = 30.0
 STOP_SECONDS = 5.0
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
-SCRIPT_MEMORY_MB = 512  # megabytes of a page's objects
-PROCESS_MEMORY_MB = 1024  # megabytes of everything else that one of its processes may hold
+SCRIPT_MEMORY_MB = 512  # of a page's JavaScript heap
+PROCESS_MEMORY_MB = 1024  # of other memory of each of its processes
 
-BrowserEventHandler: TypeAlias = Callable[[str, dict[str, Any]], None]  # name and facts
+BrowserEventHandler: TypeAlias = Callable[[str, dict[str, Any]], None]  # event name and parameters
 
-# The pipe is what was standard input and output: a shell puts them where Chromium looks for them.
+# Chromium expects the pipe at file descriptors 3 and 4: a shell moves standard input and output there.
 _START_SCRIPT = f'ulimit -d {PROCESS_MEMORY_MB * 1024}; exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null'
 
 _NO_NETWORK_FLAGS = (
     "--proxy-server=http://nowhere.invalid:9",
-    "--proxy-bypass-list=<-loopback>",  # loopback too goes to the proxy
+    "--proxy-bypass-list=<-loopback>",  # also for loopback
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--disable-quic",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -63,26 +63,26 @@ _COMMON_FLAGS = (
 
 
 class BrowserUnavailable(Exception):
-    """There is none, or it does not start: the sentence says what to do."""
+    """There is no browser, or it does not start; the message says what to do."""
 
 
 class BrowserLost(Exception):
-    """The browser is gone, or no longer answers."""
+    """The browser has ended, or no longer responds."""
 
 
 class BrowserCommandFailed(Exception):
-    """The browser says that it cannot do what it was told."""
+    """The browser rejected a command."""
 
 
 def find_browser(program: str = "") -> str:
-    """The program to start: the one that is named, else the first that is installed. Raises NoBrowser."""
+    """Return the path of the named browser, or of the first that is installed. Raises BrowserUnavailable."""
     if program:
-        if found := shutil.which(program):
-            return found
+        if path := shutil.which(program):
+            return path
         raise BrowserUnavailable(f"the browser that the settings name, {program}, is not there")
     for name in BROWSER_PROGRAMS:
-        if found := shutil.which(name):
-            return found
+        if path := shutil.which(name):
+            return path
     raise BrowserUnavailable("install Chromium (or name another one: crawl.browser in the settings)")
 
 
@@ -100,8 +100,8 @@ class DevTools:
     @classmethod
     async def start(cls, program: str) -> "DevTools":
         profile = tempfile.TemporaryDirectory(prefix="kept-browser-", ignore_cleanup_errors=True)
-        # Only root has to do without the sandbox: Chromium does not start otherwise.
-        as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
+        # Chromium does not start as root with its sandbox.
+        sandbox_flags = ["--no-sandbox"] if os.geteuid() == 0 else []
         process = await asyncio.create_subprocess_exec(
             *(
                 "/bin/sh",
@@ -110,28 +110,28 @@ class DevTools:
                 program,
                 *_NO_NETWORK_FLAGS,
                 *_COMMON_FLAGS,
-                *as_root,
+                *sandbox_flags,
                 f"--user-data-dir={profile.name}",
             ),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            # Nothing of ours: no secret that the environment holds, no proxy, no time zone that a page could show.
+            # Not our environment: it may hold secrets, a proxy, and a time zone that a page could show.
             env={"PATH": os.environ.get("PATH", os.defpath), "HOME": profile.name, "LANG": "C.UTF-8", "TZ": "UTC"},
             start_new_session=True,
             limit=MAX_MESSAGE_BYTES,
         )
-        started = cls(process, profile)
+        devtools = cls(process, profile)
         try:
             async with asyncio.timeout(START_SECONDS):
-                await started.call("Browser.getVersion")
+                await devtools.call("Browser.getVersion")
         except (TimeoutError, BrowserLost):
-            await started.close()
+            await devtools.close()
             raise BrowserUnavailable(f"{program} does not start; does it by hand?") from None
         except BaseException:
-            await started.close()
+            await devtools.close()
             raise
-        return started
+        return devtools
 
     @property
     def process_id(self) -> int:
@@ -142,65 +142,65 @@ class DevTools:
         return not self._reader_task.done()
 
     async def call(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
-        """What the browser answers. Raises Declined or BrowserLost."""
+        """Send a command and return its result. Raises BrowserCommandFailed or BrowserLost."""
         if not self.is_alive:
             raise BrowserLost
         self._last_call_id += 1
-        number = self._last_call_id
-        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._pending_calls[number] = answer
-        message = {"id": number, "method": method, "params": parameters} | ({"sessionId": session} if session else {})
-        assert self._process.stdin is not None, "it was made with a pipe"
+        call_id = self._last_call_id
+        result: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._pending_calls[call_id] = result
+        message = {"id": call_id, "method": method, "params": parameters} | ({"sessionId": session} if session else {})
+        assert self._process.stdin is not None, "stdin and stdout are pipes"
         try:
             self._process.stdin.write(json.dumps(message).encode() + b"\0")
             await self._process.stdin.drain()
-            return await answer
+            return await result
         except ConnectionError:
             raise BrowserLost from None
         finally:
-            self._pending_calls.pop(number, None)
+            self._pending_calls.pop(call_id, None)
 
     def set_event_handler(self, session: str, handler: BrowserEventHandler | None) -> None:
-        """Has ``event`` called for everything that happens in a session; None: for nothing any more."""
+        """Call ``handler`` for every event of a session; None removes it."""
         if handler:
             self._event_handlers[session] = handler
         else:
             self._event_handlers.pop(session, None)
 
     async def close(self) -> None:
-        if self._process.returncode is None:  # otherwise the number may be somebody else's by now
+        if self._process.returncode is None:  # otherwise the process id may belong to another process
             with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)  # a session of its own: its processes, and only those
+                os.killpg(self._process.pid, signal.SIGKILL)  # in a session of its own, so only its processes
         await self._process.wait()
         self._reader_task.cancel()
         await asyncio.gather(self._reader_task, return_exceptions=True)
-        for _ in range(20):  # its last processes may still be writing
+        for _ in range(20):  # its last processes may still be writing to the profile
             await asyncio.to_thread(self._profile.cleanup)
             if not os.path.exists(self._profile.name):
                 break
             await asyncio.sleep(0.05)
 
     async def _read_messages(self) -> None:
-        assert self._process.stdout is not None, "it was made with a pipe"
+        assert self._process.stdout is not None, "stdin and stdout are pipes"
         try:
             while True:
                 message = json.loads((await self._process.stdout.readuntil(b"\0"))[:-1])
-                if (number := message.get("id")) is not None:
-                    self._complete_call(number, message)
-                elif event := self._event_handlers.get(message.get("sessionId", "")):
-                    event(message["method"], message["params"])
+                if (call_id := message.get("id")) is not None:
+                    self._complete_call(call_id, message)
+                elif handler := self._event_handlers.get(message.get("sessionId", "")):
+                    handler(message["method"], message["params"])
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ValueError):
-            pass  # it is gone, or says what cannot be understood: either way no longer of use
+            pass  # the browser has ended, or sends invalid messages
         finally:
-            for waiting in self._pending_calls.values():
-                if not waiting.done():
-                    waiting.set_exception(BrowserLost())
+            for result in self._pending_calls.values():
+                if not result.done():
+                    result.set_exception(BrowserLost())
 
-    def _complete_call(self, number: int, message: dict[str, Any]) -> None:
-        waiting = self._pending_calls.get(number)
-        if waiting is None or waiting.done():
+    def _complete_call(self, call_id: int, message: dict[str, Any]) -> None:
+        result = self._pending_calls.get(call_id)
+        if result is None or result.done():
             return
         if "error" in message:
-            waiting.set_exception(BrowserCommandFailed(message["error"].get("message", "")))
+            result.set_exception(BrowserCommandFailed(message["error"].get("message", "")))
         else:
-            waiting.set_result(message.get("result", {}))
+            result.set_result(message.get("result", {}))

@@ -1,10 +1,10 @@
-"""The gate for programs that connect by themselves (git): an HTTP proxy on loopback.
+"""An HTTP proxy on loopback that applies the address policy to programs with their own HTTP client (git).
 
     CONNECT host:port              a tunnel, for https
-    GET http://host:port/path      a plain request, one a connection
+    GET http://host:port/path      a plain request, one per connection
 
-Both resolve, check and dial as everything else does (``egress``). Only who knows the secret of this start may use it:
-another program on this machine must not borrow what a source's owner has allowed.
+Both connect through the source's ``HttpClient``. The proxy requires a random password: another program on this machine
+must not reach what a source's owner has allowed.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from kept.origins.web.http.address_policy import AddressForbidden
 from kept.origins.web.http.client import HttpClient
 
 _MAX_HEAD_BYTES = 64 * 1024
-_IDLE_SECONDS = 60.0  # seconds without a byte in either direction
-_MAX_RELAYED_BYTES = 512 * 1024 * 1024  # bytes through one connection
+_IDLE_SECONDS = 60.0  # without data in one direction
+_MAX_RELAYED_BYTES = 512 * 1024 * 1024  # of one connection, in each direction
 _CHUNK_BYTES = 64 * 1024
 _USER = "kept"
 
@@ -30,7 +30,7 @@ _PLAIN_REQUEST = re.compile(
 
 
 class GateProxy:
-    """``async with GateProxy(egress) as proxy``: give ``proxy.server``, ``username`` and ``password`` to a program."""
+    """``async with GateProxy(client) as proxy``: give ``proxy.url``, ``username`` and ``password`` to a program."""
 
     username = _USER
 
@@ -43,7 +43,7 @@ class GateProxy:
 
     @property
     def url(self) -> str:
-        assert self._server is not None, "it was started"
+        assert self._server is not None, "the proxy is running"
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     def __repr__(self) -> str:
@@ -54,7 +54,7 @@ class GateProxy:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None, "it was started"
+        assert self._server is not None, "the proxy is running"
         self._server.close()
         for task in list(self._tasks):
             task.cancel()
@@ -82,15 +82,15 @@ class GateProxy:
         ):
             writer.write(_error_response("407 Proxy Authentication Required", 'Proxy-Authenticate: Basic realm="kept"'))
         elif match := _CONNECT.fullmatch(line):
-            if theirs := await self._dial(match[1], int(match[2]), writer):
+            if upstream := await self._dial(match[1], int(match[2]), writer):
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                await _relay(reader, writer, *theirs, max_sent=None)
+                await _relay(reader, writer, *upstream, max_sent=None)
         elif match := _PLAIN_REQUEST.fullmatch(line):
-            if theirs := await self._dial(match[2], int(match[3] or 80), writer):
-                theirs[1].write(_forwarded_request(match, headers))
-                # No more than this one request: the next might be for another host.
+            if upstream := await self._dial(match[2], int(match[3] or 80), writer):
+                upstream[1].write(_forwarded_request(match, headers))
+                # Only this request: the next one might be for another host.
                 length = _header_value(headers, "content-length")
-                await _relay(reader, writer, *theirs, max_sent=int(length) if length.isdigit() else 0)
+                await _relay(reader, writer, *upstream, max_sent=int(length) if length.isdigit() else 0)
         else:
             writer.write(_error_response("400 Bad Request"))
         await writer.drain()
@@ -98,7 +98,7 @@ class GateProxy:
     async def _dial(
         self, host: str, port: int, writer: asyncio.StreamWriter
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
-        """A connection to where the gate allows it; None: it was answered why not."""
+        """Connect to an allowed host. Returns None after an error response."""
         host = host.strip("[]").lower()
         try:
             async with asyncio.timeout(self._client.timeouts.connect):
@@ -123,8 +123,8 @@ def _error_response(status: str, *headers: str) -> bytes:
 
 
 def _forwarded_request(match: re.Match[str], headers: list[str]) -> bytes:
-    """The request as the server itself expects it, for the host that was dialled whatever its Host header says."""
-    ours = (
+    """Return the request for the server, with the dialled host in place of the client's Host header."""
+    replaced = (
         "host",
         "connection",
         "proxy-authorization",
@@ -133,33 +133,33 @@ def _forwarded_request(match: re.Match[str], headers: list[str]) -> bytes:
         "upgrade",
         "transfer-encoding",
     )
-    kept = [one for one in headers if one.partition(":")[0].strip().lower() not in ours]
+    forwarded = [header for header in headers if header.partition(":")[0].strip().lower() not in replaced]
     host = f"{match[2]}:{match[3]}" if match[3] else match[2]
-    lines = [f"{match[1]} {match[4] or '/'} HTTP/1.1", f"Host: {host}", *kept, "Connection: close", "", ""]
+    lines = [f"{match[1]} {match[4] or '/'} HTTP/1.1", f"Host: {host}", *forwarded, "Connection: close", "", ""]
     return "\r\n".join(lines).encode("latin-1")
 
 
 async def _relay(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    their_reader: asyncio.StreamReader,
-    their_writer: asyncio.StreamWriter,
+    upstream_reader: asyncio.StreamReader,
+    upstream_writer: asyncio.StreamWriter,
     *,
     max_sent: int | None,
 ) -> None:
-    """Bytes in both directions until the other side ends, falls silent or has sent too much.
+    """Relay data in both directions until the server closes, is idle or has sent too much.
 
-    ``sent``: so much of the client's, no more; None: a tunnel, until the client ends as well.
+    ``max_sent``: bytes to relay from the client; None for a tunnel.
     """
-    out = asyncio.create_task(
-        _pump(reader, their_writer, _MAX_RELAYED_BYTES if max_sent is None else max_sent, send_eof=max_sent is None)
+    sending = asyncio.create_task(
+        _pump(reader, upstream_writer, _MAX_RELAYED_BYTES if max_sent is None else max_sent, send_eof=max_sent is None)
     )
     try:
-        await _pump(their_reader, writer, _MAX_RELAYED_BYTES, send_eof=True)
+        await _pump(upstream_reader, writer, _MAX_RELAYED_BYTES, send_eof=True)
     finally:
-        out.cancel()
-        await asyncio.gather(out, return_exceptions=True)
-        their_writer.close()
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        upstream_writer.close()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, max_bytes: int, *, send_eof: bool) -> None:

@@ -1,4 +1,4 @@
-"""llms.txt: the links that a site offers to language models, as seeds of a crawl (llmstxt.org)."""
+"""llms.txt (llmstxt.org): the links that a site offers to language models, as seeds of a crawl."""
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -11,9 +11,9 @@ from kept.origins.web.sitemap import failure_reason, is_failure
 
 MAX_BYTES = 1024 * 1024
 MAX_URLS = 20_000
-FILE_NAMES = ("llms.txt", "llms-full.txt")  # the second only where there is no first
+FILE_NAMES = ("llms.txt", "llms-full.txt")  # the second only without the first
 
-# Every part is bounded and none can be split in two ways: the text may be anybody's.
+# Every part is bounded and unambiguous, so that untrusted text cannot cause backtracking.
 _LINK = re.compile(
     r"\]\([ \t]{0,9}([^\s()<>]{1,2048}(?:\([^\s()<>]{0,256}\)[^\s()<>]{0,256}){0,4})(?:\s[^()\n]{0,200})?\)|"
     r"(?:\]\()?<((?<=\]\(<)[^<>\n]{1,2048}|https?://[^\s<>]{1,2048})>|"
@@ -23,30 +23,30 @@ _LINK = re.compile(
 
 
 def parse_links(text: str, base: str) -> list[str]:
-    """Where the links of a markdown text lead, each once: in brackets, in angles, or bare at a line's beginning."""
+    """Return the unique link targets of a Markdown text: in brackets, in angles, or bare at a line's beginning."""
     return resolve_links([a or b or c for a, b, c in _LINK.findall(text)], base)[:MAX_URLS]
 
 
 async def list_pages(
     client: HttpClient, folders: Iterable[str], admits: Callable[[str], bool]
 ) -> AsyncIterator[ListedUrl | ListingFailure]:
-    """The admitted pages that the llms.txt of these folders name. Most sites have none, and that is no failure."""
+    """Yield the admitted pages that the llms.txt of these folders name. A missing file is not a failure."""
     for folder in dict.fromkeys(folders):
         for name in FILE_NAMES:
-            answer = await client.get_following_redirects(
+            response = await client.get_following_redirects(
                 f"{folder}{name}", max_bytes=MAX_BYTES, wants_body=_is_text, truncate=True
             )
-            if isinstance(answer, FailedRequest) or answer.status != 200:
-                if is_failure(answer):
-                    yield ListingFailure(url=f"{folder}{name}", reason=f"{name}: {failure_reason(answer)}")
+            if isinstance(response, FailedRequest) or response.status != 200:
+                if is_failure(response):
+                    yield ListingFailure(url=f"{folder}{name}", reason=f"{name}: {failure_reason(response)}")
                 continue
-            for url in parse_links(answer.body.decode("utf-8-sig", "replace"), answer.url):
+            for url in parse_links(response.body.decode("utf-8-sig", "replace"), response.url):
                 if admits(url):
                     yield ListedUrl(url=url)
-            if answer.body:
+            if response.body:
                 break
 
 
 def _is_text(status: int, headers: Headers) -> bool:
-    # A page served with 200 for whatever one asks for is HTML.
+    # An HTML page served with 200 for every URL is not an llms.txt.
     return status == 200 and "html" not in headers.get("Content-Type", "")

@@ -1,15 +1,15 @@
-"""A web site: it can be asked for any page, but not for all of them, so reachability is the evidence.
+"""A web site as an origin. It cannot list all its pages, so a page that is no longer reachable counts as missing.
 
 A visit, step by step:
 
-    1. scope      the source's own settings still have the URL in
+    1. scope      the source's settings admit the URL
     2. robots     the site's rules are known and allow it
-    3. turn       the host's budget has room
-    4. ask        through the gate, "only if it changed" where we hold something
-    5. redirects  permanent: the crawl is told; temporary: followed here, from step 1 on at every hop
-    6. meaning    a Visit (``visits``)
-    7. pretence   what says 200 and is no page (``pretence``)
-    8. render     where its scripts have to run first (``browser``)
+    3. rate       wait for a slot at the host (``rate_limiter``)
+    4. request    through the HTTP client, conditional where a version is stored
+    5. redirects  permanent: returned to the crawl; temporary: followed here, from step 1 at every hop
+    6. response   translated to a Visit (``responses``)
+    7. soft 404   responses with status 200 that are not pages (``soft_404``)
+    8. render     pages whose scripts have to run first (``browser``)
 """
 
 import asyncio
@@ -42,13 +42,13 @@ from kept.origins.origin import AllotHostSlots, Origin
 from kept.origins.web import llms, sitemap
 from kept.origins.web.browser import Browser
 from kept.origins.web.client_factory import check_access
-from kept.origins.web.crawl_rate import CrawlRateLimiter
 from kept.origins.web.http.address_policy import AddressForbidden
 from kept.origins.web.http.client import HttpClient
 from kept.origins.web.http.messages import FailedRequest, FailureKind, HttpResponse
 from kept.origins.web.rate_limiter import (
     MAX_CRAWL_DELAY,
     SHARED_RATE_LIMITERS,
+    CrawlRateLimiter,
     HostRateLimiter,
     RateLimiters,
     parse_retry_after,
@@ -74,9 +74,9 @@ from kept.origins.web.soft_404 import (
 )
 
 MAX_REDIRECTS = 10
-PROBE_SECONDS = 2.0  # seconds
+PROBE_SECONDS = 2.0
 ROBOTS_FORBID = "robots.txt forbids it"
-VISITS_PER_SLOT = 4  # visits a host's turn may wait for: while some are read, others are fetched
+VISITS_PER_SLOT = 4  # visits in flight per request slot: while some pages are parsed, others are fetched
 
 
 class WebOrigin(Origin):
@@ -147,9 +147,7 @@ class WebOrigin(Origin):
         await self._rate.renew_slots(allot)
         origin = origin_of(self._root)
         await self._rate.join_host(origin)
-        if (
-            self._robots_agent is not None and self._robots_task is None
-        ):  # at once: much is prepared before it is needed
+        if self._robots_agent is not None and self._robots_task is None:  # early, while the crawl is being prepared
             self._robots_task = asyncio.create_task(self._robots.get_rules(origin))
 
     def check(self) -> None:
@@ -165,23 +163,22 @@ class WebOrigin(Origin):
             ) from None
 
     async def probe(self) -> None:
-        """SourceUnavailable if nobody is there at all. Before a first crawl that is a mistake, not a bad moment."""
         await self.open()
         try:
             await self._client.probe(self._root, PROBE_SECONDS)
         except OSError as error:
-            unknown, refused = "its host name cannot be resolved", os.strerror(error.errno or errno.ECONNREFUSED)
-            what = unknown if isinstance(error, gaierror) else refused
-            by = "the proxy of " if self._access.proxy else ""
+            unresolved, refused = "its host name cannot be resolved", os.strerror(error.errno or errno.ECONNREFUSED)
+            reason = unresolved if isinstance(error, gaierror) else refused
+            proxied = "the proxy of " if self._access.proxy else ""
             raise SourceUnavailable(
-                f"{by}{self._root} cannot be reached: {what}. Check the address, and that the site is up."
+                f"{proxied}{self._root} cannot be reached: {reason}. Check the address, and that the site is up."
             ) from None
 
     async def close(self) -> None:
-        asking = [*self._soft_404s.values(), *([self._robots_task] if self._robots_task else [])]
-        for task in asking:
+        tasks = [*self._soft_404s.values(), *([self._robots_task] if self._robots_task else [])]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._soft_404s.clear()
         self._rate.close()
         self._sites.clear()
@@ -191,11 +188,9 @@ class WebOrigin(Origin):
         return self._scope.admits(url)
 
     def why_excluded(self, url: str) -> str | None:
-        """Why a link to this URL would not be followed; None: it would."""
         return self._scope.why_excluded(url)
 
     async def why_forbidden(self, url: str) -> str | None:
-        """What robots.txt says against a visit; None: nothing."""
         if self._robots_agent is None:
             return None
         rules = await self._robots.get_rules(origin_of(url))
@@ -241,19 +236,19 @@ class WebOrigin(Origin):
         if route and self._access.render is RenderMode.NEVER:
             return Refused(reason="needs a browser, which the source's settings rule out", by_settings=True)
         always = bool(route) or self._access.render is RenderMode.ALWAYS
-        # What a server says of a page before its scripts have run tells nothing of what they make of it.
+        # Validators of a page before its scripts have run say nothing about the rendered page.
         headers = (
             entry.base_version.validators.as_headers() if conditional and entry.base_version and not always else None
         )
-        answer = await self._request(url, headers=headers, seconds=None)
-        if isinstance(answer, HttpResponse):
+        response = await self._request(url, headers=headers, seconds=None)
+        if isinstance(response, HttpResponse):
             visit = (
-                await self._follow_redirects(entry, answer)
-                if answer.status in REDIRECT_STATUSES
-                else self._to_visit(answer)
+                await self._follow_redirects(entry, response)
+                if response.status in REDIRECT_STATUSES
+                else self._to_visit(response)
             )
         else:
-            visit = self._to_visit(answer) if isinstance(answer, FailedRequest) else answer
+            visit = self._to_visit(response) if isinstance(response, FailedRequest) else response
         if isinstance(visit, Fetched):
             visit = await self._reject_fake_page(entry, visit)
         return await self._render_always(entry, visit) if always else visit
@@ -269,7 +264,7 @@ class WebOrigin(Origin):
         return await self._run_scripts(entry, fetched)
 
     async def _render_always(self, entry: FrontierEntry, visit: Visit) -> Visit:
-        """The visit of a page that is nothing without a browser: a route, or any page of a source that says so."""
+        """Render a page that needs a browser by its URL (a route) or by the source's settings."""
         if isinstance(visit, Redirected) and "#" in entry.url:
             return replace(visit, to=with_route(visit.to, entry.url))
         if isinstance(visit, Fetched) and is_html(visit.content_type):
@@ -277,7 +272,7 @@ class WebOrigin(Origin):
         return visit
 
     async def _run_scripts(self, entry: FrontierEntry, fetched: Fetched) -> Visit:
-        """The page as its scripts make it, at the address that it came from."""
+        """Render a page at its final URL, without the source's secrets in the result."""
         page = fetched.final_url or entry.url.partition("#")[0]
         visit = await self._browser.render(with_route(page, entry.url), fetched)
         if isinstance(visit, Redirected) and self._contains_secret(visit.to):
@@ -285,40 +280,39 @@ class WebOrigin(Origin):
         return replace(visit, body=self._client.redact_bytes(visit.body)) if isinstance(visit, Fetched) else visit
 
     def _contains_secret(self, url: str) -> bool:
-        """Whether a URL has a secret of this source in it."""
         return self._client.redact_bytes(url.encode()) != url.encode()
 
-    async def _reject_fake_page(self, entry: FrontierEntry, found: Fetched) -> Visit:
-        """The page, unless it only says that it is one."""
-        if "html" in found.content_type and is_login_form(found.body):
+    async def _reject_fake_page(self, entry: FrontierEntry, fetched: Fetched) -> Visit:
+        """Return the page, or a failed visit for a log-in form or a soft 404."""
+        if "html" in fetched.content_type and is_login_form(fetched.body):
             if entry.base_version is None and is_login_url(entry.url):
-                return Refused(reason=LOGIN_REASON, status=found.status)
-            return Unreachable(reason=LOGIN_REASON, status=found.status, is_retryable=False)
-        url = found.final_url or entry.url
-        absence = await self._soft_404_of(origin_of(url)) if entry.url != self._root else None
-        return _soft_404_visit(entry, found.status) if absence and absence.matches(found.body, url) else found
+                return Refused(reason=LOGIN_REASON, status=fetched.status)
+            return Unreachable(reason=LOGIN_REASON, status=fetched.status, is_retryable=False)
+        url = fetched.final_url or entry.url
+        soft_404 = await self._soft_404_of(origin_of(url)) if entry.url != self._root else None
+        return _soft_404_visit(entry, fetched.status) if soft_404 and soft_404.matches(fetched.body, url) else fetched
 
     async def _soft_404_of(self, origin: str) -> Soft404 | None:
-        """How this site answers for a page that cannot be there; asked once a crawl. None: it says so, or who knows."""
-        asked = self._soft_404s.get(origin)
-        if asked is None:
-            asked = self._soft_404s[origin] = asyncio.create_task(self._probe_soft_404(origin))
-        return await asyncio.shield(asked)
+        """Return a site's soft 404, probed once a crawl; None where it sends 404, or the probe failed."""
+        probe = self._soft_404s.get(origin)
+        if probe is None:
+            probe = self._soft_404s[origin] = asyncio.create_task(self._probe_soft_404(origin))
+        return await asyncio.shield(probe)
 
     async def _probe_soft_404(self, origin: str) -> Soft404 | None:
         folder = folder_of(self._root) if self._root.startswith(f"{origin}/") else f"{origin}/"
-        answer = await self._request(folder + PROBE_NAME, headers=None, seconds=None)
-        if not isinstance(answer, HttpResponse):
+        response = await self._request(folder + PROBE_NAME, headers=None, seconds=None)
+        if not isinstance(response, HttpResponse):
             return None
-        if answer.status in REDIRECT_STATUSES:
-            return Soft404.from_redirect(answer.location)
-        return Soft404.from_page(answer.body, answer.url) if answer.status in OK_STATUSES else None
+        if response.status in REDIRECT_STATUSES:
+            return Soft404.from_redirect(response.location)
+        return Soft404.from_page(response.body, response.url) if response.status in OK_STATUSES else None
 
-    async def _follow_redirects(self, entry: FrontierEntry, answer: HttpResponse) -> Visit:
-        """Where a redirect ends. Only a permanent one at the page itself is the page's own move."""
-        first, seen, spent = answer, {answer.url}, answer.elapsed
+    async def _follow_redirects(self, entry: FrontierEntry, response: HttpResponse) -> Visit:
+        """Follow temporary redirects to their end. Only a permanent one of the page itself moves the page."""
+        first, seen, spent = response, {response.url}, response.elapsed
         while True:
-            to, status = answer.location, answer.status
+            to, status = response.location, response.status
             if to is None:
                 return Unreachable(reason="redirects to nowhere", status=status, is_retryable=False)
             shown = self._client.redact(to)
@@ -330,8 +324,8 @@ class WebOrigin(Origin):
             if outside or self._contains_secret(to):
                 return Refused(reason=f"redirects out of the source to {shown}", status=status)
             if entry.url != self._root and len(seen) == 1:
-                absence = await self._soft_404_of(origin_of(entry.url))
-                if absence and absence.redirects_to == to:
+                soft_404 = await self._soft_404_of(origin_of(entry.url))
+                if soft_404 and soft_404.redirects_to == to:
                     return _soft_404_visit(entry, status)
             if first.status in PERMANENT_REDIRECTS:
                 return Redirected(to=to, status=status)
@@ -340,69 +334,69 @@ class WebOrigin(Origin):
                     reason=f"redirects more than {MAX_REDIRECTS} times", status=status, is_retryable=False
                 )
             seen.add(to)
-            # No validators: those that we hold came from wherever it redirected to when it was last visited.
-            next = await self._request(to, headers=None, seconds=max(0.001, self._client.timeouts.total - spent))
-            if isinstance(next, FailedRequest):
-                return self._to_visit(next)
-            if not isinstance(next, HttpResponse):
-                return next
-            if next.status not in REDIRECT_STATUSES:
-                found = self._to_visit(next)
-                return replace(found, validators=Validators(), final_url=to) if isinstance(found, Fetched) else found
-            answer = next
-            spent += answer.elapsed
+            # No validators: the stored ones belong to the redirect target of the last visit.
+            following = await self._request(to, headers=None, seconds=max(0.001, self._client.timeouts.total - spent))
+            if isinstance(following, FailedRequest):
+                return self._to_visit(following)
+            if not isinstance(following, HttpResponse):
+                return following
+            if following.status not in REDIRECT_STATUSES:
+                visit = self._to_visit(following)
+                return replace(visit, validators=Validators(), final_url=to) if isinstance(visit, Fetched) else visit
+            response = following
+            spent += response.elapsed
 
     async def _request(
         self, url: str, *, headers: dict[str, str] | None, seconds: float | None
     ) -> HttpResponse | FailedRequest | Refused | Unreachable:
-        """One request, if robots and the host's budget let it."""
+        """Make one request, if robots.txt allows it, when the host has a slot."""
         origin = origin_of(url)
         site = self._sites.get(origin)
         if site is None or site.rules.expires_at <= monotonic():
-            found = await self._join_site(origin)
-            if isinstance(found, Unreachable):
-                return found
-            site = found
+            joined = await self._join_site(origin)
+            if isinstance(joined, Unreachable):
+                return joined
+            site = joined
         if self._robots_agent is not None and not site.rules.allows(url):
             return Refused(reason=ROBOTS_FORBID)
         if pause := await site.host.acquire():
             return Unreachable(reason="the server asked for a longer pause", retry_after=pause)
-        began = monotonic()
+        started_at = monotonic()
         try:
-            answer = await self._client.request(
+            response = await self._client.request(
                 url, max_bytes=self._max_bytes, headers=headers, wants_body=wants_page_body, seconds=seconds
             )
         except BaseException:
             site.host.release_unused()
             raise
-        if isinstance(answer, FailedRequest) and answer.kind is FailureKind.FORBIDDEN:
-            site.host.release_unused()  # it was never asked
-            return answer
+        if isinstance(response, FailedRequest) and response.kind is FailureKind.FORBIDDEN:
+            site.host.release_unused()  # no request was made
+            return response
         wait = None
-        if isinstance(answer, HttpResponse) and answer.status >= 300 and "Retry-After" in answer.headers:
-            wait = parse_retry_after(answer.headers, self._now())
-        site.host.release(started_at=began, elapsed=answer.elapsed, status=answer.status, retry_after=wait)
-        return answer
+        if isinstance(response, HttpResponse) and response.status >= 300 and "Retry-After" in response.headers:
+            wait = parse_retry_after(response.headers, self._now())
+        site.host.release(started_at=started_at, elapsed=response.elapsed, status=response.status, retry_after=wait)
+        return response
 
-    def _to_visit(self, answer: HttpResponse | FailedRequest) -> Visit:
-        if isinstance(answer, HttpResponse) and self._access.headers:
-            answer = answer._replace(body=self._client.redact_bytes(answer.body))
-        return make_visit(answer, now=self._now, robots_agent=self._robots_agent)
+    def _to_visit(self, response: HttpResponse | FailedRequest) -> Visit:
+        if isinstance(response, HttpResponse) and self._access.headers:
+            response = response._replace(body=self._client.redact_bytes(response.body))
+        return make_visit(response, now=self._now, robots_agent=self._robots_agent)
 
     async def _join_site(self, origin: str) -> "_Site | Unreachable":
-        host, crawling = await self._rate.join_host(origin)
+        host, crawl = await self._rate.join_host(origin)
         rules = await self._robots.get_rules(origin) if self._robots_agent is not None else _NO_RULES
         if isinstance(rules, RobotsUnreachable):
             return Unreachable(reason=f"robots.txt unreachable ({rules.reason})", retry_after=rules.retry_in)
         site = self._sites.get(origin)
         if site is None or site.rules is not rules:
-            host.set_delay(crawling, max(self._access.delay, min(rules.crawl_delay, MAX_CRAWL_DELAY)))
+            host.set_delay(crawl, max(self._access.delay, min(rules.crawl_delay, MAX_CRAWL_DELAY)))
             site = self._sites[origin] = _Site(host, rules)
         return site
 
 
 def _soft_404_visit(entry: FrontierEntry, status: int | None) -> Visit:
-    """An error is never a deletion; but what never was a page need not be tried again."""
+    """A soft 404 deletes nothing; but a URL that never was a page need not be tried again."""
     if entry.base_version is None:
         return Refused(reason=SOFT_404_REASON, status=status)
     return Unreachable(reason=SOFT_404_REASON, status=status, is_retryable=False)
@@ -410,7 +404,7 @@ def _soft_404_visit(entry: FrontierEntry, status: int | None) -> Visit:
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """One origin (scheme, host, port) as this crawl meets it."""
+    """The rate limiter and the rules of one origin (scheme, host, port)."""
 
     host: HostRateLimiter
     rules: RobotsRules

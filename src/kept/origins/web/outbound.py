@@ -1,4 +1,4 @@
-"""Telling another program something, through the gate: one POST, no redirects, a few seconds."""
+"""POST requests to webhook receivers and model servers, through the same HTTP client as crawls. No redirects."""
 
 from collections.abc import Mapping
 
@@ -12,9 +12,9 @@ WEBHOOK_TIMEOUTS = Timeouts(connect=5.0, read=10.0, total=10.0)
 
 
 def make_webhook_client(url: str, allowed: str) -> HttpClient:
-    """The way out to receivers. Not public, and allowed: the URL ``named``, and ``allowed``, pairs of host:port."""
-    target = parse_endpoint(normalize_url(url))
-    own = {target.host_port} if target else set()
+    """Build the client for webhooks. Non-public addresses are reached only as the URL's own or ``allowed``."""
+    endpoint = parse_endpoint(normalize_url(url))
+    own = {endpoint.host_port} if endpoint else set()
     return HttpClient(
         allowed=frozenset(own | set(map(parse_host_port, allowed.split()))),
         user_agent=default_user_agent(),
@@ -23,34 +23,34 @@ def make_webhook_client(url: str, allowed: str) -> HttpClient:
 
 
 async def post_webhook(client: HttpClient, url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
-    """Why it was not taken; None: it was."""
-    answer = await client.request(
+    """Deliver a webhook. Returns why that failed; None on success."""
+    response = await client.request(
         normalize_url(url), max_bytes=0, headers=headers, body=body, wants_body=lambda status, headers: False
     )
-    if isinstance(answer, FailedRequest):
-        return answer.reason
-    return None if 200 <= answer.status < 300 else f"answered {answer.status}"
+    if isinstance(response, FailedRequest):
+        return response.reason
+    return None if 200 <= response.status < 300 else f"answered {response.status}"
 
 
 def normalize_url(url: str) -> str:
-    """As it was typed, if that can be asked: a receiver's query may hold what a page's would not."""
+    """Return a URL as it was typed if it is valid: canonical form could change a receiver's query."""
     return url if parse_endpoint(url) else canonicalize_url(url) or url
 
 
-# Asking a model ------------------------------------------------------------------------------------------------
+# Model servers -------------------------------------------------------------------------------------------------
 
 MODEL_TIMEOUTS = Timeouts(connect=10.0, read=60.0, total=60.0)
-MAX_MODEL_RESPONSE_BYTES = 256 * 1024 * 1024  # of an answer; a number takes about twenty
+MAX_MODEL_RESPONSE_BYTES = 256 * 1024 * 1024  # a number takes about twenty
 
 
 def make_model_client(url: str, key: str) -> HttpClient:
-    """The way out to the operator's own embedder or reranker, public or not, and to nobody else that is not public."""
-    target = parse_endpoint(normalize_url(url))
+    """Build the client for the operator's embedder or reranker, whose address need not be public."""
+    endpoint = parse_endpoint(normalize_url(url))
     headers = (("Authorization", f"Bearer {key}"),) if key else ()
     return HttpClient(
-        allowed=frozenset({target.host_port} if target else ()),
+        allowed=frozenset({endpoint.host_port} if endpoint else ()),
         user_agent=default_user_agent(),
-        secret_headers=SecretHeaders(target, headers),
+        secret_headers=SecretHeaders(endpoint, headers),
         timeouts=MODEL_TIMEOUTS,
     )
 

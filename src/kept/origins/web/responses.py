@@ -1,12 +1,12 @@
-"""What an answer means for a crawl. Pure: statuses, headers and bytes in, a Visit out.
+"""Translates an HTTP response to a Visit. Pure: statuses, headers and bytes in, a Visit out.
 
-    200                                    the page, if it is one
-    304                                    what we hold is what it has
-    404, 410                               gone
-    401, 403, 408, 429, 5xx, no answer     it may be there, but cannot be read now
-    wrong type, too large, bomb            not to be kept
+    200                                    Fetched, if it is a page
+    304                                    NotModified
+    404, 410                               Gone
+    401, 403, 408, 429, 5xx, no response   Unreachable: the page may still exist
+    wrong type, too large, bomb            Refused
 
-Redirects are the client's: it has to look where they lead.
+Redirects are followed by the origin, which knows the scope.
 """
 
 import re
@@ -27,7 +27,7 @@ PERMANENT_REDIRECTS = (301, 308)
 _RETRYABLE_STATUSES = (408, 425, 429)
 _MAX_TYPE_LENGTH = 200
 
-# Whatever is none of these is handed on: the readers know best what they can read.
+# Every other type is passed on: the readers decide what they can read.
 _NON_PAGE_TYPES = re.compile(
     r"(?:image|audio|video|font|multipart|model)/|text/(?:css|javascript|calendar|csv)|application/(?:(?:x-)?(?:zip|"
     r"gzip|tar|gtar|bzip2?|xz|7z-compressed|rar-compressed|java-archive|shockwave-flash|msdownload|dosexec|executable|"
@@ -43,16 +43,15 @@ _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def wants_page_body(status: int, headers: Headers) -> bool:
-    """Whether the body is worth reading."""
     return status in OK_STATUSES and _may_be_page(headers.get("Content-Type", ""))
 
 
 def make_visit(
     response: HttpResponse | FailedRequest, *, now: Callable[[], datetime], robots_agent: str | None
 ) -> Visit:
-    """What the crawl learns from an answer that is no redirect.
+    """Return the Visit for a response that is not a redirect.
 
-    ``obey``: our name among robots; None: what pages ask of robots does not count.
+    ``robots_agent``: our name in X-Robots-Tag; None to ignore that header.
     """
     if isinstance(response, FailedRequest):
         return _failed_visit(response)
@@ -83,7 +82,7 @@ def describe_status(status: int) -> str:
 
 
 def parse_validators(headers: Headers) -> Validators:
-    """What to ask with next time, as it came. Nonsense, and what could not be said as it came, is left out."""
+    """Return the validators for the next conditional request, without values that cannot be sent back unchanged."""
     etag, modified = headers.get("ETag", ""), headers.get("Last-Modified", "")
     return Validators(
         etag=etag if 0 < len(etag) <= 512 and etag.isprintable() else None,
@@ -92,7 +91,7 @@ def parse_validators(headers: Headers) -> Validators:
 
 
 def sniff_content_type(body: bytes) -> str:
-    """The type of a body whose server does not say."""
+    """Return the content type of a body whose server sent none."""
     start = body[:1024]
     if start.startswith(b"%PDF-"):
         return "application/pdf"
@@ -108,19 +107,19 @@ def sniff_content_type(body: bytes) -> str:
 
 
 def parse_robots_headers(headers: Headers, agent: str) -> RobotsDirectives:
-    """What X-Robots-Tag asks of us, or of everybody. It may be there more than once."""
+    """Return the directives in all X-Robots-Tag headers that address this agent or every agent."""
     if "X-Robots-Tag" not in headers:
         return RobotsDirectives()
     return parse_robots_directives(_rules_for_agent(agent.lower(), value) for value in headers.get_all("X-Robots-Tag"))
 
 
 def _rules_for_agent(agent: str, value: str) -> str:
-    """The rules of a header for this agent; none if they are another's."""
-    named, colon, rules = value.partition(":")
-    named = named.strip().lower()
-    if not colon or "," in named or named in _RULES_WITH_VALUES:
+    """Return the rules of one header for this agent; empty where they address another one."""
+    name, colon, rules = value.partition(":")
+    name = name.strip().lower()
+    if not colon or "," in name or name in _RULES_WITH_VALUES:
         return value
-    return rules if named == agent else ""
+    return rules if name == agent else ""
 
 
 def _page_visit(response: HttpResponse, robots_agent: str | None) -> Visit:

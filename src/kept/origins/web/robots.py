@@ -1,10 +1,10 @@
-"""What a site asks of crawlers: robots.txt, as RFC 9309 has it.
+"""robots.txt, by RFC 9309.
 
-    2xx                       its rules (the first 500 KiB of it), unless a look at them for each page would take long
+    2xx                       its rules (the first 500 KiB of it), unless matching them would take too long
     4xx, too many redirects   no rules: everything is allowed
-    429, 5xx, no answer       unknown: nothing is visited until it can be read; pages fail, they are not skipped
+    429, 5xx, no response     unknown: nothing is visited until it can be read; pages fail, they are not skipped
 
-Rules are kept for a day. When they cannot be read again after that, the old ones go on counting.
+Rules are cached for a day. When they cannot be read again after that, the old ones still apply.
 """
 
 import asyncio
@@ -21,21 +21,21 @@ from kept.origins.web.http.client import HttpClient
 from kept.origins.web.http.messages import FailedRequest, FailureKind, HttpResponse
 
 MAX_BYTES = 500 * 1024
-MAX_WILDCARDS = 10_000  # of all rules together: each is looked for in every URL, some milliseconds in all
+MAX_WILDCARDS = 10_000  # of all rules together; matching a URL against them takes some milliseconds
 MAX_AGE = timedelta(hours=24)
 MAX_REDIRECTS = 5
-_FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 2.0, 300.0  # seconds, before an unreadable robots.txt is asked for again
+_FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 2.0, 300.0  # before an unreadable robots.txt is requested again
 
 
 class RobotsRules:
-    """What one robots.txt lets us visit."""
+    """The rules of one robots.txt for this crawler."""
 
-    expires_at = float("inf")  # by the clock of whoever keeps them
+    expires_at = float("inf")  # by the clock of the cache
 
     def __init__(self, text: str, agent: str) -> None:
         parsed = Protego.parse(text)
         self._agent = agent
-        # A file that forbids nothing needs no look at each URL. (Misspelled rules count as well: "disallaw".)
+        # A file without rules need not be matched with each URL. (Misspelled rules count as well: "disallaw".)
         self._parsed = parsed if re.search("(?i)l[oa]w", text) else None
         self.sitemaps: tuple[str, ...] = tuple(dict.fromkeys(parsed.sitemaps))
         self.crawl_delay = parsed.crawl_delay(agent) or 0.0
@@ -46,23 +46,23 @@ class RobotsRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotsUnreachable:
-    """robots.txt cannot be read now. It will be asked for again in a while."""
+    """robots.txt cannot be read now. It will be requested again after ``retry_in``."""
 
     reason: str
     retry_in: timedelta
 
 
 def parse_product_token(user_agent: str) -> str:
-    """The word by which robots.txt may address us."""
-    word = re.match(r"[A-Za-z_-]+", user_agent)
-    return user_agent if word is None or word[0].lower() == "mozilla" else word[0]
+    """Return the name in a User-Agent that robots.txt addresses."""
+    token = re.match(r"[A-Za-z_-]+", user_agent)
+    return user_agent if token is None or token[0].lower() == "mozilla" else token[0]
 
 
 def rules_from_response(response: HttpResponse | FailedRequest, agent: str) -> RobotsRules | str:
-    """The rules that follow from an answer, or why they are unknown."""
+    """Return the rules that follow from a response, or why they are unknown."""
     if isinstance(response, FailedRequest):
         if response.kind is FailureKind.PERMANENT and response.status is not None:
-            return RobotsRules("", agent)  # a maze of redirects: unavailable
+            return RobotsRules("", agent)  # too many redirects count as "unavailable"
         return response.reason
     if 200 <= response.status < 300:
         text = decode_robots_txt(response.body)
@@ -75,7 +75,7 @@ def rules_from_response(response: HttpResponse | FailedRequest, agent: str) -> R
 
 
 def decode_robots_txt(body: bytes) -> str:
-    """UTF-8 as the standard wants it, UTF-16 where its mark says so. A line that was cut off forbids nothing."""
+    """Decode UTF-8 as the standard requires, or UTF-16 with a byte order mark. Drops a line that was cut off."""
     if len(body) >= MAX_BYTES:
         body = body[: body.rfind(b"\n") + 1]
     if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -84,7 +84,7 @@ def decode_robots_txt(body: bytes) -> str:
 
 
 class RobotsCache:
-    """The rules of the origins that one crawl meets, each read once a day."""
+    """The rules of the origins that one crawl visits, each read once a day."""
 
     def __init__(self, client: HttpClient, user_agent: str, clock: Callable[[], float] = monotonic) -> None:
         self._client = client
@@ -93,34 +93,34 @@ class RobotsCache:
         self._cached: dict[str, _CachedRules] = {}
 
     async def get_rules(self, origin: str) -> RobotsRules | RobotsUnreachable:
-        """For an origin as ``https://host`` or ``https://host:port``."""
-        known = self._cached.get(origin)
-        if known is None:
-            known = self._cached[origin] = _CachedRules()
-        async with known.lock:  # many pages wait for one robots.txt
-            if self._clock() >= known.expires_at:
-                await self._fetch(origin, known)
-        if known.rules is not None:
-            known.rules.expires_at = known.expires_at
-            return known.rules
+        """Return the rules of ``https://host`` or ``https://host:port``."""
+        cached = self._cached.get(origin)
+        if cached is None:
+            cached = self._cached[origin] = _CachedRules()
+        async with cached.lock:  # many pages wait for one robots.txt
+            if self._clock() >= cached.expires_at:
+                await self._fetch(origin, cached)
+        if cached.rules is not None:
+            cached.rules.expires_at = cached.expires_at
+            return cached.rules
         return RobotsUnreachable(
-            reason=known.reason, retry_in=timedelta(seconds=max(0.0, known.expires_at - self._clock()))
+            reason=cached.reason, retry_in=timedelta(seconds=max(0.0, cached.expires_at - self._clock()))
         )
 
     async def _fetch(self, origin: str, cached: "_CachedRules") -> None:
-        answer = await self._client.get_following_redirects(
+        response = await self._client.get_following_redirects(
             f"{origin}/robots.txt",
             max_bytes=MAX_BYTES,
             wants_body=_is_success,
             truncate=True,
             max_redirects=MAX_REDIRECTS,
         )
-        found = rules_from_response(answer, self._agent)
-        if isinstance(found, RobotsRules):
-            cached.rules, cached.failures = found, 0
+        rules = rules_from_response(response, self._agent)
+        if isinstance(rules, RobotsRules):
+            cached.rules, cached.failures = rules, 0
             cached.expires_at = self._clock() + MAX_AGE.total_seconds()
         else:
-            cached.reason = found
+            cached.reason = rules
             cached.expires_at = self._clock() + min(_MAX_RETRY_SECONDS, _FIRST_RETRY_SECONDS * 2**cached.failures)
             cached.failures += 1
 

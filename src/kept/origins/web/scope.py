@@ -1,13 +1,13 @@
-"""Which links lead to pages of a source. Asked for every link of every page, so it answers from memory where it can.
+"""Decides which links lead to pages of a source. Called for every link of every page, so verdicts are cached.
 
-    1. within     below the root's folder, on its host, or below any of a list of prefixes
-    2. type       nothing that ends like an image, an archive, a font …
-    3. patterns   include and exclude, over the path
-    4. traps      paths that repeat themselves, session ids, calendars and query variants without end
+    1. within     below the root's folder, on its host, or below one of a list of prefixes
+    2. type       no file extension of an image, an archive, a font …
+    3. patterns   include and exclude, on the path
+    4. traps      repeated paths, session ids, endless calendars and query variants
 
-A root ``https://host/docs`` that does not look like a file is a folder: its source is what lies below ``/docs/``.
+A root ``https://host/docs`` that does not look like a file is a folder: its source is everything below ``/docs/``.
 A source of listed pages has exactly these.
-Sites move to https, and answer to their name with and without www: such twins of a prefix count as the same.
+Sites move to https, and serve their host with and without www: such equivalent prefixes count as the same.
 """
 
 import re
@@ -24,7 +24,7 @@ from kept.model.url import resolve_link
 from kept.origins.web.http.public_addresses import is_ip_address
 from kept.origins.web.traps import UrlFamily, find_url_family, is_plain, why_trap
 
-_CACHED_URLS = 65_536  # links
+_CACHED_URLS = 65_536
 _MAX_FAMILIES = 20_000
 
 _EXTENSIONS = (
@@ -35,7 +35,7 @@ _EXTENSIONS = (
     # archives and programs
     "7z apk appimage bin br bz2 cab class crx deb dll dmg egg exe gem gz iso jar lz lzma msi nupkg o pkg pyc rar "
     "rpm snap so tar tbz tgz txz vsix war wasm whl xpi xz z zip zst "
-    # what pages are made of
+    # assets of pages
     "css eot js map mjs otf ttf woff woff2 "
     # data
     "asc crt csv db der doc ics key parquet pem ppt sha1 sha256 sha512 sig sqlite sqlite3 sum torrent tsv xls xlsb"
@@ -55,10 +55,10 @@ _FILE_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,5}\Z")
 
 @dataclass(frozen=True, slots=True)
 class _UrlVerdict:
-    """What one URL says by itself."""
+    """The verdict on a URL by itself, without counting variants."""
 
     reason: str | None = None
-    family: UrlFamily | None = None  # the family of variants it belongs to
+    family: UrlFamily | None = None
 
 
 _ALLOWED_VERDICT, _OUT_OF_SCOPE_VERDICT, _WRONG_TYPE_VERDICT, _EXCLUDED_VERDICT, _COPY_VERDICT = map(
@@ -67,17 +67,17 @@ _ALLOWED_VERDICT, _OUT_OF_SCOPE_VERDICT, _WRONG_TYPE_VERDICT, _EXCLUDED_VERDICT,
 
 
 class WebScope:
-    """The rule of one source. ``why_not`` also counts variants; ``refusal`` depends on the URL alone."""
+    """The scope of one source. ``admits`` and ``why_excluded`` count variants; ``why_url_excluded`` does not."""
 
     def __init__(self, root: str, scope: Scope, *, this_year: int) -> None:
         self._this_year = this_year
         self._folder = folder_of(root)
-        wanted = () if scope.pages else _scope_prefixes(root, scope)
-        prefixes = list(dict.fromkeys(twin for prefix in wanted for twin in _equivalent_urls(prefix)))
+        base_prefixes = () if scope.pages else _scope_prefixes(root, scope)
+        prefixes = list(dict.fromkeys(url for prefix in base_prefixes for url in _equivalent_urls(prefix)))
         self._prefixes = tuple(prefix for prefix in prefixes if prefix.endswith("/"))
-        named = [*scope.pages, *(f"{page}/" for page in scope.pages)] or [root]  # a site may add the slash itself
+        pages = [*scope.pages, *(f"{page}/" for page in scope.pages)] or [root]  # a site may add the slash itself
         self._exact = frozenset(prefix.rstrip("/") for prefix in self._prefixes) | frozenset(
-            twin for page in named for twin in _equivalent_urls(page)
+            url for page in pages for url in _equivalent_urls(page)
         )
         self._include = _compile_globs(scope.include)
         self._exclude = _compile_globs(scope.exclude)
@@ -85,22 +85,22 @@ class WebScope:
         self._variants: OrderedDict[str, set[int]] = OrderedDict()
 
     def why_url_excluded(self, url: str) -> str | None:
-        """Why a URL can be no page of this source; None: it can."""
+        """Return why a URL cannot be a page of this source; None when it can."""
         return self._verdict(url).reason
 
     def admits(self, url: str) -> bool:
-        """Whether a link to it joins the frontier."""
-        look = self._verdict(url)
-        return look is _ALLOWED_VERDICT or (look.reason is None and self._has_room(url, look.family))
+        """Return whether a link to this URL joins the frontier."""
+        verdict = self._verdict(url)
+        return verdict is _ALLOWED_VERDICT or (verdict.reason is None and self._count_variant(url, verdict.family))
 
     def why_excluded(self, url: str) -> str | None:
-        """Why a link to it does not join the frontier; None: it does."""
+        """Return why a link to this URL does not join the frontier; None when it does."""
         return self._verdict(url).reason or (None if self.admits(url) else TOO_MANY_VARIANTS)
 
     def _judge_url(self, url: str) -> _UrlVerdict:
         if url in self._exact:
             return _ALLOWED_VERDICT
-        page = url.partition("#")[0]  # a route belongs to where its page belongs
+        page = url.partition("#")[0]  # a route has the scope of its page
         if not page.startswith(self._prefixes) and page not in self._exact:
             return _OUT_OF_SCOPE_VERDICT
         path = url.partition("?")[0]
@@ -115,8 +115,8 @@ class WebScope:
             return _ALLOWED_VERDICT
         if reason := why_trap(url, this_year=self._this_year):
             return _UrlVerdict(reason)
-        shape = find_url_family(url)
-        return _UrlVerdict(None, shape) if shape else _ALLOWED_VERDICT
+        family = find_url_family(url)
+        return _UrlVerdict(None, family) if family else _ALLOWED_VERDICT
 
     def _matches_patterns(self, url: str, path: str) -> bool:
         spellings = _pattern_spellings(self._folder, path) | (
@@ -126,7 +126,8 @@ class WebScope:
             return False
         return not (self._exclude and any(map(self._exclude.match, spellings)))
 
-    def _has_room(self, url: str, family: UrlFamily | None) -> bool:
+    def _count_variant(self, url: str, family: UrlFamily | None) -> bool:
+        """Count a URL as a variant of its family. Returns False where the family has reached its limit."""
         if family is None:
             return True
         seen = self._variants.setdefault(family.key, set())
@@ -142,12 +143,12 @@ class WebScope:
 
 
 def origin_of(url: str) -> str:
-    """``https://host`` or ``https://host:port``, of a canonical URL."""
+    """Return ``https://host`` or ``https://host:port`` of a canonical URL."""
     return url[: url.index("/", 8)]
 
 
 def folder_of(root: str) -> str:
-    """The folder that a root stands for: itself, unless its last part looks like a file."""
+    """Return the folder that a root stands for: itself, unless its last part looks like a file."""
     path = root.partition("?")[0]
     head, _, name = path.rpartition("/")
     if not name:
@@ -168,7 +169,7 @@ def _scope_prefixes(root: str, scope: Scope) -> Iterator[str]:
 
 
 def _equivalent_urls(url: str) -> Iterator[str]:
-    """The URL, on https as well, and with and without www."""
+    """Yield the URL with and without www, and each also with https."""
     scheme, _, rest = url.partition("://")
     authority, _, path = rest.partition("/")
     hosts = [authority]
@@ -185,7 +186,7 @@ def _compile_globs(globs: tuple[str, ...]) -> re.Pattern[str] | None:
 
 
 def _pattern_spellings(folder: str, url: str) -> set[str]:
-    """What a pattern may mean by a URL: all of it, its path, its path below the root's folder."""
+    """Return what a pattern may match: the whole URL, its path, or its path below the root's folder."""
     url = unquote(url)
     path = url[url.find("/", 8) :]
     return {url, path, url.removeprefix(folder) if url.startswith(folder) else path.lstrip("/")}

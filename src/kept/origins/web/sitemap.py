@@ -1,7 +1,7 @@
-"""Sitemaps: the pages that a site itself lists (sitemaps.org), from XML, gzipped XML or plain lines.
+"""Sitemaps (sitemaps.org) as XML, gzipped XML or plain lines.
 
-Bounded like everything that comes from outside: bytes, URLs, files and depth. A document type declaration ends the
-reading: without one there are no entities, and no bombs made of them.
+Bytes, URLs, files and depth are bounded. A document type declaration is refused: without one there are no entities,
+and so no entity bombs.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from kept.origins.web.http.messages import FailedRequest, HttpResponse
 MAX_BYTES = 50 * 1024 * 1024  # of one file, unpacked; the standard's own limit
 MAX_URLS = 50_000  # of one file; also the standard's
 MAX_FILES = 1_000
-MAX_DEPTH = 3  # an index of indexes of sitemaps
+MAX_DEPTH = 3  # sitemaps in an index of an index
 _MAX_VALUE_LENGTH = 8_192
-_MAX_ENTRY_BYTES = 1024 * 1024  # bytes; one with a thousand pictures takes a fifth of that
-_YIELD_SECONDS = 0.02  # seconds, after which others may go on: reading is a processor's work
+_MAX_ENTRY_BYTES = 1024 * 1024  # one with a thousand images takes a fifth of that
+_YIELD_SECONDS = 0.02  # how long parsing may block the event loop
 
 
 class InvalidSitemap(Exception):
-    """What was found is something else, or damaged."""
+    """The file is not a sitemap, or damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +39,23 @@ class SitemapPage:
 
 @dataclass(frozen=True, slots=True)
 class ChildSitemap:
-    """Another sitemap, named by an index."""
+    """A sitemap that an index names."""
 
     url: str
 
 
-# ── Reading one ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Parsing one sitemap ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def parse(body: bytes) -> Iterator[SitemapPage | ChildSitemap]:
-    """What a sitemap names. NotASitemap, possibly after some of them, where it makes no sense or there are too many."""
-    found: Iterator[SitemapPage | ChildSitemap] = (
+    """Yield the entries of a sitemap. Raises InvalidSitemap, possibly after some entries."""
+    entries: Iterator[SitemapPage | ChildSitemap] = (
         _read_xml(_decompressed(body)) if _looks_like_xml(body) else _read_lines(body)
     )
-    for count, one in enumerate(found):
+    for count, entry in enumerate(entries):
         if count == MAX_URLS:
             raise InvalidSitemap(f"names more than {MAX_URLS:,} URLs")
-        yield one
+        yield entry
 
 
 def _looks_like_xml(body: bytes) -> bool:
@@ -79,27 +79,27 @@ def _decompressed(body: bytes) -> Iterator[bytes]:
 
 
 def _read_xml(pieces: Iterable[bytes]) -> Iterator[SitemapPage | ChildSitemap]:
-    reading = _SitemapParser()
-    for_nothing = 0
+    parser = _SitemapParser()
+    bytes_since_entry = 0
     try:
         for piece in pieces:
-            reading.feed(piece)
-            taken = reading.take()
-            yield from taken
-            for_nothing = 0 if taken else for_nothing + len(piece)
-            if for_nothing > _MAX_ENTRY_BYTES:
+            parser.feed(piece)
+            entries = parser.take()
+            yield from entries
+            bytes_since_entry = 0 if entries else bytes_since_entry + len(piece)
+            if bytes_since_entry > _MAX_ENTRY_BYTES:
                 raise InvalidSitemap(f"has an entry of more than {_MAX_ENTRY_BYTES:,} bytes")
-        reading.feed(b"", last=True)
+        parser.feed(b"", last=True)
     except InvalidSitemap:
-        yield from reading.take()  # what stands before the damage
+        yield from parser.take()  # the entries before the damage
         raise
 
 
 class _SitemapParser:
-    """An expat parser that gathers <loc> and <lastmod> of <url> and <sitemap>, whatever their namespace."""
+    """An expat parser that collects <loc> and <lastmod> of <url> and <sitemap> in any namespace."""
 
     def __init__(self) -> None:
-        self._found: list[SitemapPage | ChildSitemap] = []
+        self._entries: list[SitemapPage | ChildSitemap] = []
         self._path: list[str] = []
         self._text: list[str] | None = None
         self._values: dict[str, str] = {}
@@ -119,8 +119,8 @@ class _SitemapParser:
             raise InvalidSitemap(f"is not well-formed ({error})") from None
 
     def take(self) -> list[SitemapPage | ChildSitemap]:
-        found, self._found = self._found, []
-        return found
+        entries, self._entries = self._entries, []
+        return entries
 
     def _refuse(self, *_: object) -> None:
         raise InvalidSitemap("declares a document type")
@@ -128,7 +128,7 @@ class _SitemapParser:
     def _start(self, name: str, attributes: object) -> None:
         local = name.rpartition(" ")[2]
         if not self._path and local not in ("urlset", "sitemapindex"):
-            raise InvalidSitemap(f"is no sitemap but <{local[:40]}>")
+            raise InvalidSitemap(f"is not a sitemap but <{local[:40]}>")
         self._path.append(local)
         if len(self._path) == 2:
             self._values = {}
@@ -148,9 +148,9 @@ class _SitemapParser:
             self._text = None
         elif len(self._path) == 1 and (url := canonicalize_url(self._values.get("loc", ""))):
             if local == "sitemap":
-                self._found.append(ChildSitemap(url))
+                self._entries.append(ChildSitemap(url))
             elif local == "url":
-                self._found.append(SitemapPage(url, _parse_datetime(self._values.get("lastmod", ""))))
+                self._entries.append(SitemapPage(url, _parse_datetime(self._values.get("lastmod", ""))))
 
 
 _LINE = re.compile(rb"[^\s][^\r\n]*")
@@ -168,7 +168,7 @@ _DATE = re.compile(r"\d{4}(-\d\d(-\d\d)?)?\Z")
 
 
 def _parse_datetime(text: str) -> datetime | None:
-    """A W3C date and time, in UTC where it does not say."""
+    """Parse a W3C date and time; UTC without a time zone."""
     if match := _DATE.match(text):
         text += "-01" * (2 - len([part for part in match.groups() if part]))
     try:
@@ -178,51 +178,51 @@ def _parse_datetime(text: str) -> datetime | None:
         return None
 
 
-# ── Reading all of a site ────────────────────────────────────────────────────────────────────────────────────────────
+# ── Listing a site ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def list_pages(
     client: HttpClient, *, declared: Iterable[str], guessed: Iterable[str], admits: Callable[[str], bool]
 ) -> AsyncIterator[ListedUrl | ListingFailure]:
-    """The pages of these sitemaps that are admitted, and the sitemaps that should be there and cannot be read."""
+    """Yield the admitted pages of these sitemaps, and a failure for each that should exist and cannot be read."""
     expected = dict.fromkeys(declared)
-    open = [(url, 1) for url in expected] + [(url, 1) for url in dict.fromkeys(guessed) if url not in expected]
-    seen = {url for url, _ in open}
+    pending = [(url, 1) for url in expected] + [(url, 1) for url in dict.fromkeys(guessed) if url not in expected]
+    seen = {url for url, _ in pending}
     files = 0
-    while open:
-        url, depth = open.pop(0)
+    while pending:
+        url, depth = pending.pop(0)
         if files == MAX_FILES:
             yield ListingFailure(url=url, reason=f"more than {MAX_FILES:,} sitemaps")
             return
         files += 1
-        answer = await client.get_following_redirects(url, max_bytes=MAX_BYTES)
-        if isinstance(answer, FailedRequest) or answer.status != 200:
-            if url in expected or is_failure(answer):
-                yield ListingFailure(url=url, reason=f"sitemap: {failure_reason(answer)}")
+        response = await client.get_following_redirects(url, max_bytes=MAX_BYTES)
+        if isinstance(response, FailedRequest) or response.status != 200:
+            if url in expected or is_failure(response):
+                yield ListingFailure(url=url, reason=f"sitemap: {failure_reason(response)}")
             continue
-        breathed, is_one = monotonic(), url in expected
+        yielded_at, is_sitemap = monotonic(), url in expected
         try:
-            for found in parse(answer.body):
-                is_one = True
-                if monotonic() - breathed > _YIELD_SECONDS:
+            for entry in parse(response.body):
+                is_sitemap = True
+                if monotonic() - yielded_at > _YIELD_SECONDS:
                     await asyncio.sleep(0)
-                    breathed = monotonic()
-                if isinstance(found, SitemapPage):
-                    if admits(found.url):
-                        yield ListedUrl(url=found.url, modified_at=found.modified_at)
-                elif found.url not in seen and len(open) <= MAX_FILES:  # the one too many tells that there are more
+                    yielded_at = monotonic()
+                if isinstance(entry, SitemapPage):
+                    if admits(entry.url):
+                        yield ListedUrl(url=entry.url, modified_at=entry.modified_at)
+                elif entry.url not in seen and len(pending) <= MAX_FILES:  # one more than allowed, to report the excess
                     if depth == MAX_DEPTH:
                         raise InvalidSitemap("is an index below too many others")
-                    seen.add(found.url)
-                    expected[found.url] = None  # an index says that it is there
-                    open.append((found.url, depth + 1))
+                    seen.add(entry.url)
+                    expected[entry.url] = None
+                    pending.append((entry.url, depth + 1))
         except InvalidSitemap as error:
-            if is_one:  # a page served with 200 for whatever one asks for is none
+            if is_sitemap:  # not a page served with 200 for every URL
                 yield ListingFailure(url=url, reason=f"sitemap {error}")
 
 
 def is_failure(response: HttpResponse | FailedRequest) -> bool:
-    """Whether something may be there that we could not read. "Not found", to a guess, is an answer."""
+    """Return whether a guessed file may exist and could not be read. "Not found" is not a failure."""
     return isinstance(response, FailedRequest) or response.status == 429 or response.status >= 500
 
 

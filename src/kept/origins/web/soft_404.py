@@ -1,11 +1,11 @@
-"""What is served with 200 and is no page: log-in forms, and error pages that do not say so. Pure.
+"""Detects responses with status 200 that are not pages: log-in forms and error pages ("soft 404"). Pure.
 
-    is_log_in_form      a page that is essentially a form for a password
-    leads_to_log_in     a redirect's target, by its name and by where it promises to return to
-    Absence             how a site answers for a page that cannot be there; what answers in the same way is not there
+    is_login_form       a page that is little more than a password form
+    is_login_redirect   the target of a redirect, by its name and its return parameter
+    Soft404             the response of a site for a page that does not exist; equal responses are soft 404s
 
-When in doubt it is a page. Only a page that says the same as the made-up one, word for word, is taken for it: on sites
-with a large template all pages are alike, and a short page is a page.
+When in doubt it is a page. Only a page with the same words as the probe's, one by one, is a soft 404: with a large
+template all pages are similar, and a short page is still a page.
 """
 
 import re
@@ -17,7 +17,7 @@ PROBE_NAME = "kept-asks-for-a-page-that-is-not-there"
 LOGIN_REASON = "looks like a log-in page"
 SOFT_404_REASON = "answers like a page that does not exist"
 
-MAX_BYTES = 512 * 1024  # bytes: whatever is larger has something to say, and would take long to look at
+MAX_BYTES = 512 * 1024  # a larger response is taken for a page: it has content, and would take long to compare
 _MAX_FORM_WORDS = 60
 _MAX_LOGIN_PAGE_WORDS = 200
 _SHELL_WORDS = 30
@@ -45,30 +45,30 @@ _TAG = re.compile(r"<[^<>]*>")
 
 
 def is_login_url(url: str) -> bool:
-    """Whether the URL itself says that it is where people log in or register."""
+    """Return whether a URL's path is that of a log-in or registration page."""
     return _LOGIN_PATH.search(url.partition("?")[0]) is not None
 
 
 def is_login_redirect(url: str, *, outside: bool) -> bool:
-    """Whether who is sent here is sent to log in. A page of the source may well be about that, and be called so."""
+    """Return whether a redirect leads to a log-in page. A page of the source about log-in may have such a name too."""
     return is_login_url(url) and (outside or _RETURN_PARAMETER.search(url) is not None)
 
 
 def is_login_form(body: bytes) -> bool:
-    """Whether a page asks for a password and says little else. Pages with a box to log in are pages."""
+    """Return whether a page is little more than a password form. Pages that also have a log-in box are pages."""
     if b"assword" not in body and b"PASSWORD" not in body:
         return False
     if len(body) > MAX_BYTES or not _PASSWORD_INPUT.search(body):
         return False
     text = _decoded(body)
     count = len(_words(text, ""))
-    says = " ".join([_title(body), *_HEADING.findall(text)])
-    return count < _MAX_FORM_WORDS or (count < _MAX_LOGIN_PAGE_WORDS and _LOGIN_TEXT.search(says) is not None)
+    headings = " ".join([_title(body), *_HEADING.findall(text)])
+    return count < _MAX_FORM_WORDS or (count < _MAX_LOGIN_PAGE_WORDS and _LOGIN_TEXT.search(headings) is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Soft404:
-    """How a site answers for a page that cannot be there, if not with 404."""
+    """The response of a site for a page that does not exist, if it is not a 404."""
 
     title: str = ""
     words: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Soft404:
 
     @classmethod
     def from_page(cls, body: bytes, url: str) -> "Soft404 | None":
-        """None: a page that scripts fill says nothing before they have run, whatever it is."""
+        """Return None for a page that scripts fill: before they run, every page looks like it."""
         words = _words(_decoded(body), url) if len(body) <= MAX_BYTES else ()
         if not words or (len(words) < _SHELL_WORDS and b"<script" in body):
             return None
@@ -84,7 +84,7 @@ class Soft404:
 
     @classmethod
     def from_redirect(cls, to: str | None) -> "Soft404 | None":
-        """None: it leads everybody on, such as to the same page in a language."""
+        """Return None for a redirect of every URL, such as to the same page in a language."""
         return None if to is None or PROBE_NAME in to else cls(redirects_to=to)
 
     def matches(self, body: bytes, url: str) -> bool:
@@ -94,8 +94,8 @@ class Soft404:
 
 
 def _title(body: bytes) -> str:
-    found = _TITLE.search(body, 0, 1 << 16)
-    return " ".join(unescape(_decoded(found[1])).split()) if found else ""
+    title = _TITLE.search(body, 0, 1 << 16)
+    return " ".join(unescape(_decoded(title[1])).split()) if title else ""
 
 
 def _decoded(body: bytes) -> str:
@@ -106,14 +106,14 @@ def _decoded(body: bytes) -> str:
 
 
 def _words(text: str, url: str) -> tuple[str, ...]:
-    """What a reader sees, but for numbers and for the page's own address, which error pages like to repeat."""
+    """Return the visible words without numbers and without the page's own address, which error pages repeat."""
     first, *rest = text.split("<!--")
     text = first + " ".join(part.partition("-->")[2] for part in rest)
     first, *rest = _TEXTLESS_START.split(text)
     text = first + " ".join(_TEXTLESS_END.split(part, maxsplit=1)[-1] for part in rest)
     text = unescape(_TAG.sub(" ", text))
     path = url[url.find("/", 8) :] if url else ""
-    for own in dict.fromkeys((url, path, path.lstrip("/"), path.rstrip("/").rpartition("/")[2])):
-        for spelled in (own, unquote(own)) if len(own) > 3 else ():
-            text = text.replace(spelled, " ")
+    for address in dict.fromkeys((url, path, path.lstrip("/"), path.rstrip("/").rpartition("/")[2])):
+        for spelling in (address, unquote(address)) if len(address) > 3 else ():
+            text = text.replace(spelling, " ")
     return tuple(word for word in re.findall(r"\w+", text.lower()) if not any(map(str.isdigit, word)))

@@ -1,20 +1,17 @@
-"""Links that would lead a crawler round and round: recognised by the URL alone. Pure.
+"""Recognises crawler traps by the URL alone. Pure.
 
-A trap that shows in one URL has a reason (``why_trap``). One that shows only in their number is a family of variants
-with a limit (``shape_of``): the caller counts.
+A trap that shows in one URL has a reason (``why_trap``). One that shows only in the number of URLs is a family of
+variants with a limit (``find_url_family``); the caller counts.
 """
 
 import re
 from dataclasses import dataclass
 
-MAX_PATH_DEPTH = 30  # parts of a path
+MAX_PATH_DEPTH = 30
 MAX_PARAMETERS = 8
-MAX_VARIANTS_BY_PARAMETERS = {
-    1: 5_000,
-    2: 500,
-}  # pages of one path by one parameter are usual (?title=…), combinations are not
+MAX_VARIANTS_BY_PARAMETERS = {1: 5_000, 2: 500}  # many pages by one parameter (?title=…) are usual, combinations not
 MAX_COMBINATIONS = 100
-MAX_DATED_VARIANTS = 1_000  # pages of one shape that differ in dates only
+MAX_DATED_VARIANTS = 1_000  # URLs that differ in digits only, with a year
 MAX_CALENDAR_VARIANTS = 100
 
 _SESSION_ID = re.compile(
@@ -25,19 +22,19 @@ _REPEATED_PATH = re.compile(r"((?:/[^/]+){1,4}?)\1\1(?=/|\Z)")
 _YEAR = re.compile(r"(?<!\d)(19|2[01])(\d\d)(?:[-/_.]?(?:0[1-9]|1[0-2]|[1-9](?!\d))(?!\d)|[0-1]\d[0-3]\d(?!\d)|(?!\d))")
 _CALENDAR = re.compile(r"(?i)(?<![a-z])(?:i?cal|calend[ae]r|agenda|events?|month|week|day|date)(?![a-z])")
 _DIGITS = re.compile(r"\d+")
-_MAX_YEARS_AHEAD = 3  # years
+_MAX_YEARS_AHEAD = 3
 
 
 @dataclass(frozen=True, slots=True)
 class UrlFamily:
-    """What the variants of a page have in common, and how many of them are let in."""
+    """A key that the variants of a page share, and how many of them are admitted."""
 
     key: str
     max_urls: int
 
 
 def is_plain(url: str) -> bool:
-    """Whether neither a trap nor a family can be hidden in it. Most links are plain, and there are very many links."""
+    """Return whether a URL can be neither a trap nor a variant. A quick test, because most links are plain."""
     if "?" in url or ";" in url or "(" in url or "20" in url or "19" in url or "21" in url:
         return False
     parts = url.split("/")
@@ -61,7 +58,7 @@ def why_trap(url: str, *, this_year: int) -> str | None:
 
 
 def find_url_family(url: str) -> UrlFamily | None:
-    """The family of variants a URL belongs to; None: it is a page of its own."""
+    """Return the family of variants that a URL belongs to; None for a page of its own."""
     path, _, query = url.partition("?")
     if _YEAR.search(url, 8):
         is_calendar = _CALENDAR.search(url)

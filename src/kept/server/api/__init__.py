@@ -1,12 +1,14 @@
-"""The HTTP API, for programs: /api/v1, by noun.
+"""The HTTP API for programs, below /api/v1.
 
-models      what is said and answered, as OpenAPI tells it
-sources     what is kept, and its past
-jobs        crawls, how they stand, and what happens
-documents   search, reading, history, why, try
-outside     hooks and uploads
-queue       the two addresses of the queue's own design
-operating   health and measures
+models        request and response bodies
+sources       sources, their generations and changes
+jobs          crawls and their events
+documents     search, documents, history, why, try
+hooks         webhooks from other programs, and uploads
+queue_paths   the two paths of the job queue's contract, outside /api/v1
+health        health checks and metrics
+idempotency   the Idempotency-Key header
+openapi       the OpenAPI document
 """
 
 from fastapi import APIRouter, FastAPI

@@ -1,4 +1,4 @@
-"""Finding and reading: search, documents, their history, why one is not there, how one would be kept."""
+"""Search, documents and their history, why a page is missing, and how one would be read."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ router = APIRouter(tags=["documents"])
 SectionAnchor = Annotated[LongText | None, Query(description="The anchor of a section.")]
 
 
-@router.get("/search", responses=describe_response(models.Hits))
+@router.get("/search", responses=describe_response(models.HitsModel))
 async def search(
     request: Request,
     services: ServicesDep,
@@ -32,16 +32,20 @@ async def search(
     limit: models.PageLimit = 10,
     generation: GenerationNumber | None = None,
     version: Annotated[models.ShortText | None, Query(description="18, ^18, ~18.2, latest")] = None,
-    path: Annotated[models.ShortText, Query(description="Only pages below it; * stands for a part of it.")] = "",
+    path: Annotated[models.ShortText, Query(description="Only pages below this path; * matches any part.")] = "",
     kind: search_service.HitKind = "text",
-    language: Annotated[models.ShortText, Query(description="Only in code of this language.")] = "",
-    context: Annotated[search_service.ContextKind | None, Query(description="What stands around each hit.")] = None,
-    budget: Annotated[int | None, Query(ge=1, le=1_000_000, description="Tokens for texts and contexts.")] = None,
+    language: Annotated[models.ShortText, Query(description="Only code examples in this language.")] = "",
+    context: Annotated[
+        search_service.ContextKind | None, Query(description="The text to return around each hit.")
+    ] = None,
+    budget: Annotated[
+        int | None, Query(ge=1, le=1_000_000, description="The tokens that texts and contexts may take.")
+    ] = None,
 ) -> Response:
-    """The best sections, across all sources or those named. Nothing found: perhaps another spelling."""
-    standing = await _search_etag_input(services, None if version else source)
-    if standing and (same := not_modified_response(request, standing)):
-        return same
+    """Search all sources, or those named. Returns sections, best first; without any, perhaps another spelling."""
+    etag_input = await _search_etag_input(services, None if version else source)
+    if etag_input and (unchanged := not_modified_response(request, etag_input)):
+        return unchanged
     found = await search_service.run_search(
         services,
         q,
@@ -55,22 +59,24 @@ async def search(
         context=context,
         budget=budget,
     )
-    shape = serializers.search(found)
-    return json_response_with_etag(request, standing, shape) if standing else json_response(shape, request=request)
+    answer = serializers.search(found)
+    if etag_input is None:
+        return json_response(answer, request=request)
+    return json_response_with_etag(request, etag_input, answer)
 
 
 async def _search_etag_input(services: Services, labels: list[str] | None) -> bytes | None:
-    """What a search by words stands on: it need not be done again to see that it would find the same.
+    """Return what a lexical search depends on: while it is the same, so is the answer, without searching again.
 
-    None for a search by meaning, which finds more whenever a section has got its vector, and for one whose hits are
-    ordered by somebody who may be away.
+    None for a semantic search, which finds more whenever a section gets its vector, and with a reranker, which may be
+    unavailable.
     """
     if services.vector_search() or services.reranking():
         return None
     return f"{__version__} {await listing.content_token(services.db, labels)}".encode()
 
 
-@router.get("/documents", responses=describe_response(models.DocumentText))
+@router.get("/documents", responses=describe_response(models.DocumentTextModel))
 async def read_url(
     request: Request,
     services: ServicesDep,
@@ -78,7 +84,7 @@ async def read_url(
     section: SectionAnchor = None,
     generation: GenerationNumber | None = None,
 ) -> Response:
-    """A document by its URL."""
+    """Read a document by its URL."""
     return json_response(
         serializers.document(
             await documents.read_document(
@@ -89,7 +95,7 @@ async def read_url(
     )
 
 
-@router.get("/documents/{id}", responses=describe_response(models.DocumentText))
+@router.get("/documents/{id}", responses=describe_response(models.DocumentTextModel))
 async def read(
     id: DocumentId,
     request: Request,
@@ -97,7 +103,7 @@ async def read(
     section: SectionAnchor = None,
     generation: GenerationNumber | None = None,
 ) -> Response:
-    """A document, or a section of it, as Markdown."""
+    """Read a document, or a section of it, as Markdown."""
     return json_response(
         serializers.document(
             await documents.read_document(
@@ -108,13 +114,13 @@ async def read(
     )
 
 
-@router.get("/documents/{id}/history", responses=describe_response(models.History))
+@router.get("/documents/{id}/history", responses=describe_response(models.HistoryModel))
 async def history(id: DocumentId, request: Request, services: ServicesDep) -> Response:
-    """What became of a document: its versions and moves."""
+    """List the versions and moves of a document."""
     return json_response(serializers.history(await documents.read_history(services.db, id)), request=request)
 
 
-@router.get("/documents/{id}/diff", responses=describe_response(models.TextDifference))
+@router.get("/documents/{id}/diff", responses=describe_response(models.TextDifferenceModel))
 async def diff(
     id: DocumentId,
     request: Request,
@@ -122,22 +128,22 @@ async def diff(
     a: Annotated[int, Query(alias="from", ge=1, le=2_000_000_000)],
     to: GenerationNumber,
 ) -> Response:
-    """What differs between a document in two generations: both texts, and the lines that differ."""
+    """Compare a document in two generations: both texts, and the lines that differ."""
     found = await document_diff.diff_document(services.db, id, a, to, rules=services.lifecycle_rules)
     return json_response(serializers.document_diff(found), request=request)
 
 
-@router.get("/why", responses=describe_response(models.Why))
+@router.get("/why", responses=describe_response(models.WhyModel))
 async def why(request: Request, services: ServicesDep, url: Annotated[LongText, Query(min_length=1)]) -> Response:
-    """What the last crawl made of a URL, and why."""
+    """Explain the outcome of a URL in the last crawl."""
     return json_response(
         serializers.ledger_entries(await ledger.explain_url(services.db, url, services.why_excluded)), request=request
     )
 
 
-@router.post("/try", responses=describe_response(models.Look))
-async def try_page(body: models.Page, services: ServicesDep, principal: PrincipalDep) -> Response:
-    """One page as it would be kept. Nothing is kept."""
+@router.post("/try", responses=describe_response(models.LookModel))
+async def try_page(body: models.PageModel, services: ServicesDep, principal: PrincipalDep) -> Response:
+    """Fetch one page and show how it would be read. Nothing is stored."""
     wish = source_request.parse_source_request(body.url, body.to_options(), principal.permissions)
     services.check_source(wish.kind, wish.root, wish.settings)
     return json_response(serializers.page_preview(await services.preview_page(wish.kind, wish.root, wish.settings)))

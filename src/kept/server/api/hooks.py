@@ -1,4 +1,4 @@
-"""What comes from outside by itself: hooks of other programs, and files."""
+"""Hooks that other programs call, and uploads of files."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ HubSignature = Annotated[str | None, Header(alias="X-Hub-Signature-256", descrip
 
 
 @router.post(
-    "/hooks/{source}", status_code=202, responses=describe_response(models.Queued, 202, "A refresh is asked for.")
+    "/hooks/{source}", status_code=202, responses=describe_response(models.QueuedModel, 202, "A refresh is queued.")
 )
 async def hook(
     source: SourceLabel,
@@ -24,12 +24,12 @@ async def hook(
     signature: HubSignature = None,
     event: Annotated[str | None, Header(alias="X-GitHub-Event")] = None,
 ) -> Response:
-    """Another program says that something has changed. The secret is that of `kept set NAME --hook-secret`."""
+    """Request a refresh because something has changed. The secret is set with `kept set NAME --hook-secret`."""
     job = await hooks.receive_hook(
         services.db, source, await request.body(), signature or "", services.secrets.look_up, enqueue=event != "ping"
     )
-    known = {"job_id": job.id, "progress_id": job.id} if job else {"job_id": "", "progress_id": ""}
-    return json_response(known, 202)
+    job_id = job.id if job else ""
+    return json_response({"job_id": job_id, "progress_id": job_id}, 202)
 
 
 @router.post("/uploads", status_code=201, responses=models.ADD_SOURCE_RESPONSES)
@@ -41,9 +41,9 @@ async def upload(
     name: Annotated[ShortText | None, Form()] = None,
     version: Annotated[ShortText, Form()] = "",
 ) -> Response:
-    """Keeps a file, or what is in a zip. Under the same name again, it takes the place of what was there."""
+    """Add a file, or the files of a zip, as a source. An upload under the same name replaces the earlier one."""
     folder = request.app.state.settings.uploads_folder
-    kept = await access.add_upload(
+    added = await access.add_upload(
         services, principal, folder, file.file, file.filename or "", name=name or None, version=version
     )
-    return source_added_response(*kept)
+    return source_added_response(*added)

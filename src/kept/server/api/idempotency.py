@@ -1,4 +1,4 @@
-"""Idempotency-Key: the same request again counts once."""
+"""The Idempotency-Key header: a repeated request counts once."""
 
 import hashlib
 from typing import Annotated
@@ -15,7 +15,7 @@ IdempotencyKeyHeader = Annotated[
         min_length=1,
         max_length=200,
         pattern=r"^[\x20-\x7e]+$",
-        description="A text of your own. The same request with it again, within a day, is answered with the same job.",
+        description="Any text. The same request with the same key, within a day, returns the same job.",
     ),
 ]
 
@@ -23,5 +23,5 @@ IdempotencyKeyHeader = Annotated[
 def build_idempotency_key(key: str | None, endpoint: str, body: BaseModel) -> IdempotencyKey | None:
     if key is None:
         return None
-    said = f"{endpoint} {body.model_dump_json()}"
-    return IdempotencyKey(key=key, request_hash=hashlib.sha256(said.encode()).hexdigest())
+    content = f"{endpoint} {body.model_dump_json()}"
+    return IdempotencyKey(key=key, request_hash=hashlib.sha256(content.encode()).hexdigest())

@@ -1,4 +1,7 @@
-"""What is said and answered, as OpenAPI tells it. Answers are the shapes of the verbs; here they are only described."""
+"""Request and response bodies. A class `SourceModel` is the schema `Source` of the OpenAPI document.
+
+Responses are built by `service.serializers`; the models only describe them, and a response may have more fields.
+"""
 
 from typing import Annotated, Any, Literal
 
@@ -22,15 +25,18 @@ PageLimit = Annotated[int, Query(ge=1, le=1000)]
 PageCursor = Annotated[
     str | None, Query(max_length=5000, pattern=NO_CONTROL_CHARACTERS, description="'next' of the page before.")
 ]
-Priority = Annotated[int, Field(ge=-1000, le=1000, description="Of several waiting crawls the highest goes first.")]
+Priority = Annotated[
+    int,
+    Field(ge=-1000, le=1000, description="Of several waiting crawls, the one with the highest priority runs first."),
+]
 
 
 class RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class SourceIn(RequestBody):
-    """The settings of a source, in the words of the command line. Those not mentioned stay as they are."""
+class SourceInModel(RequestBody):
+    """The settings of a source, named as on the command line. Those not given stay as they are."""
 
     max_pages: int | None = Field(None, ge=1, le=1_000_000_000)
     max_depth: int | None = Field(None, ge=0, le=1_000_000)
@@ -38,7 +44,7 @@ class SourceIn(RequestBody):
     scope: list[LongText] | None = Field(None, max_length=100, description="folder, host, or beginnings of URLs")
     include: list[LongText] | None = Field(None, max_length=100)
     exclude: list[LongText] | None = Field(None, max_length=100)
-    header: list[LongText] | None = Field(None, max_length=20, description="'K: V', told to the site")
+    header: list[LongText] | None = Field(None, max_length=20, description="'Name: value', sent to the site")
     cookie: LongText | None = None
     user_agent: ShortText | None = None
     proxy: LongText | None = None
@@ -55,10 +61,10 @@ class SourceIn(RequestBody):
     hook_secret: ShortText | None = None
 
     def to_options(self) -> SourceOptions:
-        return SourceOptions(**{name: getattr(self, name) for name in SourceIn.model_fields})
+        return SourceOptions(**{name: getattr(self, name) for name in SourceInModel.model_fields})
 
 
-class NewSource(SourceIn):
+class NewSourceModel(SourceInModel):
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={"examples": [{"root": "https://docs.example.com/", "name": "docs", "max_pages": 500}]},
@@ -70,7 +76,7 @@ class NewSource(SourceIn):
     priority: Priority = 0
 
 
-class Page(SourceIn):
+class PageModel(SourceInModel):
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"url": "https://docs.example.com/pool.html"}]}
     )
@@ -78,21 +84,21 @@ class Page(SourceIn):
     url: LongText
 
 
-class NewCrawl(RequestBody):
+class NewCrawlModel(RequestBody):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"mode": "quick", "priority": 5}]})
 
     mode: Literal["refresh", "full", "failed", "quick"] = "refresh"
     priority: Priority = 0
 
 
-class BackTo(RequestBody):
+class BackToModel(RequestBody):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"generation": 3}]})
 
     generation: int = Field(ge=1, le=2_000_000_000)
 
 
-class KnowledgeItem(BaseModel):
-    """What the queue's own design calls a request for a crawl."""
+class KnowledgeItemModel(BaseModel):
+    """A request for a crawl, as the job queue's contract has it."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"url": "https://docs.example.com/", "max_depth": 3}]})
 
@@ -102,14 +108,14 @@ class KnowledgeItem(BaseModel):
     tags: list[ShortText] | None = Field(None, max_length=100)
 
 
-# Answers -------------------------------------------------------------------------------------------------------
+# Responses -----------------------------------------------------------------------------------------------------
 
 
 class ResponseBody(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class Counts(ResponseBody):
+class CountsModel(ResponseBody):
     new: int
     changed: int
     unchanged: int
@@ -119,17 +125,17 @@ class Counts(ResponseBody):
     skipped: int
 
 
-class Crawl(ResponseBody):
+class CrawlModel(ResponseBody):
     source: str
     job: str
     status: str
     generation: int | None
     held: bool
     partial: bool
-    counts: Counts
+    counts: CountsModel
 
 
-class Progress(Counts):
+class ProgressModel(CountsModel):
     percent: int
     discovered: int
     done: int
@@ -139,7 +145,7 @@ class Progress(Counts):
     current_depth: int
 
 
-class Job(ResponseBody):
+class JobModel(ResponseBody):
     id: str
     source: str
     status: Literal["pending", "processing", "paused", "completed", "failed", "cancelled"]
@@ -149,7 +155,7 @@ class Job(ResponseBody):
     retry_count: int
     max_retries: int
     workers: int
-    progress: Progress
+    progress: ProgressModel
     created_at: str
     started_at: str | None
     completed_at: str | None
@@ -157,12 +163,12 @@ class Job(ResponseBody):
     owner: str | None
 
 
-class Jobs(ResponseBody):
-    jobs: list[Job]
+class JobsModel(ResponseBody):
+    jobs: list[JobModel]
     next: str | None
 
 
-class Source(ResponseBody):
+class SourceModel(ResponseBody):
     source: str
     name: str
     version: str
@@ -176,64 +182,64 @@ class Source(ResponseBody):
     settings: dict[str, Any]
 
 
-class Sources(ResponseBody):
-    sources: list[Source]
+class SourcesModel(ResponseBody):
+    sources: list[SourceModel]
 
 
-class Removed(ResponseBody):
+class RemovedModel(ResponseBody):
     source: str
     removed: Literal[True]
 
 
-class Generation(ResponseBody):
+class GenerationModel(ResponseBody):
     number: int
     state: str
     born: str
     documents: int
-    counts: Counts
+    counts: CountsModel
     partial: bool
     job: str | None
 
 
-class Generations(ResponseBody):
+class GenerationsModel(ResponseBody):
     source: str
     active: int | None
-    generations: list[Generation]
+    generations: list[GenerationModel]
 
 
-class Decided(ResponseBody):
+class DecidedModel(ResponseBody):
     source: str
     generation: int
 
 
-class Move(ResponseBody):
+class MoveModel(ResponseBody):
     to: str
     document: str
 
 
-class Difference(ResponseBody):
+class DifferenceModel(ResponseBody):
     source: str
     to: int
     added: list[str]
     removed: list[str]
     changed: list[str]
-    moved: list[Move]
+    moved: list[MoveModel]
 
 
-class Changes(ResponseBody):
+class ChangesModel(ResponseBody):
     since: str | None
     changes: list[dict[str, Any]]
     next: str | None
 
 
-class Documents(ResponseBody):
+class DocumentsModel(ResponseBody):
     source: str
     generation: int
     documents: list[dict[str, Any]]
     next: str | None
 
 
-class Hit(ResponseBody):
+class HitModel(ResponseBody):
     source: str
     version: str
     generation: int
@@ -253,15 +259,15 @@ class Hit(ResponseBody):
     context: str | None = None
 
 
-class Hits(ResponseBody):
+class HitsModel(ResponseBody):
     query: str
-    hits: list[Hit]
+    hits: list[HitModel]
     did_you_mean: str | None
-    vectors_missing: int | None = Field(None, description="Where searches go by meaning: sections without a vector.")
-    not_reranked: str | None = Field(None, description="Where hits should be reranked and were not: why.")
+    vectors_missing: int | None = Field(None, description="With semantic search: how many sections have no vector yet.")
+    not_reranked: str | None = Field(None, description="With a reranker: why the hits were not reranked.")
 
 
-class DocumentText(ResponseBody):
+class DocumentTextModel(ResponseBody):
     document: str
     source: str
     version: str
@@ -271,14 +277,14 @@ class DocumentText(ResponseBody):
     markdown: str
 
 
-class History(ResponseBody):
+class HistoryModel(ResponseBody):
     document: str
     source: str
     lifecycle: str
     versions: list[dict[str, Any]]
 
 
-class TextDifference(ResponseBody):
+class TextDifferenceModel(ResponseBody):
     source: str
     document: str
     to: int
@@ -286,24 +292,24 @@ class TextDifference(ResponseBody):
     hunks: list[dict[str, Any]]
 
 
-class Why(ResponseBody):
+class WhyModel(ResponseBody):
     url: str
     outcome: str | None
     reason: str | None
 
 
-class Look(ResponseBody):
+class LookModel(ResponseBody):
     url: str
     title: str
     markdown: str
 
 
-class Queued(ResponseBody):
+class QueuedModel(ResponseBody):
     job_id: str
     progress_id: str
 
 
-class CrawlProgress(ResponseBody):
+class CrawlProgressModel(ResponseBody):
     progress_id: str
     status: str
     progress_percentage: int
@@ -312,10 +318,10 @@ class CrawlProgress(ResponseBody):
 def describe_response(
     model: type[BaseModel], status: int = 200, description: str = "Done."
 ) -> dict[int | str, dict[str, Any]]:
-    """The answer to a good call, for the description."""
+    """Return the `responses` of a route whose successful answer is this model."""
     return {status: {"model": model, "description": description}}
 
 
-ADD_SOURCE_RESPONSES = describe_response(Crawl, 201, "A new source, and a crawl of it.") | describe_response(
-    Crawl, 200, "It was there; a crawl of it."
+ADD_SOURCE_RESPONSES = describe_response(CrawlModel, 201, "The source is new; its first crawl.") | describe_response(
+    CrawlModel, 200, "The source was known; a crawl of it."
 )

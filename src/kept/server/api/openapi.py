@@ -1,5 +1,7 @@
-"""The description of the API: what FastAPI makes of the routes, with every error as a problem."""
+"""The OpenAPI document: what FastAPI derives from the routes, with every error as a problem."""
 
+import json
+import re
 from typing import Any
 
 from fastapi import FastAPI
@@ -7,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 
 from kept import __version__
 
+DESCRIPTION = "Search, read and manage the documentation that Kept holds. Every error is a problem (RFC 9457)."
 PROBLEM_SCHEMA = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],
@@ -31,7 +34,7 @@ PROBLEM_SCHEMA = {
     },
 }
 ERROR_RESPONSE = {
-    "description": "What went wrong (RFC 9457).",
+    "description": "An error (RFC 9457).",
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 _FASTAPI_ERROR_SCHEMAS = ("HTTPValidationError", "ValidationError")
@@ -43,24 +46,33 @@ def install_openapi(app: FastAPI) -> None:
             app.openapi_schema = _build_openapi(app)
         return app.openapi_schema
 
-    vars(app)["openapi"] = openapi  # the way that FastAPI names: this instance's own
+    vars(app)["openapi"] = openapi  # as FastAPI documents it: the method of this instance is replaced
 
 
 def _build_openapi(app: FastAPI) -> dict[str, Any]:
-    told = get_openapi(title=app.title, version=__version__, routes=app.routes, description=__doc__)
-    components = told.setdefault("components", {})
+    document = _strip_model_suffix(
+        get_openapi(title=app.title, version=__version__, routes=app.routes, description=DESCRIPTION)
+    )
+    components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     for name in _FASTAPI_ERROR_SCHEMAS:
         schemas.pop(name, None)
     schemas["Problem"] = PROBLEM_SCHEMA
     components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-    told["security"] = [{}, {"key": []}]
-    for operations in told["paths"].values():
+    document["security"] = [{}, {"key": []}]
+    for operations in document["paths"].values():
         for operation in operations.values():
             operation["responses"].pop("422", None)
             for response in operation["responses"].values():
                 content = response.get("content", {})
                 if len(content) > 1 and content.get("application/json") == {"schema": {}}:
-                    del content["application/json"]  # told, though the answer is no JSON
+                    del content["application/json"]  # FastAPI adds it although the response is not JSON
             operation["responses"]["default"] = ERROR_RESPONSE
-    return told
+    return document
+
+
+def _strip_model_suffix(document: dict[str, Any]) -> dict[str, Any]:
+    """Name the schema of `SourceModel` `Source`, as key, title and reference."""
+    text = re.sub(r'"(#/components/schemas/)?(\w+)Model"', r'"\1\2"', json.dumps(document))
+    stripped: dict[str, Any] = json.loads(text)
+    return stripped

@@ -1,4 +1,4 @@
-"""The two addresses of the queue's own design."""
+"""The two paths of the job queue's contract. They are mounted at the root and below /api, not below /api/v1."""
 
 from fastapi import APIRouter, Response
 
@@ -12,11 +12,13 @@ from kept.service.source_options import SourceOptions
 router = APIRouter(tags=["queue"])
 
 
-@router.post("/knowledge-items/crawl", status_code=202, responses=describe_response(models.Queued, 202, "The job."))
+@router.post(
+    "/knowledge-items/crawl", status_code=202, responses=describe_response(models.QueuedModel, 202, "The job.")
+)
 async def crawl(
-    body: models.KnowledgeItem, services: ServicesDep, principal: PrincipalDep, key: IdempotencyKeyHeader = None
+    body: models.KnowledgeItemModel, services: ServicesDep, principal: PrincipalDep, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Keeps a site, or refreshes it."""
+    """Add a site, or refresh it."""
     given = SourceOptions(max_depth=body.max_depth, tag=body.tags)
     wish = source_request.parse_source_request(body.url, given, principal.permissions)
     _, _, job = await access.add_source(
@@ -29,8 +31,8 @@ async def crawl(
     return json_response({"job_id": job.id, "progress_id": job.id}, 202)
 
 
-@router.get("/crawl-progress/{id}", responses=describe_response(models.CrawlProgress))
+@router.get("/crawl-progress/{id}", responses=describe_response(models.CrawlProgressModel))
 async def crawl_progress(id: JobId, services: ServicesDep) -> Response:
-    """How a crawl stands."""
+    """Show the progress of a crawl."""
     job = serializers.job(await jobs.show_job(services.db, id))
     return json_response({"progress_id": job["id"], "progress_percentage": job["progress"]["percent"], **job})

@@ -1,4 +1,4 @@
-"""What is kept, and its past."""
+"""Sources, their generations and changes."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -25,9 +25,9 @@ router = APIRouter(tags=["sources"])
 
 @router.post("/sources", status_code=201, responses=models.ADD_SOURCE_RESPONSES)
 async def add_source(
-    body: models.NewSource, services: ServicesDep, principal: PrincipalDep, key: IdempotencyKeyHeader = None
+    body: models.NewSourceModel, services: ServicesDep, principal: PrincipalDep, key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Keeps a site: makes the source and asks for a crawl. The same root again is a refresh, answered with 200."""
+    """Add a source and request its first crawl. A root that is known already is refreshed and answered with 200."""
     wish = source_request.parse_source_request(body.root, body.to_options(), principal.permissions)
     source, is_new, job = await access.add_source(
         services,
@@ -41,45 +41,45 @@ async def add_source(
     return source_added_response(source, is_new, job)
 
 
-@router.get("/sources", responses=describe_response(models.Sources))
+@router.get("/sources", responses=describe_response(models.SourcesModel))
 async def list_sources(request: Request, services: ServicesDep) -> Response:
-    """All sources, and how they are."""
+    """List all sources."""
     views = await sources.list_sources(services.db)
     return json_response({"sources": [serializers.source(view) for view in views]}, request=request)
 
 
-@router.get("/sources/{name}", responses=describe_response(models.Source))
+@router.get("/sources/{name}", responses=describe_response(models.SourceModel))
 async def show_source(name: SourceLabel, request: Request, services: ServicesDep) -> Response:
-    """One source, and what its history tells of it."""
+    """Show a source, with what its history tells about it."""
     view = await sources.show_source(services.db, name, services.schedule_policy)
     return json_response(serializers.source(view) | serializers.source_insights(view), request=request)
 
 
-@router.patch("/sources/{name}", responses=describe_response(models.Source))
+@router.patch("/sources/{name}", responses=describe_response(models.SourceModel))
 async def change_source(
-    name: SourceLabel, body: models.SourceIn, services: ServicesDep, principal: PrincipalDep
+    name: SourceLabel, body: models.SourceInModel, services: ServicesDep, principal: PrincipalDep
 ) -> Response:
-    """Changes settings, from the next crawl on. An empty text clears one."""
+    """Change settings, from the next crawl on. An empty text clears a setting."""
     source = await access.change_settings(services, principal, name, body.to_options())
     return json_response(serializers.source(await sources.show_source(services.db, source.label)))
 
 
-@router.delete("/sources/{name}", responses=describe_response(models.Removed))
+@router.delete("/sources/{name}", responses=describe_response(models.RemovedModel))
 async def remove_source(name: SourceLabel, request: Request, services: ServicesDep) -> Response:
-    """Hides the source at once and frees its name. Files that were uploaded for it are deleted."""
+    """Remove a source and free its name. Files that were uploaded for it are deleted."""
     source = await access.remove_source_and_upload(services, name, request.app.state.settings.uploads_folder)
     return json_response({"source": source.label, "removed": True})
 
 
-@router.get("/sources/{name}/generations", responses=describe_response(models.Generations))
+@router.get("/sources/{name}/generations", responses=describe_response(models.GenerationsModel))
 async def list_generations(name: SourceLabel, request: Request, services: ServicesDep) -> Response:
-    """The history of a source."""
+    """List the generations of a source."""
     return json_response(
         serializers.generations(*await generations.list_generations(services.db, name)), request=request
     )
 
 
-@router.get("/sources/{name}/changes", responses=describe_response(models.Changes))
+@router.get("/sources/{name}/changes", responses=describe_response(models.ChangesModel))
 async def list_changes(
     name: SourceLabel,
     request: Request,
@@ -88,13 +88,13 @@ async def list_changes(
     cursor: models.PageCursor = None,
     limit: models.PageLimit = 100,
 ) -> Response:
-    """What became of its documents, the latest first."""
+    """List the changes of its documents, the newest first."""
     after = parse_since(since, datetime.now(UTC)) if since else None
     found = await changes.list_changes(services.db, name, since=after, limit=limit, cursor=cursor)
     return json_response(serializers.changes(found), request=request)
 
 
-@router.get("/sources/{name}/diff", responses=describe_response(models.Difference))
+@router.get("/sources/{name}/diff", responses=describe_response(models.DifferenceModel))
 async def diff(
     name: SourceLabel,
     request: Request,
@@ -102,12 +102,12 @@ async def diff(
     a: Annotated[int, Query(alias="from", ge=1, le=2**31)],
     to: GenerationNumber,
 ) -> Response:
-    """What was added, removed, changed and moved between two generations."""
+    """Compare two generations: the documents that were added, removed, changed and moved."""
     found = await generations.diff_generations(services.db, name, a, to, services.lifecycle_rules)
     return json_response(serializers.diff(found), request=request)
 
 
-@router.get("/sources/{name}/documents", responses=describe_response(models.Documents))
+@router.get("/sources/{name}/documents", responses=describe_response(models.DocumentsModel))
 async def list_documents(
     name: SourceLabel,
     request: Request,
@@ -116,30 +116,30 @@ async def list_documents(
     cursor: models.PageCursor = None,
     limit: models.PageLimit = 100,
 ) -> Response:
-    """The documents of a source by URL. `next` leads to the next page, of the same generation."""
-    standing = (await listing.content_token(services.db, [name])).encode()
-    if same := not_modified_response(request, standing):
-        return same
+    """List the documents of a source by URL. `next` is the cursor of the next page, of the same generation."""
+    etag_input = (await listing.content_token(services.db, [name])).encode()
+    if unchanged := not_modified_response(request, etag_input):
+        return unchanged
     found = await listing.list_documents(services.db, name, generation=generation, cursor=cursor, limit=limit)
-    return json_response_with_etag(request, standing, asdict(found))
+    return json_response_with_etag(request, etag_input, asdict(found))
 
 
-@router.post("/sources/{name}/rollback", responses=describe_response(models.Decided))
-async def roll_back(name: SourceLabel, body: models.BackTo, services: ServicesDep) -> Response:
-    """A new generation that shows what an earlier one showed."""
-    made = await generations.roll_back(services.db, name, body.generation)
-    return json_response({"source": name, "generation": made, "rolled_back_to": body.generation})
+@router.post("/sources/{name}/rollback", responses=describe_response(models.DecidedModel))
+async def roll_back(name: SourceLabel, body: models.BackToModel, services: ServicesDep) -> Response:
+    """Activate a new generation with the documents of an earlier one."""
+    number = await generations.roll_back(services.db, name, body.generation)
+    return json_response({"source": name, "generation": number, "rolled_back_to": body.generation})
 
 
-@router.post("/sources/{name}/activate", responses=describe_response(models.Decided))
+@router.post("/sources/{name}/activate", responses=describe_response(models.DecidedModel))
 async def activate(name: SourceLabel, services: ServicesDep) -> Response:
-    """Makes a held generation live."""
+    """Activate the held generation."""
     number = await generations.activate_held(services.db, name, services.lifecycle_rules)
     return json_response({"source": name, "generation": number, "state": "active"})
 
 
-@router.post("/sources/{name}/discard", responses=describe_response(models.Decided))
+@router.post("/sources/{name}/discard", responses=describe_response(models.DecidedModel))
 async def discard(name: SourceLabel, services: ServicesDep) -> Response:
-    """Gives a held generation up."""
+    """Discard the held generation."""
     number = await generations.discard_held(services.db, name)
     return json_response({"source": name, "generation": number, "state": "abandoned"})

@@ -1,13 +1,12 @@
-"""MCP: what agents are given. Each tool parses, calls one verb and shows the answer, twice: as text and as a shape.
+"""MCP, for agents. Each tool parses, calls the service and returns the answer twice: as text and as structured content.
 
-server      one server of everything below
-door        where tools are offered; errors become sentences here
-envelope    other people's text, so that it is read as data
-answers     what the shapes promise, and how they read
-finding     search_docs, read_doc, fetch_url, why_missing
-keeping     list_sources, find_version, what_changed; add_source, refresh_source, remove_source
-crawling    list_jobs, get_job, cancel_job; asking for a crawl and following it
-versions    which version fits, what changed
+server      builds the MCP server with all tools and resources
+http        mounts it at /mcp
+registry    registers tools; turns errors into text
+documents   search_docs, read_doc, fetch_url, why_missing
+sources     list_sources, find_version, what_changed, add_source, refresh_source, remove_source
+jobs        list_jobs, get_job, cancel_job; waiting for a crawl
 resources   docs://{source}/{path}
-http        at /mcp of the server
+formatting  types of the structured content, and how answers read as text
+untrusted   marks crawled text as data
 """

@@ -1,4 +1,4 @@
-"""Finding and reading: search_docs, read_doc, fetch_url, why_missing."""
+"""Tools for reading: search_docs, read_doc, fetch_url, why_missing."""
 
 from typing import Annotated, Any
 
@@ -13,19 +13,19 @@ from kept.service import documents, ledger, search, serializers, source_request
 from kept.service.source_options import SourceOptions
 
 CHARACTERS_PER_TOKEN = 4  # about
-SEARCH_BUDGET_TOKENS = 4_000  # tokens of one answer, unless the agent says what it can pay
-MAX_READ_CHARACTERS = 32_000  # characters of one answer
+SEARCH_BUDGET_TOKENS = 4_000  # of one answer, unless the agent sets a budget
+MAX_READ_CHARACTERS = 32_000  # of one answer
 MIN_HIT_CHARACTERS = 500
 
-QueryArg = Annotated[str, Field(description='Words to find; "a phrase" in quotes, -word for without it.')]
+QueryArg = Annotated[str, Field(description='Words to find; "a phrase" in quotes, -word to exclude it.')]
 SourceFilterArg = Annotated[str | None, Field(description="Only this source: its name, or name@version.")]
 VersionArg = Annotated[
     str | None, Field(description="Of the source, or of each, the version that fits: 18, ^18, ~18.2, latest.")
 ]
-PathArg = Annotated[str, Field(description="Only pages below this path; * stands for a part of it.")]
+PathArg = Annotated[str, Field(description="Only pages below this path; * matches any part.")]
 KindArg = Annotated[search.HitKind, Field(description="code: only in code examples.")]
 LanguageArg = Annotated[str, Field(description="Only in code examples of this language.")]
-ContextArg = Annotated[search.ContextKind | None, Field(description="With what stands around each hit.")]
+ContextArg = Annotated[search.ContextKind | None, Field(description="The text to return around each hit.")]
 BudgetArg = Annotated[
     int | None, Field(ge=100, le=50_000, description="Tokens: as many hits as fit, with their contexts.")
 ]
@@ -40,7 +40,7 @@ def register(registry: ToolRegistry) -> None:
 
 
 def _register_search(registry: ToolRegistry) -> None:
-    house = registry.services
+    services = registry.services
 
     @registry.tool("Search the documentation", READ_ONLY)
     async def search_docs(
@@ -56,7 +56,7 @@ def _register_search(registry: ToolRegistry) -> None:
     ) -> Annotated[CallToolResult, formatting.SearchDocsResult]:
         """Find the sections of the kept documentation that answer a question, best first, with their text."""
         found = await search.run_search(
-            house,
+            services,
             query,
             labels=(source,) if source else (),
             version=version,
@@ -67,20 +67,22 @@ def _register_search(registry: ToolRegistry) -> None:
             context=context,
             budget=SEARCH_BUDGET_TOKENS if context and budget is None else budget,
         )
-        shape = serializers.search(found)
-        hits = _fit_to_budget((budget or SEARCH_BUDGET_TOKENS) * CHARACTERS_PER_TOKEN, shape["hits"])
+        result = serializers.search(found)
+        hits = _fit_to_budget((budget or SEARCH_BUDGET_TOKENS) * CHARACTERS_PER_TOKEN, result["hits"])
         return tool_result(
             wrap_untrusted(formatting.format_hits(hits)) if hits else _no_hits_text(found),
-            shape | {"hits": hits, "notice": UNTRUSTED_NOTICE},
+            result | {"hits": hits, "notice": UNTRUSTED_NOTICE},
         )
 
 
 def _register_read(registry: ToolRegistry) -> None:
-    house = registry.services
+    services = registry.services
 
     @registry.tool("Read a page", READ_ONLY)
     async def read_doc(
-        url: Annotated[str | None, Field(description="The page's URL, as a hit has it; its #anchor counts.")] = None,
+        url: Annotated[
+            str | None, Field(description="The page's URL, as in a hit; its #anchor names a section.")
+        ] = None,
         document: Annotated[str | None, Field(description="The document's id, instead of its URL.")] = None,
         section: Annotated[str | None, Field(description="Only this section: its anchor.")] = None,
         generation: Annotated[int | None, Field(ge=1, description="As an earlier generation had it.")] = None,
@@ -89,14 +91,14 @@ def _register_read(registry: ToolRegistry) -> None:
         """Read a kept page, or one section of it, as Markdown. A long one comes in parts."""
         what = url or document
         if what is None or (url and document):
-            raise InvalidInput("Say which page to read: either its url or the id of its document.")
-        found = await documents.read_document(
-            house.db, what, section=section, generation=generation, rules=house.lifecycle_rules
+            raise InvalidInput("Name the page to read: either its url or the id of its document.")
+        view = await documents.read_document(
+            services.db, what, section=section, generation=generation, rules=services.lifecycle_rules
         )
-        shape = serializers.document(found)
-        shape |= {"notice": UNTRUSTED_NOTICE, **_slice_markdown(shape["markdown"], start)}
-        head = f"{shape['title']}\nurl: {shape['url']}\n{formatting.format_provenance(shape)}"
-        return tool_result(wrap_untrusted(f"{head}\n\n{shape['markdown']}") + _continuation_hint(shape), shape)
+        result = serializers.document(view)
+        result |= {"notice": UNTRUSTED_NOTICE, **_slice_markdown(result["markdown"], start)}
+        head = f"{result['title']}\nurl: {result['url']}\n{formatting.format_provenance(result)}"
+        return tool_result(wrap_untrusted(f"{head}\n\n{result['markdown']}") + _continuation_hint(result), result)
 
     @registry.tool("Fetch a page that is not kept", READ_ONLY_OPEN_WORLD)
     async def fetch_url(
@@ -104,59 +106,61 @@ def _register_read(registry: ToolRegistry) -> None:
     ) -> Annotated[CallToolResult, formatting.FetchUrlResult]:
         """Fetch one page from the web, now, and read it as Markdown. Nothing is kept; add_source keeps."""
         wish = source_request.parse_source_request(url, SourceOptions(), registry.permissions)
-        look = serializers.page_preview(await house.preview_page(wish.kind, wish.root, wish.settings))
-        shape = look | {
-            "links": look["links"][:50],
+        preview = serializers.page_preview(await services.preview_page(wish.kind, wish.root, wish.settings))
+        result = preview | {
+            "links": preview["links"][:50],
             "notice": UNTRUSTED_NOTICE,
-            **_slice_markdown(look["markdown"], start),
+            **_slice_markdown(preview["markdown"], start),
         }
-        text = wrap_untrusted(f"{shape['title'] or ''}\nurl: {shape['url']}\nfetched just now\n\n{shape['markdown']}")
-        return tool_result(text + _continuation_hint(shape), shape)
+        text = wrap_untrusted(
+            f"{result['title'] or ''}\nurl: {result['url']}\nfetched just now\n\n{result['markdown']}"
+        )
+        return tool_result(text + _continuation_hint(result), result)
 
 
 def _register_why(registry: ToolRegistry) -> None:
-    house = registry.services
+    services = registry.services
 
     @registry.tool("Ask why a page is missing", READ_ONLY)
     async def why_missing(
         url: Annotated[str, Field(description="The page's URL.")],
     ) -> Annotated[CallToolResult, formatting.WhyMissingResult]:
-        """Say what the last crawl made of a URL, and why it is not there."""
-        shape = serializers.ledger_entries(await ledger.explain_url(house.db, url, house.why_excluded))
-        told = [
-            f"{one['source']}: {one['outcome'] or 'not visited yet'}"
-            + (f": {one['reason']}" if one["reason"] else "")
-            + (f" (found on {one['discovered_from']})" if one["discovered_from"] else "")
-            for one in (shape, *shape["others"])
+        """Explain the outcome of a URL in the last crawl, and why it is missing."""
+        result = serializers.ledger_entries(await ledger.explain_url(services.db, url, services.why_excluded))
+        lines = [
+            f"{entry['source']}: {entry['outcome'] or 'not visited yet'}"
+            + (f": {entry['reason']}" if entry["reason"] else "")
+            + (f" (found on {entry['discovered_from']})" if entry["discovered_from"] else "")
+            for entry in (result, *result["others"])
         ]
-        return tool_result(wrap_untrusted("\n".join((shape["url"], *told))), shape)
+        return tool_result(wrap_untrusted("\n".join((result["url"], *lines))), result)
 
 
 def _no_hits_text(found: search.SearchResult) -> str:
-    meant = f" Perhaps it is spelled otherwise: {found.did_you_mean}." if found.did_you_mean else ""
+    spelling = f" Perhaps it is spelled otherwise: {found.did_you_mean}." if found.did_you_mean else ""
     return clean_text(
-        f"Nothing was found for: {found.query}.{meant} Try fewer or other words; list_sources says what is kept."
+        f"Nothing was found for: {found.query}.{spelling} Try fewer or other words; list_sources says what is kept."
     )
 
 
 def _fit_to_budget(budget: int, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The hits with as much of their texts as the budget has room for; the best have the first choice."""
+    """Truncate the texts of the hits so that they fit; the best hits get most. ``budget`` is in characters."""
     left, shown = budget, []
     for number, hit in enumerate(hits, 1):
-        kept_back = MIN_HIT_CHARACTERS * (len(hits) - number)
-        text = truncate(hit["text"], max(MIN_HIT_CHARACTERS, left - kept_back))
+        reserved = MIN_HIT_CHARACTERS * (len(hits) - number)
+        text = truncate(hit["text"], max(MIN_HIT_CHARACTERS, left - reserved))
         left -= len(text)
         shown.append(hit | {"text": text, "truncated": len(text) < len(hit["text"].rstrip())})
     return shown
 
 
 def _slice_markdown(markdown: str, start: int) -> dict[str, Any]:
-    """What fits into one answer, and where the next one begins."""
+    """Return the part that fits into one answer, and where the next one begins."""
     text = truncate(markdown[start:], MAX_READ_CHARACTERS)
     end = start + len(text)
     return {"markdown": text, "next_start": end if markdown[end:].strip() else None}
 
 
-def _continuation_hint(shape: dict[str, Any]) -> str:
-    at = shape["next_start"]
-    return f"\nThere is more: ask again with start {at}, or for one section." if at else ""
+def _continuation_hint(result: dict[str, Any]) -> str:
+    start = result["next_start"]
+    return f"\nThere is more: call again with start {start}, or for one section." if start else ""

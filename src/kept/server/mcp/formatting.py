@@ -1,6 +1,7 @@
-"""What the shapes of answers promise to agents, and how answers read.
+"""Types of the tools' structured content, and how answers read as text.
 
-The shapes are those of ``service.shapes``; named here is what an agent may rely on, they may hold more.
+The content is built by ``service.serializers``; the types name the fields that an agent may rely on, and there may be
+more.
 """
 
 from collections.abc import Sequence
@@ -95,18 +96,18 @@ class RemoveSourceResult(TypedDict):
 
 
 def format_hits(found: Sequence[dict[str, Any]]) -> str:
-    """Sections as they are read: what each is, where it is from, what it says."""
+    """Format sections: headings, URL, provenance and text of each."""
     parts = []
     for number, hit in enumerate(found, 1):
         path = " › ".join(dict.fromkeys((hit["title"], *hit["headings"])))
-        cut = "\n[… read_doc with this url has the rest]" if hit["truncated"] else ""
-        said = hit.get("context") or hit["text"]
-        parts.append(f"{number}. {path}\nurl: {hit['url']}\n{format_provenance(hit)}\n\n{said.strip()}{cut}")
+        note = "\n[… read_doc with this url has the rest]" if hit["truncated"] else ""
+        text = hit.get("context") or hit["text"]
+        parts.append(f"{number}. {path}\nurl: {hit['url']}\n{format_provenance(hit)}\n\n{text.strip()}{note}")
     return "\n\n".join(parts)
 
 
 def format_provenance(page: dict[str, Any]) -> str:
-    """What a page stands on."""
+    """Format source, generation and age of a page."""
     label = f"{page['source']}@{page['version']}" if page["version"] else page["source"]
     partial = ", partial" if page["partial"] else ""
     return f"source: {label}, generation {page['generation']}{partial}; last confirmed {page['verified_at'][:16]}"
@@ -114,52 +115,52 @@ def format_provenance(page: dict[str, Any]) -> str:
 
 def format_sources(found: Sequence[dict[str, Any]]) -> str:
     lines = [
-        f"{one['source']}: {one['state']}, {one['documents']} documents of {one['root']}, "
-        + (f"last confirmed {one['verified_at'][:16]}" if one["verified_at"] else "never crawled")
-        for one in found
+        f"{source['source']}: {source['state']}, {source['documents']} documents of {source['root']}, "
+        + (f"last confirmed {source['verified_at'][:16]}" if source["verified_at"] else "never crawled")
+        for source in found
     ]
-    return "\n".join(lines) or "Nothing is kept yet. add_source keeps documentation."
+    return "\n".join(lines) or "There are no sources yet. add_source adds one."
 
 
-def format_job(shape: dict[str, Any]) -> str:
-    progress = shape["progress"]
+def format_job(job: dict[str, Any]) -> str:
+    progress = job["progress"]
     left = progress["eta_seconds"]
     parts = [
-        f"{shape['source']}: {shape['status']}{', held' if shape['held'] else ''}",
+        f"{job['source']}: {job['status']}{', held' if job['held'] else ''}",
         f"{progress['done']} of {progress['discovered']} pages",
         f"about {format_short_duration(left)} left" if left else "",
-        f"error: {shape['error']}" if shape["error"] else "",
-        f"job {shape['id']}",
+        f"error: {job['error']}" if job["error"] else "",
+        f"job {job['id']}",
     ]
     return ", ".join(part for part in parts if part)
 
 
-def format_crawl(shape: dict[str, Any]) -> str:
-    """How a crawl stands or ended, and what to do next."""
-    label, counts = shape["source"], {name: number for name, number in shape["counts"].items() if number}
-    told = ", ".join(f"{number} {name}" for name, number in counts.items()) or "nothing yet"
-    match shape["status"]:
-        case "completed" if shape["held"]:
+def format_crawl(crawl: dict[str, Any]) -> str:
+    """Format the state of a crawl, and what to do next."""
+    label, counts = crawl["source"], {name: number for name, number in crawl["counts"].items() if number}
+    summary = ", ".join(f"{number} {name}" for name, number in counts.items()) or "nothing yet"
+    match crawl["status"]:
+        case "completed" if crawl["held"]:
             return (
-                f"{label}: generation {shape['generation']} is held, because it lost too much ({told}). What was live "
-                f"stays live until a person decides: 'kept activate {label}' or 'kept discard {label}'."
+                f"{label}: generation {crawl['generation']} is held, because it lost too much ({summary}). The active "
+                f"generation stays active until a person decides: 'kept activate {label}' or 'kept discard {label}'."
             )
         case "completed":
-            partial = " It is partial: why_missing tells of a page that is not there." if shape["partial"] else ""
-            return f"{label}: generation {shape['generation']} is live: {told}.{partial} search_docs finds it now."
+            partial = " It is partial: why_missing explains a missing page." if crawl["partial"] else ""
+            return f"{label}: generation {crawl['generation']} is active: {summary}.{partial} search_docs finds it now."
         case "failed":
-            return f"{label}: the crawl failed: {shape['error']} fetch_url shows how one page is read."
+            return f"{label}: the crawl failed: {crawl['error']} fetch_url shows how one page is read."
         case "pending" | "processing":
-            return f"{label}: the crawl is {shape['status']} ({told}). get_job with {shape['job']} follows it."
+            return f"{label}: the crawl is {crawl['status']} ({summary}). get_job with {crawl['job']} follows it."
         case status:
-            return f"{label}: the crawl is {status} (job {shape['job']})."
+            return f"{label}: the crawl is {status} (job {crawl['job']})."
 
 
-def format_changes(shape: dict[str, Any]) -> str:
-    lines = [f"{shape['source']}, from generation {shape['from']} to {shape['to']}:"]
+def format_changes(diff: dict[str, Any]) -> str:
+    lines = [f"{diff['source']}, from generation {diff['from']} to {diff['to']}:"]
     for mark, kind in (("+", "added"), ("-", "removed"), ("~", "changed"), (">", "moved")):
-        lines += [f"{mark} {one if isinstance(one, str) else _format_move(one)}" for one in shape[kind]]
-        if more := shape["counts"][kind] - len(shape[kind]):
+        lines += [f"{mark} {item if isinstance(item, str) else _format_move(item)}" for item in diff[kind]]
+        if more := diff["counts"][kind] - len(diff[kind]):
             lines.append(f"{mark} … and {more} more {kind}; a later 'since' has fewer")
     return "\n".join(lines if len(lines) > 1 else [f"{lines[0]} nothing differs"])
 

@@ -1,4 +1,4 @@
-"""MCP at /mcp of the server."""
+"""Mounts the MCP server at /mcp of the application."""
 
 from fastapi import FastAPI
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -10,32 +10,32 @@ from kept.server.mcp.server import make_mcp_server
 from kept.service.context import Services
 from kept.settings import Settings
 
-MAX_SESSIONS = 1_000  # of clients that speak an older protocol; the present one has none
+MAX_SESSIONS = 1_000  # of clients with an older protocol; the current one has no sessions
 
 
 def mount(app: FastAPI, services: Services, settings: Settings) -> None:
-    """Adds /mcp to the application, and what it needs to what runs beside it."""
+    """Add /mcp to the application, and its session managers to the lifespans of the application."""
     reading = _session_manager(services, settings, read_only=True)
     writing = _session_manager(services, settings, read_only=False)
     app.router.routes.append(Route("/mcp", _ScopeDispatcher(reading, writing)))
-    app.state.beside += [reading.run(), writing.run()]
+    app.state.lifespans += [reading.run(), writing.run()]
 
 
 class _ScopeDispatcher:
-    """Whoever has a key that only reads is not even shown the tools that write."""
+    """Sends requests with a read-only key to a server that has no tools that write."""
 
     def __init__(self, reading: StreamableHTTPSessionManager, writing: StreamableHTTPSessionManager) -> None:
         self._reading = reading
         self._writing = writing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        asker = scope.get("state", {}).get("asker")  # as the gate before every door has found out
-        may_only_read = getattr(asker, "scope", None) == "read"
-        await (self._reading if may_only_read else self._writing).handle_request(scope, receive, send)
+        principal = scope.get("state", {}).get("principal")  # set by the auth middleware
+        is_read_only = getattr(principal, "scope", None) == "read"
+        await (self._reading if is_read_only else self._writing).handle_request(scope, receive, send)
 
 
 def _session_manager(services: Services, settings: Settings, *, read_only: bool) -> StreamableHTTPSessionManager:
     server = make_mcp_server(services, settings, read_only=read_only)
-    checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # by the gate before every door
-    server.streamable_http_app(max_sessions=MAX_SESSIONS, transport_security=checked)  # the one way to its manager
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the auth middleware does that
+    server.streamable_http_app(max_sessions=MAX_SESSIONS, transport_security=security)  # creates the session manager
     return server.session_manager

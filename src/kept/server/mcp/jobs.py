@@ -1,4 +1,4 @@
-"""Crawls: list_jobs, get_job, cancel_job; following one."""
+"""Tools for crawls: list_jobs, get_job, cancel_job; waiting for one."""
 
 import asyncio
 import time
@@ -19,9 +19,9 @@ from kept.service.context import Services
 POLL_SECONDS = 0.25
 
 WaitArg = Annotated[
-    float, Field(ge=0, le=600, description="How many seconds to wait for the crawl to end; 0 only asks for it.")
+    float, Field(ge=0, le=600, description="How many seconds to wait for the crawl to end; 0 returns at once.")
 ]
-JobIdArg = Annotated[str, Field(description="The job's id, or how it begins.")]
+JobIdArg = Annotated[str, Field(description="The job's id, or the beginning of it.")]
 
 
 def register(registry: ToolRegistry) -> None:
@@ -29,45 +29,45 @@ def register(registry: ToolRegistry) -> None:
 
     @registry.tool("List crawls", READ_ONLY)
     async def list_jobs(
-        status: Annotated[str | None, Field(description="Only these: pending, processing, paused …")] = None,
+        status: Annotated[str | None, Field(description="Only this status: pending, processing, paused …")] = None,
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
     ) -> Annotated[CallToolResult, formatting.ListJobsResult]:
-        """List crawls, the latest first, with how far each is."""
+        """List crawls, the newest first, with their progress."""
         found = [serializers.job(view) for view in await jobs.list_jobs(db, status=status, limit=limit)]
-        text = "\n".join(map(formatting.format_job, found)) or "There are no such crawls. add_source makes one."
+        text = "\n".join(map(formatting.format_job, found)) or "There are no such crawls. add_source starts one."
         return tool_result(clean_text(text), {"jobs": found})
 
     @registry.tool("Show a crawl", READ_ONLY)
     async def get_job(job: JobIdArg) -> Annotated[CallToolResult, formatting.JobToolResult]:
-        """Show how far a crawl is, or how it ended."""
-        shape = serializers.job(await jobs.show_job(db, job))
-        return tool_result(clean_text(formatting.format_job(shape)), shape)
+        """Show the progress of a crawl, or how it ended."""
+        result = serializers.job(await jobs.show_job(db, job))
+        return tool_result(clean_text(formatting.format_job(result)), result)
 
     @registry.tool("Cancel a crawl", DESTRUCTIVE)
     async def cancel_job(job: JobIdArg) -> Annotated[CallToolResult, formatting.JobToolResult]:
-        """Give a crawl up. What was live before stays live."""
-        shape = serializers.job(await jobs.cancel_job(db, job))
-        return tool_result(clean_text(formatting.format_job(shape)), shape)
+        """Cancel a crawl. The active generation stays active."""
+        result = serializers.job(await jobs.cancel_job(db, job))
+        return tool_result(clean_text(formatting.format_job(result)), result)
 
 
 async def wait_for_crawl(
     services: Services, source: Source, job: CrawlJob, timeout: float, context: "Context[Any, Any]"
 ) -> CallToolResult:
-    """Follows a crawl for so long, telling how it goes. How it stands then."""
-    began = time.monotonic()
-    while job.status.is_queued_or_running and time.monotonic() - began < timeout:
+    """Wait for a crawl to end and report its progress meanwhile. Returns its state at the end or after the timeout."""
+    started = time.monotonic()
+    while job.status.is_queued_or_running and time.monotonic() - started < timeout:
         await asyncio.sleep(POLL_SECONDS)
         before, job = job, await jobs.get_job(services.db, job.id)
         if job.progress != before.progress or job.status != before.status:
             await _report_progress(source.label, job, context)
-    _, made = await generations.list_generations(services.db, source.label)
-    ended = job.status is JobStatus.COMPLETED
-    generation = next((one for one in made if ended and one.number == job.generation), None)
-    shape = serializers.crawl(source.label, job, generation, time.monotonic() - began)
-    return tool_result(clean_text(formatting.format_crawl(shape)), shape)
+    _, found = await generations.list_generations(services.db, source.label)
+    is_completed = job.status is JobStatus.COMPLETED
+    generation = next((item for item in found if is_completed and item.number == job.generation), None)
+    result = serializers.crawl(source.label, job, generation, time.monotonic() - started)
+    return tool_result(clean_text(formatting.format_crawl(result)), result)
 
 
 async def _report_progress(label: str, job: CrawlJob, context: "Context[Any, Any]") -> None:
     progress = job.progress
-    told = f"{label}: {progress.done} of {progress.discovered} pages"
-    await context.report_progress(progress.done, progress.discovered or None, told)
+    message = f"{label}: {progress.done} of {progress.discovered} pages"
+    await context.report_progress(progress.done, progress.discovered or None, message)

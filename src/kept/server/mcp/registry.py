@@ -1,4 +1,4 @@
-"""Where tools are offered: their hints, their answers, and errors as sentences."""
+"""Registers tools: their annotations, their results, and errors as text."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ DESTRUCTIVE = ToolAnnotations(read_only_hint=False, destructive_hint=True, idemp
 
 @dataclass(frozen=True, slots=True)
 class ToolRegistry:
-    """Where tools are put, and what they stand on."""
+    """The MCP server that tools are added to, and what they need to run."""
 
     server: MCPServer[Any]
     services: Services
@@ -39,40 +39,40 @@ class ToolRegistry:
     read_only: bool
 
     def principal_for(self, context: "Context[Any, Any]") -> Principal:
-        """Who calls a tool: as the gate of the server found out; without one, whoever started the process."""
+        """Return the principal that the auth middleware found; over stdio, the user who started the process."""
         request = context.request_context.request
-        asker: Principal | None = getattr(getattr(request, "state", None), "asker", None)
-        return asker or Principal(scope=KeyScope.ADMIN, permissions=self.permissions)
+        principal: Principal | None = getattr(getattr(request, "state", None), "principal", None)
+        return principal or Principal(scope=KeyScope.ADMIN, permissions=self.permissions)
 
     def tool(self, title: str, hints: ToolAnnotations) -> Callable[[Callable[..., Awaitable[CallToolResult]]], None]:
-        """Offers a function as a tool; one that writes only where writing is allowed."""
+        """Register a function as a tool; on a read-only server, only if the tool only reads."""
 
-        def offer(verb: Callable[..., Awaitable[CallToolResult]]) -> None:
+        def register(function: Callable[..., Awaitable[CallToolResult]]) -> None:
             if hints.read_only_hint or not self.read_only:
-                self.server.add_tool(_with_error_text(verb), title=title, annotations=hints)
+                self.server.add_tool(_with_error_text(function), title=title, annotations=hints)
 
-        return offer
-
-
-def tool_result(text: str, shape: dict[str, Any]) -> CallToolResult:
-    """An answer to read and the same one to take apart. ``text`` is clean, or in an envelope."""
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=clean_values(shape))
+        return register
 
 
-def _with_error_text(verb: Callable[..., Awaitable[CallToolResult]]) -> Callable[..., Awaitable[CallToolResult]]:
-    """The tool, with what goes wrong told as a sentence."""
+def tool_result(text: str, content: dict[str, Any]) -> CallToolResult:
+    """Return an answer as text and as structured content. The text must be clean, or wrapped as untrusted."""
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=clean_values(content))
 
-    @wraps(verb)
-    async def told(*args: Any, **values: Any) -> CallToolResult:
+
+def _with_error_text(function: Callable[..., Awaitable[CallToolResult]]) -> Callable[..., Awaitable[CallToolResult]]:
+    """Wrap a tool so that a KeptError becomes a result with its text."""
+
+    @wraps(function)
+    async def call(*args: Any, **values: Any) -> CallToolResult:
         try:
-            return await verb(*args, **values)
+            return await function(*args, **values)
         except KeptError as error:
             return CallToolResult(content=[TextContent(type="text", text=error_text(error))], is_error=True)
-        except Exception:  # the agent is told that it failed, and nothing else
-            log.exception("tool failed", tool=verb.__name__)
+        except Exception:  # the SDK tells the agent only that the tool failed
+            log.exception("tool failed", tool=function.__name__)
             raise
 
-    return told
+    return call
 
 
 _TOOL_FOR_COMMAND = {
@@ -87,7 +87,7 @@ _TOOL_FOR_COMMAND = {
 
 
 def error_text(error: KeptError) -> str:
-    """What an error says, in the words of the tools: what to do next is a tool, where there is one for it."""
+    """Return the message of an error, with tools instead of commands where there is one."""
     return truncate(
         " ".join(clean_text(replace_cli_hints(str(error), _TOOL_FOR_COMMAND)).split()), MAX_ERROR_CHARACTERS
     )

@@ -1,17 +1,22 @@
-"""What is kept: list_sources, find_version, what_changed; add_source, refresh_source, remove_source."""
+"""Tools for sources: list_sources, find_version, what_changed, add_source, refresh_source, remove_source."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from kept.errors import NotFound
+from kept.model.duration import parse_since
+from kept.model.generation import Generation
 from kept.model.source import format_label
-from kept.server.mcp import formatting, versions
+from kept.server.mcp import formatting
 from kept.server.mcp.jobs import WaitArg, wait_for_crawl
 from kept.server.mcp.registry import ADDITIVE, DESTRUCTIVE, READ_ONLY, ToolRegistry, tool_result
 from kept.server.mcp.untrusted import clean_text, wrap_untrusted
-from kept.service import access, serializers, source_request, sources
+from kept.service import access, generations, search, serializers, source_request, sources
+from kept.service.context import Services, share_snapshot
 from kept.service.source_options import SourceOptions
 
 SourceArg = Annotated[str, Field(description="The source: its name, or name@version.")]
@@ -23,57 +28,57 @@ MAX_CHANGES_SHOWN = 100  # of each kind
 def register(registry: ToolRegistry) -> None:
     _register_read_tools(registry)
     _register_crawl_tools(registry)
-    house = registry.services
+    services = registry.services
 
     @registry.tool("Remove a source", DESTRUCTIVE)
     async def remove_source(source: SourceArg) -> Annotated[CallToolResult, formatting.RemoveSourceResult]:
-        """Remove a source and everything kept of it. Ask the person first: it cannot be undone."""
-        removed = await access.remove_source_and_upload(house, source, registry.uploads_folder)
+        """Remove a source and all its documents. Ask the person first: it cannot be undone."""
+        removed = await access.remove_source_and_upload(services, source, registry.uploads_folder)
         return tool_result(f"{removed.label} is removed.", {"source": removed.label, "removed": True})
 
 
 def _register_read_tools(registry: ToolRegistry) -> None:
-    house = registry.services
+    services = registry.services
 
     @registry.tool("List what is kept", READ_ONLY)
     async def list_sources() -> Annotated[CallToolResult, formatting.ListSourcesResult]:
         """List the documentation that is kept: names, versions, how large and how fresh each is."""
-        found = [serializers.source(view) for view in await sources.list_sources(house.db)]
-        for one in found:
-            del one["settings"]  # an agent would pay for it and has no use for it
+        found = [serializers.source(view) for view in await sources.list_sources(services.db)]
+        for source in found:
+            del source["settings"]  # costs the agent tokens and is of no use to it
         return tool_result(clean_text(formatting.format_sources(found)), {"sources": found})
 
     @registry.tool("Find the version to use", READ_ONLY)
     async def find_version(
         source: Annotated[str, Field(description="The name of the source, without a version.")],
-        target: Annotated[str, Field(description="The version that is wanted, such as 5.2.1, 5 or 5.x.")],
+        target: Annotated[str, Field(description="The version in use, such as 5.2.1, 5 or 5.x.")],
     ) -> Annotated[CallToolResult, formatting.FindVersionResult]:
-        """Find the kept version of a source that fits best to the version somebody uses."""
-        shape = await versions.find_version(house, source, target)
-        if shape["best"] is None:
-            told = f"No version of {source} fits to {target}."
+        """Find the kept version of a source that fits best to the version in use."""
+        result = await _find_version(services, source, target)
+        if result["best"] is None:
+            advice = f"No version of {source} fits to {target}."
         else:
-            told = f"Use {format_label(source, shape['best'])}."
-        kept = ", ".join(one or "one without a label" for one in shape["versions"])
-        return tool_result(clean_text(f"{told} Versions that are kept: {kept}."), shape)
+            advice = f"Use {format_label(source, result['best'])}."
+        kept = ", ".join(version or "one without a label" for version in result["versions"])
+        return tool_result(clean_text(f"{advice} Versions that are kept: {kept}."), result)
 
     @registry.tool("See what changed", READ_ONLY)
     async def what_changed(
         source: SourceArg,
         since: Annotated[
-            str | None, Field(description="A moment (2026-11-01) or how long ago (7d). Else: the last change.")
+            str | None, Field(description="A date (2026-11-01) or an age (7d). Default: the last change.")
         ] = None,
     ) -> Annotated[CallToolResult, formatting.WhatChangedResult]:
         """Say which pages of a source were added, removed, changed or moved."""
-        shape = await versions.what_changed(house, source, since)
+        result = await _what_changed(services, source, since)
         kinds = ("added", "removed", "changed", "moved")
-        shape |= {"counts": {kind: len(shape[kind]) for kind in kinds}}
-        shape |= {kind: shape[kind][:MAX_CHANGES_SHOWN] for kind in kinds}
-        return tool_result(wrap_untrusted(formatting.format_changes(shape)), shape)
+        result |= {"counts": {kind: len(result[kind]) for kind in kinds}}
+        result |= {kind: result[kind][:MAX_CHANGES_SHOWN] for kind in kinds}
+        return tool_result(wrap_untrusted(formatting.format_changes(result)), result)
 
 
 def _register_crawl_tools(registry: ToolRegistry) -> None:
-    house = registry.services
+    services = registry.services
 
     @registry.tool("Keep documentation", ADDITIVE)
     async def add_source(
@@ -102,18 +107,54 @@ def _register_crawl_tools(registry: ToolRegistry) -> None:
             tag=tag,
             schedule=schedule,
         )
-        asker = registry.principal_for(context)
-        wish = source_request.parse_source_request(root, given, asker.permissions)
-        house.check_source(wish.kind, wish.root, wish.settings)
-        await house.probe_root(wish.kind, wish.root, wish.settings)
-        made, _, job = await access.add_source(house, asker, wish, name=name, version=version)
-        return await wait_for_crawl(house, made, job, wait, context)
+        principal = registry.principal_for(context)
+        wish = source_request.parse_source_request(root, given, principal.permissions)
+        services.check_source(wish.kind, wish.root, wish.settings)
+        await services.probe_root(wish.kind, wish.root, wish.settings)
+        source, _, job = await access.add_source(services, principal, wish, name=name, version=version)
+        return await wait_for_crawl(services, source, job, wait, context)
 
     @registry.tool("Bring a source up to date", ADDITIVE)
     async def refresh_source(
         source: SourceArg, context: Context[Any, Any], wait: WaitArg = 30
     ) -> Annotated[CallToolResult, formatting.CrawlToolResult]:
         """Crawl a source again; only what changed is read."""
-        known = (await sources.show_source(house.db, source)).source
-        job = await access.request_crawl(house, registry.principal_for(context), known.label)
-        return await wait_for_crawl(house, known, job, wait, context)
+        known = (await sources.show_source(services.db, source)).source
+        job = await access.request_crawl(services, registry.principal_for(context), known.label)
+        return await wait_for_crawl(services, known, job, wait, context)
+
+
+async def _find_version(services: Services, name: str, target: str) -> dict[str, Any]:
+    async with share_snapshot(services.db) as snapshot:
+        kept = await search.list_versions(snapshot, name)
+        try:
+            best = (await search.find_version(snapshot, name, target)).version
+        except NotFound:
+            best = None
+    return {"source": name, "target": target, "best": best, "versions": kept}
+
+
+async def _what_changed(services: Services, label: str, since: str | None) -> dict[str, Any]:
+    """Compare the active generation with the one that was active at a moment, by default with the one before."""
+    async with share_snapshot(services.db) as snapshot:
+        source, found = await generations.list_generations(snapshot, label)
+        readable = sorted(
+            (item for item in found if item.state.is_readable),
+            key=lambda item: item.number,
+        )
+        if not readable:
+            raise NotFound(f"{source.label} has no generation yet. 'kept jobs' shows how its crawl goes.")
+        if since:
+            first = _generation_at(readable, parse_since(since, datetime.now(UTC)))
+        else:
+            first = readable[max(0, len(readable) - 2)]
+        diff = await generations.diff_generations(
+            snapshot, source.label, first.number, readable[-1].number, services.lifecycle_rules
+        )
+    return serializers.diff(diff)
+
+
+def _generation_at(readable: list[Generation], moment: datetime) -> Generation:
+    """Return the generation that was active at a moment; the first one for a moment before it."""
+    before = [item for item in readable if item.activated_at and item.activated_at <= moment]
+    return (before or readable[:1])[-1]

@@ -1,7 +1,6 @@
-"""Other people's text, so that it is read as data.
+"""Marks crawled text as data, so that agents do not follow instructions in it.
 
-What was crawled may say anything, also to the agent that reads it. It is shown between two marks that nobody could
-have foreseen, after a line that says what it is, without the characters that a person would not see.
+The text is wrapped between two random marks, after a notice, without characters that a person would not see.
 """
 
 import re
@@ -26,31 +25,31 @@ _INVISIBLE = re.compile(
 
 
 def clean_text(text: str) -> str:
-    """The text without control, direction and invisible characters."""
+    """Return the text without control, direction and invisible characters."""
     return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
 
 
 def clean_values(value: Any) -> Any:
-    """A shape in which every text is clean."""
+    """Return JSON-like data with every text cleaned."""
     match value:
         case str():
             return clean_text(value)
         case dict():
-            return {name: clean_values(one) for name, one in value.items()}
+            return {name: clean_values(item) for name, item in value.items()}
         case list() | tuple():
-            return [clean_values(one) for one in value]
+            return [clean_values(item) for item in value]
         case _:
             return value
 
 
 def wrap_untrusted(text: str) -> str:
-    """The text in an envelope that cannot be closed from inside."""
+    """Wrap the text between marks that it cannot contain."""
     mark = secrets.token_hex(8)
     return f"{UNTRUSTED_NOTICE} It is between the marks {mark}.\n<<<{mark}\n{clean_text(text)}\n{mark}>>>"
 
 
 def truncate(text: str, characters: int) -> str:
-    """The beginning of a text, up to the end of a line where there is one."""
+    """Return the beginning of a text, cut at the end of a line if possible."""
     if len(text) <= characters:
         return text
     end = text.rfind("\n", characters // 2, characters)

@@ -1,29 +1,21 @@
-"""Pages, for people. Every page is whole without a script; htmx and a little of our own make it quick.
+"""Web pages for people. Every page works without scripts; htmx and kept.js make it faster.
 
-search     what is found, as it is typed; an empty Kept explains itself
-sources    what is kept, and adding to it
-source     one source: its past, what waits for a decision, its documents, its settings
-document   one document: readable, its past, what changed
-jobs       crawls as they go, and what became of every URL
-entering   with a key, where keys are needed
-page       what all pages share: templates, headers, errors in words
-refusals   what is refused before a page is reached, as a page
+search          the first page: search, or a welcome while there is no source
+sources         the list of sources, and the page of one
+add             adding a source, and the fields of a source's settings
+document        one document, its versions, and what changed between two
+jobs            crawls in progress, and the ledger of URLs
+login           logging in with a key
+errors          error pages
+page            shared by all pages: templates, headers, error handling
+charts, diff, filters, markdown_html, tree   how parts of a page are prepared
+assets          style sheet, scripts, icon
 """
 
 from fastapi import APIRouter
 
-from kept.server.web import add, assets, document, jobs, login, not_found, search, source, sources
+from kept.server.web import add, assets, document, errors, jobs, login, search, sources
 
 router = APIRouter(include_in_schema=False)
-for page in (
-    assets,
-    login,
-    search,
-    sources,
-    add,
-    source,
-    document,
-    jobs,
-    not_found,
-):  # the last one takes what is left
+for page in (assets, login, search, sources, add, document, jobs, errors):  # errors last: it matches every other path
     router.include_router(page.router)

@@ -1,4 +1,4 @@
-"""Style, scripts and the icon. An address names what is behind it by its hash, so it may be kept for good."""
+"""Style sheet, scripts and icon. Their URLs contain a hash of the content, so browsers may cache them forever."""
 
 import hashlib
 from functools import cache

@@ -1,18 +1,18 @@
-"""Two versions of a text side by side, line by line."""
+"""Compares two versions of a text line by line, for two columns side by side."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-CONTEXT_LINES = 3  # lines around what differs
-MAX_LINES = 4_000  # that are compared; comparing costs the square of what differs
-_MAX_WORD_DIFF_LINE = 2_000  # in which words are compared
-_MAX_WORD_DIFF_TOTAL = 100_000  # characters of lines in which words are compared
+CONTEXT_LINES = 3  # unchanged lines around each change
+MAX_LINES = 4_000  # the cost grows with the square of the lines that differ
+_MAX_WORD_DIFF_LINE = 2_000  # characters; longer lines are not compared word by word
+_MAX_WORD_DIFF_TOTAL = 100_000  # characters of all lines that are compared word by word
 
 
 @dataclass(frozen=True, slots=True)
 class DiffSpan:
-    """A part of a line, and whether the other side does not have it."""
+    """A part of a line, and whether it differs from the other side."""
 
     text: str
     differs: bool = False
@@ -20,7 +20,7 @@ class DiffSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffRow:
-    """The same place on both sides. No number: nothing is there. ``skipped``: so many equal lines are left out."""
+    """A row of both columns. A number is None where one side has no line; ``skipped`` counts equal lines left out."""
 
     left: tuple[DiffSpan, ...] = ()
     right: tuple[DiffSpan, ...] = ()
@@ -34,25 +34,25 @@ class DiffRow:
 
 
 def diff_rows(before: str, after: str) -> tuple[list[DiffRow], bool]:
-    """The lines of both with what differs, and whether that is all of it."""
+    """Return the rows, and whether both texts were compared completely."""
     a, b = before.splitlines(), after.splitlines()
-    whole = max(len(a), len(b)) <= MAX_LINES
+    is_complete = max(len(a), len(b)) <= MAX_LINES
     a, b = a[:MAX_LINES], b[:MAX_LINES]
-    return list(_iter_rows(a, b)), whole
+    return list(_iter_rows(a, b)), is_complete
 
 
 def _iter_rows(a: Sequence[str], b: Sequence[str]) -> Iterator[DiffRow]:
     codes = SequenceMatcher(None, a, b).get_opcodes()
-    room = _MAX_WORD_DIFF_TOTAL
-    for at, (kind, a1, a2, b1, b2) in enumerate(codes):
+    budget = _MAX_WORD_DIFF_TOTAL
+    for index, (kind, a1, a2, b1, b2) in enumerate(codes):
         if kind == "equal":
-            yield from _unchanged_rows(a, a1, a2, b1, first=at == 0, last=at == len(codes) - 1)
+            yield from _unchanged_rows(a, a1, a2, b1, first=index == 0, last=index == len(codes) - 1)
         else:
             for offset in range(max(a2 - a1, b2 - b1)):
                 left = a1 + offset if a1 + offset < a2 else None
                 right = b1 + offset if b1 + offset < b2 else None
-                room -= 0 if left is None or right is None else len(a[left]) + len(b[right])
-                yield _changed_row(a, b, left, right, by_words=room > 0)
+                budget -= 0 if left is None or right is None else len(a[left]) + len(b[right])
+                yield _changed_row(a, b, left, right, by_words=budget > 0)
 
 
 def _unchanged_rows(a: Sequence[str], a1: int, a2: int, b1: int, *, first: bool, last: bool) -> Iterator[DiffRow]:
@@ -68,24 +68,24 @@ def _unchanged_rows(a: Sequence[str], a1: int, a2: int, b1: int, *, first: bool,
 
 
 def _changed_row(a: Sequence[str], b: Sequence[str], left: int | None, right: int | None, *, by_words: bool) -> DiffRow:
-    pieces: tuple[tuple[DiffSpan, ...], tuple[DiffSpan, ...]]
+    sides: tuple[tuple[DiffSpan, ...], tuple[DiffSpan, ...]]
     if left is not None and right is not None and by_words:
-        pieces = _diff_words(a[left], b[right])
+        sides = _diff_words(a[left], b[right])
     else:
-        pieces = (
+        sides = (
             () if left is None else (DiffSpan(a[left], True),),
             () if right is None else (DiffSpan(b[right], True),),
         )
     return DiffRow(
-        left=pieces[0],
-        right=pieces[1],
+        left=sides[0],
+        right=sides[1],
         left_number=None if left is None else left + 1,
         right_number=None if right is None else right + 1,
     )
 
 
 def _diff_words(left: str, right: str) -> tuple[tuple[DiffSpan, ...], tuple[DiffSpan, ...]]:
-    """Which words of two lines differ; where hardly any is the same, all of them do."""
+    """Mark the words that differ; lines with hardly a word in common differ as a whole."""
     a, b = left.split(" "), right.split(" ")
     matcher = SequenceMatcher(None, a, b)
     if max(len(left), len(right)) > _MAX_WORD_DIFF_LINE or matcher.ratio() < 0.4:

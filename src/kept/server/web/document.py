@@ -1,4 +1,4 @@
-"""One document: readable, its past, and what changed between two versions of it."""
+"""The page of one document: its text, its versions, and what changed between two of them."""
 
 import asyncio
 from dataclasses import dataclass
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request, Response
 
 from kept.errors import NotFound
+from kept.server.responses import get_services
 from kept.server.web.diff import diff_rows
 from kept.server.web.markdown_html import MarkdownPage
-from kept.server.web.page import GenerationParam, PageRoute, get_services, redirect_to, render_page
+from kept.server.web.page import GenerationParam, PageRoute, redirect_to, render_page
 from kept.service import browsing, documents, generations
-from kept.service.context import Services
+from kept.service.context import SharedSnapshot, share_snapshot
 from kept.service.documents import DocumentHistory
 
 router = APIRouter(route_class=PageRoute)
@@ -18,10 +19,10 @@ router = APIRouter(route_class=PageRoute)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadableVersion:
-    """A version of a document, and a generation in which it can be read."""
+    """A version of a document, and a generation that shows it."""
 
     generation: int
-    until: int | None  # the generation that showed it no more
+    until: int | None  # the first generation that does not show it any more
     title: str
     url: str
     fetched_at: str
@@ -29,27 +30,28 @@ class ReadableVersion:
 
 @router.get("/documents/{id}")
 async def show_document(request: Request, id: str, generation: GenerationParam | None = None) -> Response:
-    house = get_services(request)
-    history, past = await _readable_versions(house, id)
-    if generation is None and past and past[-1].until is not None:
-        return redirect_to(f"/documents/{id}?generation={past[-1].generation}")  # it is not shown any more
-    page = await documents.read_document(house.db, id, generation=generation, rules=house.lifecycle_rules)
-    headings = await browsing.get_outline(house.db, page.document, page.generation)
-    text = await asyncio.to_thread(MarkdownPage, page.markdown, page.url)
-    found = await browsing.find_documents_at(house.db, history.source, page.generation, text.links)
-    then = "" if generation is None else f"?generation={generation}"
-    kept = {url: f"/documents/{other}{then}" for url, other in found.items()}
+    services = get_services(request)
+    async with share_snapshot(services.db) as snapshot:
+        history, versions = await _readable_versions(snapshot, id)
+        if generation is None and versions and versions[-1].until is not None:  # the active generation has it no more
+            return redirect_to(f"/documents/{id}?generation={versions[-1].generation}")
+        view = await documents.read_document(snapshot, id, generation=generation, rules=services.lifecycle_rules)
+        headings = await browsing.get_outline(snapshot, view.document, view.generation)
+        page = await asyncio.to_thread(MarkdownPage, view.markdown, view.url)
+        linked = await browsing.find_documents_at(snapshot, history.source, view.generation, page.links)
+    query = "" if generation is None else f"?generation={generation}"
+    kept = {url: f"/documents/{document}{query}" for url, document in linked.items()}
     return render_page(
         "document.html",
         request,
-        page=page,
+        view=view,
         label=history.source,
-        then=generation is not None and bool(past) and _is_outdated(past[-1], page.generation),
+        is_outdated=generation is not None and bool(versions) and _is_outdated(versions[-1], view.generation),
         headings=headings,
-        titled=text.has_title,
-        body=await asyncio.to_thread(text.html, headings, kept),
-        past=past,
-        at=_version_index(past, page.generation),
+        has_title=page.has_title,
+        body=await asyncio.to_thread(page.html, headings, kept),
+        versions=versions,
+        current=_version_index(versions, view.generation),
     )
 
 
@@ -57,51 +59,53 @@ async def show_document(request: Request, id: str, generation: GenerationParam |
 async def show_diff(
     request: Request, id: str, a: GenerationParam | None = None, b: GenerationParam | None = None
 ) -> Response:
-    """What changed from one generation to another; between the last two versions, unless they are named."""
-    house = get_services(request)
-    history, past = await _readable_versions(house, id)
-    if not past:
-        raise NotFound("This document has no version that could be compared.")
-    a = past[max(0, len(past) - 2)].generation if a is None else a
-    b = past[-1].generation if b is None else b
-    before, after = [
-        await documents.read_document(house.db, id, generation=one, rules=house.lifecycle_rules) for one in (a, b)
-    ]
-    lines, whole = await asyncio.to_thread(diff_rows, before.markdown, after.markdown)
+    """Show what changed from generation ``a`` to ``b``; by default, between the last two versions."""
+    services = get_services(request)
+    async with share_snapshot(services.db) as snapshot:
+        history, versions = await _readable_versions(snapshot, id)
+        if not versions:
+            raise NotFound("This document has no version that could be compared.")
+        a = versions[max(0, len(versions) - 2)].generation if a is None else a
+        b = versions[-1].generation if b is None else b
+        before, after = [
+            await documents.read_document(snapshot, id, generation=number, rules=services.lifecycle_rules)
+            for number in (a, b)
+        ]
+    rows, is_complete = await asyncio.to_thread(diff_rows, before.markdown, after.markdown)
     return render_page(
         "diff.html",
         request,
         label=history.source,
-        past=past,
-        at=(_version_index(past, a), _version_index(past, b)),
+        versions=versions,
+        selected=(_version_index(versions, a), _version_index(versions, b)),
         before=before,
         after=after,
-        lines=lines,
-        whole=whole,
-        same=not any(line.differs for line in lines),
+        rows=rows,
+        is_complete=is_complete,
+        is_same=not any(row.differs for row in rows),
     )
 
 
 def _is_outdated(latest: ReadableVersion, generation: int) -> bool:
-    """Whether something else is shown by now, or nothing."""
+    """Whether the active generation shows another version of the document, or none."""
     return generation < latest.generation or latest.until is not None
 
 
-async def _readable_versions(services: Services, id: str) -> tuple[DocumentHistory, list[ReadableVersion]]:
-    """A document's versions that some generation still shows, oldest first."""
-    history = await documents.read_history(services.db, id)
-    _, found = await generations.list_generations(services.db, history.source)
-    readable = [one.number for one in found if one.state.is_readable]
-    moments = []
-    for one in history.versions:
-        born, until = one["generation"], one["until"]
-        number = next((at for at in readable if born <= at and (until is None or at < until)), None)
+async def _readable_versions(snapshot: SharedSnapshot, id: str) -> tuple[DocumentHistory, list[ReadableVersion]]:
+    """Return a document's history, and its versions that a retained generation shows, oldest first."""
+    history = await documents.read_history(snapshot, id)
+    _, found = await generations.list_generations(snapshot, history.source)
+    readable = [item.number for item in found if item.state.is_readable]
+    versions = []
+    for version in history.versions:
+        born, until = version["generation"], version["until"]
+        number = next((number for number in readable if born <= number and (until is None or number < until)), None)
         if number is not None:
-            facts = {name: one[name] for name in ("until", "title", "url", "fetched_at")}
-            moments.append(ReadableVersion(generation=number, **facts))
-    return history, moments
+            fields = {name: version[name] for name in ("until", "title", "url", "fetched_at")}
+            versions.append(ReadableVersion(generation=number, **fields))
+    return history, versions
 
 
 def _version_index(versions: list[ReadableVersion], generation: int) -> int:
-    """Which of the versions a generation shows, counted from 0."""
-    return max((at for at, one in enumerate(versions) if one.generation <= generation), default=0)
+    """Return the index of the version that a generation shows."""
+    return max((index for index, version in enumerate(versions) if version.generation <= generation), default=0)

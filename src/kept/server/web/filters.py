@@ -1,4 +1,4 @@
-"""How templates say things."""
+"""Filters of the templates."""
 
 import re
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ _NOISE = re.compile(r"(?:^|(?<=\s))#+ |\|[\s|:-]*")
 
 
 def highlight(snippet: str) -> Markup:
-    """A snippet with its words marked, without the signs of Markdown around them."""
+    """Return a snippet as HTML with its matches marked, without Markdown syntax."""
     plain = _NOISE.sub(" ", _LINK.sub(r"\1", _ESCAPED.sub(r"\1", _FENCE.sub("", snippet)))).replace("`", "")
     return Markup(_MARK.sub(r"<mark>\1</mark>", str(escape(" ".join(plain.split())))))
 
 
 def ago(then: datetime | str | None) -> Markup:
-    """'3 minutes ago', with the exact time behind it."""
+    """Return '3 minutes ago' as HTML, with the exact time as its title."""
     if then is None:
         return Markup("never")
     at = datetime.fromisoformat(then) if isinstance(then, str) else then
@@ -41,15 +41,15 @@ def _relative_time(at: datetime) -> str:
 
 
 def short_url(url: str) -> str:
-    """A URL the way people read it: without its scheme; a file's as its path."""
+    """Return a URL without its scheme; a file URL as a path."""
     if url.startswith("file:"):
-        file, sharp, anchor = url.partition("#")
-        return file_path(file) + sharp + anchor
+        file, hash_sign, anchor = url.partition("#")
+        return file_path(file) + hash_sign + anchor
     return unquote(url.partition("://")[2].rstrip("/")) or url
 
 
 def url_path(url: str) -> str:
-    """Where a page lies in its site."""
+    """Return path and query of a URL."""
     split = urlsplit(url)
     return unquote(split.path + (f"?{split.query}" if split.query else "")) or "/"
 
@@ -63,7 +63,7 @@ def size(number: int | float) -> str:
 
 
 def segment(text: Any) -> str:
-    """A text as one part of a path, or as a value of a query."""
+    """Quote a text as one segment of a path, or one value of a query."""
     return quote(str(text), safe="")
 
 

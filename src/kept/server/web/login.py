@@ -1,6 +1,6 @@
-"""Coming in with a key, where keys are needed, and going out again.
+"""Logging in with a key, and logging out.
 
-The browser keeps the key where no script sees it, and sends it from pages of this server only. The gate looks there.
+The key is kept in a cookie that scripts cannot read and that other sites cannot send; ``auth`` reads it.
 """
 
 import re
@@ -8,28 +8,34 @@ import re
 from fastapi import APIRouter, Request, Response
 
 from kept.server.auth import KEY_COOKIE
-from kept.server.web.page import PageRoute, get_services, redirect_to, render_page
+from kept.server.responses import get_services
+from kept.server.web.page import PageRoute, redirect_to, render_page
 from kept.service.keys import find_key
 
 router = APIRouter(route_class=PageRoute)
 COOKIE_SECONDS = 30 * 24 * 3600
-_LOCAL_PATH = re.compile(r"/(?![/\\])[^\x00-\x20\x7f-\U0010ffff\\]*")  # a page of ours, whatever a browser makes of it
+_LOCAL_PATH = re.compile(r"/(?![/\\])[^\x00-\x20\x7f-\U0010ffff\\]*")  # of this host, however it is parsed
 
 
 @router.get("/login")
 async def show_login(request: Request, to: str = "/") -> Response:
-    return render_page("login.html", request, to=to, wrong=False)
+    return render_page("login.html", request, to=to, is_wrong=False)
 
 
 @router.post("/login")
 async def log_in(request: Request) -> Response:
     form = await request.form()
-    said, to = str(form.get("key", "")).strip(), str(form.get("to", "/"))
-    if await find_key(get_services(request).db, said) is None:
-        return render_page("login.html", request, code=401, to=to, wrong=True)
+    token, to = str(form.get("key", "")).strip(), str(form.get("to", "/"))
+    if await find_key(get_services(request).db, token) is None:
+        return render_page("login.html", request, code=401, to=to, is_wrong=True)
     page = redirect_to(to if _LOCAL_PATH.fullmatch(to) else "/")
     page.set_cookie(
-        KEY_COOKIE, said, max_age=COOKIE_SECONDS, httponly=True, samesite="strict", secure=request.url.scheme == "https"
+        KEY_COOKIE,
+        token,
+        max_age=COOKIE_SECONDS,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
     )
     return page
 

@@ -1,8 +1,4 @@
-"""A document's Markdown as HTML that can do nothing: no markup of its own, no pictures, no links but harmless ones.
-
-Text          parsed; ``links`` says where it leads
-Text.html     with the links that are kept leading to our own pages
-"""
+"""Renders a document's Markdown as harmless HTML: no markup of its own, no images, only safe links."""
 
 import re
 from bisect import bisect_left
@@ -18,7 +14,7 @@ from markupsafe import Markup
 from kept.model.url import get_fragment, resolve_link, with_fragment
 from kept.service.browsing import DocumentHeading
 
-MAX_RENDERED_CHARACTERS = 300_000  # characters; what is longer is shown as it is
+MAX_RENDERED_CHARACTERS = 300_000  # a longer text is shown as plain text
 _WORD = re.compile(r"\w+")
 
 
@@ -31,7 +27,7 @@ def _parser() -> MarkdownIt:
 
 
 class MarkdownPage:
-    """The Markdown of a page at a URL."""
+    """The parsed Markdown of a page."""
 
     def __init__(self, markdown: str, url: str) -> None:
         self._url = url
@@ -40,16 +36,16 @@ class MarkdownPage:
 
     @property
     def links(self) -> list[str]:
-        """Where it leads, as canonical URLs, each once."""
-        found = (resolve_link(str(token.attrs["href"]), self._url) for token in self._inline_tokens("link_open"))
-        return list(dict.fromkeys(url for url in found if url))
+        """The canonical URLs that the page links to, each once."""
+        targets = (resolve_link(str(token.attrs["href"]), self._url) for token in self._inline_tokens("link_open"))
+        return list(dict.fromkeys(url for url in targets if url))
 
     @property
     def has_title(self) -> bool:
         return any(token.type == "heading_open" and token.tag == "h1" for token in self._tokens)
 
     def html(self, headings: Sequence[DocumentHeading], kept: Mapping[str, str]) -> Markup:
-        """``kept``: the address of our own page for some of its links."""
+        """Render the page. ``kept`` maps URLs of kept documents to the paths of their own pages here."""
         if self._plain is not None:
             return Markup("<pre>{}</pre>").format(self._plain)
         _set_heading_anchors(self._tokens, headings)
@@ -65,29 +61,29 @@ class MarkdownPage:
 
 
 def _set_link_target(token: Token, href: str, page: str, kept: Mapping[str, str]) -> None:
-    """Sets where a link leads. One that leads nowhere we know is a link to nothing: words."""
+    """Set the target of a link. A link without a safe target becomes plain text."""
     anchor, token.attrs = get_fragment(href), {}
-    to = None if href.lower().startswith("mailto:") else resolve_link(href, page)
-    if href.startswith("#") or to == page:
+    target = None if href.lower().startswith("mailto:") else resolve_link(href, page)
+    if href.startswith("#") or target == page:
         token.attrSet("href", with_fragment("", anchor) if anchor else "#top")
-    elif to and to in kept:
-        token.attrSet("href", with_fragment(kept[to], anchor))
-    elif to and to.startswith(("http://", "https://")):
-        token.attrs = {"href": with_fragment(to, anchor), "rel": "noopener noreferrer nofollow", "class": "away"}
+    elif target and target in kept:
+        token.attrSet("href", with_fragment(kept[target], anchor))
+    elif target and target.startswith(("http://", "https://")):
+        token.attrs = {"href": with_fragment(target, anchor), "rel": "noopener noreferrer nofollow", "class": "away"}
     elif href.lower().startswith("mailto:"):
         token.attrs = {"href": href, "rel": "noopener noreferrer nofollow"}
 
 
 def _images_to_links(tokens: Sequence[Token]) -> Iterator[Token]:
-    """A picture is what it is called, with a link to it unless it stands inside one."""
-    inside = False
+    """Replace images by links to them with their text; inside a link, by the text alone."""
+    in_link = False
     for token in tokens:
-        inside = token.type == "link_open" or (inside and token.type != "link_close")
+        in_link = token.type == "link_open" or (in_link and token.type != "link_close")
         if token.type != "image":
             yield token
             continue
         name = Token("text", "", 0, content=token.content or "picture")
-        if inside:
+        if in_link:
             yield name
         else:
             yield Token("link_open", "a", 1, attrs={"href": str(token.attrs.get("src", ""))})
@@ -96,14 +92,14 @@ def _images_to_links(tokens: Sequence[Token]) -> Iterator[Token]:
 
 
 def _set_heading_anchors(tokens: Sequence[Token], headings: Sequence[DocumentHeading]) -> None:
-    """Gives headings the anchors that the page itself has for them: each the next one of the same words."""
-    places: dict[str, list[int]] = defaultdict(list)
-    for at, heading in enumerate(headings):
-        places[_normalize(heading.text)].append(at)
+    """Give each heading the anchor of the next known heading with the same words."""
+    positions: dict[str, list[int]] = defaultdict(list)
+    for position, heading in enumerate(headings):
+        positions[_normalize(heading.text)].append(position)
     after = 0
     for opening, inline in pairwise(tokens):
         words = _normalize(_inline_text(inline)) if opening.type == "heading_open" else ""
-        same = places.get(words, ()) if words else ()
+        same = positions.get(words, ()) if words else ()
         following = bisect_left(same, after)
         if following < len(same):
             opening.attrSet("id", headings[same[following]].anchor)

@@ -1,7 +1,7 @@
-"""What all pages share: templates, headers, and errors in words.
+"""Shared by all pages: templates, headers, and error pages.
 
-What was crawled is text to every template, never markup: autoescape is on, and the one place that makes markup of it
-is ``rendering``. Should something slip through all the same, the policy below lets no script of its own run.
+Crawled content is text to every template, never markup: autoescape is on, and only ``markdown_html`` turns it into
+markup. As a second defence, the content security policy allows no scripts but our own.
 """
 
 from collections.abc import Callable, Coroutine
@@ -19,7 +19,6 @@ from kept.server.auth import KEY_COOKIE
 from kept.server.error_text import strip_cli_hints
 from kept.server.problems import to_http_error
 from kept.server.web import assets, filters
-from kept.service.context import Services
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -28,7 +27,7 @@ CONTENT_SECURITY_POLICY = (
 PAGE_HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",  # the sites of sources need not know what is read here
+    "Referrer-Policy": "same-origin",  # sites of sources do not learn which pages are read here
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-cache",
     "Vary": "HX-Request",
@@ -46,61 +45,55 @@ _templates.filters |= filters.FILTERS
 
 
 AfterUrl: TypeAlias = Annotated[str, Query(max_length=4000, pattern=r"^[^\x00]*$")]
-"""Where a page of a long list begins: behind this URL."""
+"""The URL after which a page of a long list begins."""
 
 GenerationParam: TypeAlias = Annotated[int, Query(ge=1, le=2_000_000_000)]
-"""Of a generation."""
+"""The number of a generation."""
 
 
-def render_page(template: str, request: Request, *, code: int = 200, **facts: Any) -> HTMLResponse:
-    facts |= {"path": request.url.path, "code": code, "logged_in": KEY_COOKIE in request.cookies}
-    text = _templates.get_template(template).render(**facts)
+def render_page(template: str, request: Request, *, code: int = 200, **values: Any) -> HTMLResponse:
+    values |= {"path": request.url.path, "code": code, "logged_in": KEY_COOKIE in request.cookies}
+    text = _templates.get_template(template).render(**values)
     return HTMLResponse(text, code, PAGE_HEADERS)
 
 
-def render_fragment(template: str, **facts: Any) -> str:
-    return _templates.get_template(template).render(**facts)
+def render_fragment(template: str, **values: Any) -> str:
+    return _templates.get_template(template).render(**values)
 
 
 def redirect_to(path: str) -> RedirectResponse:
-    """After a form was sent: a page that may be loaded again without sending it again."""
+    """Redirect after a POST to a page that can be reloaded without sending the form again."""
     return RedirectResponse(path, 303, PAGE_HEADERS)
 
 
-def get_services(request: Request) -> Services:
-    house: Services = request.app.state.house
-    return house
-
-
 def wants_fragment(request: Request) -> bool:
-    """Whether htmx asks for what is inside a page, not for the page."""
+    """Whether htmx requests a part of the page, not the whole page."""
     return "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers
 
 
 class PageRoute(APIRoute):
-    """A page, whatever happens: an error is one too."""
+    """A route that answers errors with a page too."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        answer = super().get_route_handler()
+        handler = super().get_route_handler()
 
-        async def page(request: Request) -> Response:
+        async def handle(request: Request) -> Response:
             try:
-                return await answer(request)
+                return await handler(request)
             except RequestValidationError as error:
-                where = ", ".join(str(one["loc"][-1]) for one in error.errors())
-                return _error_page(request, InvalidInput(f"This address makes no sense here: look at {where}."))
+                fields = ", ".join(str(item["loc"][-1]) for item in error.errors())
+                return _error_page(request, InvalidInput(f"This address is not valid: check {fields}."))
             except KeptError as error:
                 return _error_page(request, error)
 
-        return page
+        return handle
 
 
 def _error_page(request: Request, error: KeptError) -> Response:
-    code, said, headers = to_http_error(error)
+    code, detail, headers = to_http_error(error)
+    message = strip_cli_hints(detail)
     if wants_fragment(request):
-        return render_page(
-            "error_part.html", request, said=strip_cli_hints(said)
-        )  # htmx shows what comes with 200 only
-    page = render_page("error.html", request, code=code, said=strip_cli_hints(said))
+        return render_page("error_part.html", request, message=message)  # with 200: htmx shows no other status
+    page = render_page("error.html", request, code=code, message=message)
     page.headers.update(headers)
     return page

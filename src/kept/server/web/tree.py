@@ -1,4 +1,4 @@
-"""The documents of a source as the folders they lie in."""
+"""The documents of a source as a tree of folders."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from kept.service.browsing import DocumentSummary
 
 @dataclass(slots=True)
 class Folder:
-    """What lies in it, and below."""
+    """A folder with its documents and subfolders."""
 
     name: str
     folders: "dict[str, Folder]" = field(default_factory=dict)
-    documents: list[tuple[str, DocumentSummary]] = field(default_factory=list)  # with its own part of the path
+    documents: list[tuple[str, DocumentSummary]] = field(default_factory=list)  # with its file name
 
     @property
     def count(self) -> int:
@@ -21,24 +21,24 @@ class Folder:
 
 
 def build_tree(documents: Iterable[DocumentSummary], root: str) -> Folder:
-    """Folders below the root's own; a folder that holds nothing but one other is joined with it."""
+    """Build the tree below the root. A folder that contains only one other folder is joined with it."""
     base = urlsplit(root)
     top = Folder("")
-    for one in documents:
-        at = urlsplit(one.url)
-        folder = top if at.netloc == base.netloc else top.folders.setdefault(at.netloc, Folder(at.netloc))
-        *above, last = at.path.removeprefix(base.path).lstrip("/").split("/")
-        for name in above:
+    for document in documents:
+        url = urlsplit(document.url)
+        folder = top if url.netloc == base.netloc else top.folders.setdefault(url.netloc, Folder(url.netloc))
+        *parents, file = url.path.removeprefix(base.path).lstrip("/").split("/")
+        for name in parents:
             folder = folder.folders.setdefault(name, Folder(unquote(name)))
-        rest = f"?{at.query}" if at.query else ""
-        route = f"#{at.fragment}" if at.fragment else ""
-        folder.documents.append((unquote(f"{last}{rest}{route}"), one))
+        query = f"?{url.query}" if url.query else ""
+        fragment = f"#{url.fragment}" if url.fragment else ""
+        folder.documents.append((unquote(f"{file}{query}{fragment}"), document))
     return _collapse(top)
 
 
 def _collapse(folder: Folder) -> Folder:
-    for key, below in list(folder.folders.items()):
-        folder.folders[key] = _collapse(below)
+    for key, child in list(folder.folders.items()):
+        folder.folders[key] = _collapse(child)
     if folder.name and not folder.documents and len(folder.folders) == 1:
         [only] = folder.folders.values()
         return Folder(f"{folder.name}/{only.name}", only.folders, only.documents)

@@ -1,13 +1,13 @@
-"""The one gate to the network. Every request of a web origin goes through it, of whatever kind and at every hop.
+"""The HTTP client. Every request of a source goes through it, at every redirect.
 
-    1. parse      http and https only, one spelling, no credentials
+    1. parse      http and https only, canonical URLs, no credentials
     2. resolve    the host's addresses, by a resolver that tests replace
-    3. check      every one of them, with what it may carry inside: one that is not public refuses the host
-    4. connect    to exactly those addresses (TLS and Host by name); the socket is checked once more as it is made
-    5. read       within limits of time, of headers, of unpacked bytes, of the ratio between packed and unpacked
+    3. check      every address by the address policy: one that is not public forbids the host
+    4. connect    to exactly those addresses (TLS and Host by name); each socket is checked once more
+    5. read       within limits of time, headers, decompressed bytes and compression ratio
 
-Addresses that are not public are reached only as one of the ``allowed`` pairs of host and port. Secrets go to their
-own origin and nowhere else. What goes wrong is a value with a reason; nothing here follows a redirect unasked.
+Addresses that are not public are reached only as one of the ``allowed`` pairs of host and port. Secret headers go to
+their own endpoint only. Failures are values with a reason. Redirects are followed only by ``get_following_redirects``.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from time import monotonic
 from typing import TypeAlias
 
 from kept.errors import InvalidInput
-from kept.origins.web import error_text
+from kept.origins.web.http import error_text
 from kept.origins.web.http.address_policy import (
     AddressForbidden,
     AddressInfo,
@@ -57,7 +57,7 @@ StreamPair: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class HttpClient:
-    """The way out for one source. Two sources never share one: what one may reach, another may not."""
+    """The client of one source. Sources never share one: what one may reach, another may not."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class HttpClient:
         self._default_headers = [("User-Agent", user_agent), ("Accept", ACCEPT), ("Accept-Encoding", ACCEPT_ENCODING)]
         self._proxy = parse_upstream_proxy(proxy) if proxy else None
         self._custom_tls = load_tls_context(ca_file) if ca_file else None
-        # Behind a proxy the only thing we dial is the proxy, which the owner named.
+        # With a proxy, only the proxy is dialled, which the source's owner chose.
         self._dial_policy = self._proxy.make_address_policy(resolver) if self._proxy else self.address_policy
         self._open_socket = open_socket
         self._host_pools: dict[Endpoint, HostPool] = {}
@@ -87,7 +87,7 @@ class HttpClient:
         self._deadlines = Deadlines(total=self.timeouts.total, read=self.timeouts.read)
 
     def __repr__(self) -> str:
-        return "Egress()"  # no address of a proxy, no header: they may hold secrets
+        return "HttpClient()"  # proxy and headers may hold secrets
 
     async def request(
         self,
@@ -100,38 +100,38 @@ class HttpClient:
         truncate: bool = False,
         seconds: float | None = None,
     ) -> HttpResponse | FailedRequest:
-        """One GET of a canonical URL (with a ``body``: one POST), no redirects.
+        """Send one GET (with a ``body``: one POST) for a canonical URL. Follows no redirects.
 
-        Bodies are read where ``wanted``, up to ``most`` unpacked bytes; with ``cut`` the rest is left out instead
-        of refusing it. ``seconds``: what is left of the time for the whole.
+        The body is read where ``wants_body``, up to ``max_bytes`` decompressed; a larger one fails, or is cut with
+        ``truncate``. ``seconds``: the time that is left for the whole request.
         """
-        began = monotonic()
+        started_at = monotonic()
         try:
-            if (target := parse_endpoint(url)) is None:
-                raise AddressForbidden("not a web address that can be asked")
-            way = self._host_pools.get(target) or self._new_host_pool(target)
-            request = way.build_request(url, headers, body)
-            with self._deadlines.track(seconds) as limit:
+            if (endpoint := parse_endpoint(url)) is None:
+                raise AddressForbidden("not a valid web address")
+            pool = self._host_pools.get(endpoint) or self._new_host_pool(endpoint)
+            raw = pool.build_request(url, headers, body)
+            with self._deadlines.track(seconds) as deadline:
                 if self._proxy is not None:
-                    await self._check_proxied(target)
-                asked = HttpRequest(url, request, max_bytes, wants_body, truncate, limit, began)
-                if wire := way.take_idle():
+                    await self._check_proxied(endpoint)
+                request = HttpRequest(url, raw, max_bytes, wants_body, truncate, deadline, started_at)
+                if connection := pool.take_idle():
                     try:
-                        return await wire.send(asked)
+                        return await connection.send(request)
                     except ConnectionDropped as error:
-                        # A server may end what is idle just as we ask. What it may act upon is not said twice.
+                        # A server may close an idle connection just now. A POST is not repeated: it may have arrived.
                         if not error.nothing_received or body is not None:
                             raise
-                return await (await self._open_connection(way)).send(asked)
+                return await (await self._open_connection(pool)).send(request)
         except AddressForbidden as error:
             return FailedRequest(url=url, kind=FailureKind.FORBIDDEN, reason=self._secret_headers.redact(str(error)))
         except BodyRejected as error:
-            trouble, reason = error_text.classify_body_error(error.cause, max_bytes)
-            return FailedRequest(url=url, kind=trouble, reason=reason, status=error.status, elapsed=error.elapsed)
+            kind, reason = error_text.classify_body_error(error.cause, max_bytes)
+            return FailedRequest(url=url, kind=kind, reason=reason, status=error.status, elapsed=error.elapsed)
         except (RequestTimedOut, ResponseError, OSError, ValueError) as error:
-            trouble, reason = error_text.classify_request_error(error, self.timeouts)
+            kind, reason = error_text.classify_request_error(error, self.timeouts)
             return FailedRequest(
-                url=url, kind=trouble, reason=self._secret_headers.redact(reason), elapsed=monotonic() - began
+                url=url, kind=kind, reason=self._secret_headers.redact(reason), elapsed=monotonic() - started_at
             )
 
     async def get_following_redirects(
@@ -143,9 +143,9 @@ class HttpClient:
         truncate: bool = False,
         max_redirects: int = MAX_REDIRECTS,
     ) -> HttpResponse | FailedRequest:
-        """The answer at the end of at most so many redirects, wherever they lead; each hop passes the gate.
+        """GET a URL and follow redirects to any host; the address policy holds for each hop.
 
-        Whoever asks so has no turn at the host yet: it is waited for here.
+        Waits for a slot of the host's rate limit, which callers of ``request`` hold already.
         """
         async with self.rate_limit(url):
             return await self._follow_redirects(
@@ -155,115 +155,116 @@ class HttpClient:
     async def _follow_redirects(
         self, url: str, *, max_bytes: int, wants_body: WantsBody, truncate: bool, max_redirects: int
     ) -> HttpResponse | FailedRequest:
-        ends = monotonic() + self.timeouts.total
+        deadline = monotonic() + self.timeouts.total
         for _ in range(max_redirects + 1):
-            answer = await self.request(
+            response = await self.request(
                 url,
                 max_bytes=max_bytes,
                 wants_body=wants_body,
                 truncate=truncate,
-                seconds=max(0.001, ends - monotonic()),
+                seconds=max(0.001, deadline - monotonic()),
             )
-            if isinstance(answer, FailedRequest) or answer.status not in (301, 302, 303, 307, 308):
-                return answer
-            if (to := answer.location) is None:
+            if isinstance(response, FailedRequest) or response.status not in (301, 302, 303, 307, 308):
+                return response
+            if (to := response.location) is None:
                 return FailedRequest(
-                    url=url, kind=FailureKind.PERMANENT, reason="redirects to nowhere", status=answer.status
+                    url=url, kind=FailureKind.PERMANENT, reason="redirects to nowhere", status=response.status
                 )
             url = to
-        return FailedRequest(url=url, kind=FailureKind.PERMANENT, reason="redirects too often", status=answer.status)
+        return FailedRequest(url=url, kind=FailureKind.PERMANENT, reason="redirects too often", status=response.status)
 
     async def connect(self, host: str, port: int) -> StreamPair:
-        """A connection to a checked address, for programs that speak for themselves. Raises Closed or OSError."""
+        """Connect to a checked address, for programs behind the gate proxy. Raises AddressForbidden or OSError."""
         if self._proxy is None:
             return await asyncio.open_connection(sock=await self._dial(self.address_policy, host, port))
         await self._check_proxied(Endpoint("", host, port))
         return await self._open_tunnel(self._proxy, host, port)
 
     async def check_url(self, url: str) -> None:
-        """Raises Closed if this URL could never be asked for. A host that cannot be resolved now may be one day."""
-        if (target := parse_endpoint(url)) is None:
-            raise AddressForbidden("not a web address that can be asked")
+        """Raise AddressForbidden if this URL can never be requested. A host that does not resolve now passes."""
+        if (endpoint := parse_endpoint(url)) is None:
+            raise AddressForbidden("not a valid web address")
         with suppress(OSError):
-            await self.address_policy.resolve_allowed(target.host, target.port)
+            await self.address_policy.resolve_allowed(endpoint.host, endpoint.port)
 
     def redact(self, text: str) -> str:
-        """The text without any secret of this source."""
+        """Return the text without this source's secrets."""
         return self._secret_headers.redact(text)
 
     def redact_bytes(self, data: bytes) -> bytes:
-        """The body of a page, or its URL, without any secret of this source."""
+        """Return a page's body, or its URL, without this source's secrets."""
         for part in self._page_redactions:
             data = data.replace(part, b"***")
         return data
 
     async def probe(self, url: str, seconds: float) -> None:
-        """OSError if there is nobody to connect to, or no proxy: refused, or a name nobody has. A slow host passes."""
-        if target := parse_endpoint(url):
+        """Raise OSError if the host, or the proxy, does not resolve or refuses connections. A slow host passes."""
+        if endpoint := parse_endpoint(url):
+            host_port = self._proxy.host_port if self._proxy else endpoint.host_port
             with suppress(TimeoutError, AddressForbidden):
                 async with asyncio.timeout(seconds):
-                    made = await self._dial(
-                        self._dial_policy, *(self._proxy.host_port if self._proxy else target.host_port)
-                    )
-                    made.close()
+                    opened = await self._dial(self._dial_policy, *host_port)
+                    opened.close()
 
     async def close(self) -> None:
-        for way in self._host_pools.values():
-            way.close()
+        for pool in self._host_pools.values():
+            pool.close()
         self._host_pools.clear()
-        await asyncio.sleep(0)  # then their sockets are closed
+        await asyncio.sleep(0)  # lets the event loop close the sockets
 
-    async def _check_proxied(self, target: Endpoint) -> None:
-        """Checks what only the proxy will dial."""
-        if is_ip_address(target.host):
-            self.address_policy.check_address(target.host, target.port, target.host)
+    async def _check_proxied(self, endpoint: Endpoint) -> None:
+        """Check an endpoint that only the proxy will dial. Raises AddressForbidden."""
+        if is_ip_address(endpoint.host):
+            self.address_policy.check_address(endpoint.host, endpoint.port, endpoint.host)
         else:
-            with suppress(OSError):  # a name that only the proxy can resolve is the proxy's business
-                await self.address_policy.resolve_allowed(target.host, target.port)
+            with suppress(OSError):  # perhaps only the proxy can resolve the name
+                await self.address_policy.resolve_allowed(endpoint.host, endpoint.port)
 
-    def _new_host_pool(self, target: Endpoint) -> HostPool:
-        told = (
+    def _new_host_pool(self, endpoint: Endpoint) -> HostPool:
+        headers = (
             merge_headers(self._default_headers, self._secret_headers.headers)
-            if self._secret_headers.endpoint == target
+            if self._secret_headers.endpoint == endpoint
             else self._default_headers
         )
-        proxy = self._proxy if target.scheme == "http" else None  # of https it sees nothing
+        proxy = self._proxy if endpoint.scheme == "http" else None  # https goes through a tunnel
         if proxy and proxy.authorization:
-            told = merge_headers(told, [("Proxy-Authorization", proxy.authorization)])
+            headers = merge_headers(headers, [("Proxy-Authorization", proxy.authorization)])
         if self._read_buffer is None:
             self._read_buffer = memoryview(bytearray(_BUFFER_BYTES))
-        way = self._host_pools[target] = HostPool(target, told, self._read_buffer, via_proxy=proxy is not None)
-        return way
+        pool = HostPool(endpoint, headers, self._read_buffer, via_proxy=proxy is not None)
+        self._host_pools[endpoint] = pool
+        return pool
 
-    async def _open_connection(self, way: HostPool) -> HttpConnection:
-        """A new connection, made within the time for it."""
-        loop, wire, (scheme, host, port) = asyncio.get_running_loop(), HttpConnection(way), way.endpoint
-        name = host.rstrip(".") if scheme == "https" else None
+    async def _open_connection(self, pool: HostPool) -> HttpConnection:
+        loop, connection, (scheme, host, port) = asyncio.get_running_loop(), HttpConnection(pool), pool.endpoint
+        server_name = host.rstrip(".") if scheme == "https" else None
         for other in self._host_pools.values():
             other.close_expired()
         async with asyncio.timeout(self.timeouts.connect):
-            if self._proxy and name:
-                _, below = await self._open_tunnel(self._proxy, host, port)
-                secured = await loop.start_tls(below.transport, wire, self._tls_context(), server_hostname=name)
-                assert secured is not None, "the tunnel was open"
-                wire.connection_made(secured)
-                wire.tunnel = below  # which would close the tunnel if it went before the wire
-                return wire
+            if self._proxy and server_name:
+                _, tunnel = await self._open_tunnel(self._proxy, host, port)
+                transport = await loop.start_tls(
+                    tunnel.transport, connection, self._tls_context(), server_hostname=server_name
+                )
+                assert transport is not None, "the tunnel was open"
+                connection.connection_made(transport)
+                connection.tunnel = tunnel  # a StreamWriter closes its transport when it is collected
+                return connection
             if self._proxy:
-                made, name = await self._dial_proxy(self._proxy), self._proxy.tls_server_name
+                opened, server_name = await self._dial_proxy(self._proxy), self._proxy.tls_server_name
             else:
-                made = await self._dial(self.address_policy, host, port)
-            tls = self._tls_context() if name else None
-            await loop.create_connection(lambda: wire, sock=made, ssl=tls, server_hostname=name)
-            return wire
+                opened = await self._dial(self.address_policy, host, port)
+            tls = self._tls_context() if server_name else None
+            await loop.create_connection(lambda: connection, sock=opened, ssl=tls, server_hostname=server_name)
+            return connection
 
     async def _open_tunnel(self, proxy: UpstreamProxy, host: str, port: int) -> StreamPair:
-        name, made = proxy.tls_server_name, await self._dial_proxy(proxy)
-        tls = self._tls_context() if name else None
-        reader, writer = await asyncio.open_connection(sock=made, ssl=tls, server_hostname=name)
+        server_name, opened = proxy.tls_server_name, await self._dial_proxy(proxy)
+        tls = self._tls_context() if server_name else None
+        reader, writer = await asyncio.open_connection(sock=opened, ssl=tls, server_hostname=server_name)
         try:
             await proxy.open_tunnel(reader, writer, host, port)
-        except BaseException:  # also who lost patience
+        except BaseException:  # also a timeout
             writer.close()
             raise
         return reader, writer
@@ -277,27 +278,27 @@ class HttpClient:
             raise ProxyUnreachable(*error.args) from None
 
     async def _dial(self, policy: AddressPolicy, host: str, port: int) -> socket.socket:
-        """Connected to the first of the checked addresses that lets itself be connected to."""
-        loop, failed = asyncio.get_running_loop(), OSError("the host has no address")
+        """Return a socket connected to the first checked address that accepts a connection."""
+        loop, last_error = asyncio.get_running_loop(), OSError("the host has no address")
         for address in await policy.resolve_allowed(host, port):
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             try:
-                made = self._new_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port)))
+                opened = self._new_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port)))
             except OSError as error:
-                failed = error
+                last_error = error
                 continue
             try:
-                made.setblocking(False)
-                await loop.sock_connect(made, (address, port))
+                opened.setblocking(False)
+                await loop.sock_connect(opened, (address, port))
             except OSError as error:
-                made.close()
-                failed = error
+                opened.close()
+                last_error = error
             except BaseException:
-                made.close()
+                opened.close()
                 raise
             else:
-                return made
-        raise failed
+                return opened
+        raise last_error
 
     def _tls_context(self) -> ssl.SSLContext:
         return self._custom_tls or _system_tls_context()
@@ -312,7 +313,7 @@ class HttpClient:
 
 @cache
 def _system_tls_context() -> ssl.SSLContext:
-    """Made when it is needed, and once: reading all those certificates takes longer than most requests."""
+    """Loaded on first use, and once: reading all certificates takes longer than most requests."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context

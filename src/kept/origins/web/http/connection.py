@@ -1,15 +1,15 @@
-"""One connection that speaks HTTP/1.1: asked one thing at a time, and what comes is unpacked as it arrives.
+"""One HTTP/1.1 connection: one request at a time, bodies decompressed as they arrive.
 
-    Broken                 nothing that could be read came of it
-    ├── Unread             a body that is too large, a bomb, or cannot be unpacked
-    ├── Dropped            the connection ended before the headers did
-    ├── CutShort           it ended before the body did
-    ├── Garbled            it is no HTTP
-    ├── HeadTooLong        headers, or what stands between the pieces of a body, without end
-    └── OnlyInterim        "100 Continue", and again, and again
+    ResponseError                  no usable response
+    ├── BodyRejected               a body that is too large, a bomb, or cannot be decompressed
+    ├── ConnectionDropped          closed before the end of the headers
+    ├── TruncatedBody              closed before the end of the body
+    ├── InvalidResponse            not HTTP
+    ├── HeadersTooLarge            headers, or data between the chunks of a body, without end
+    └── TooManyInterimResponses    "100 Continue" again and again
 
-A body that was asked for is whole, or there is none. What goes on after its end was asked for by nobody: such a
-connection is not used again. A crawl asks thousands of times a second, hence no streams, no timers, one future each.
+A body is complete or an error. A connection that sends more than its response is not used again. A crawl makes
+thousands of requests a second, hence no streams, no timers, one future per request.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ from kept.origins.web.http.decoding import BodyDecoder, BodyTooLarge, Decompress
 from kept.origins.web.http.messages import Headers, HttpResponse, WantsBody
 from kept.origins.web.http.timeouts import RequestDeadline
 
-MAX_HEADER_BYTES = 16 * 1024  # of a header
+MAX_HEADER_BYTES = 16 * 1024  # of one header
 MAX_HEADERS = 200
-MAX_HEAD_BYTES = 256 * 1024  # all headers; also what may come between two pieces of a body
+MAX_HEAD_BYTES = 256 * 1024  # of all headers; also of data between two pieces of a body
 MAX_INTERIM_RESPONSES = 20
-MAX_DRAINED_BYTES = 64 * 1024  # of a body nobody wants: reading it is cheaper than another connection
+MAX_DRAINED_BYTES = 64 * 1024  # of an unwanted body: reading it is cheaper than another connection
 DRAIN_SECONDS = 1.0
 
 
 class ResponseError(Exception):
-    """Nothing that could be read came of a request."""
+    """There is no usable response."""
 
 
 class BodyRejected(ResponseError):
@@ -43,7 +43,7 @@ class BodyRejected(ResponseError):
 
 class ConnectionDropped(ResponseError):
     def __init__(self, *, nothing_received: bool) -> None:
-        self.nothing_received = nothing_received  # not a byte came
+        self.nothing_received = nothing_received
 
 
 class TruncatedBody(ResponseError):
@@ -63,7 +63,7 @@ class TooManyInterimResponses(ResponseError):
 
 
 class HttpRequest(NamedTuple):
-    """One request, and what of its answer is wanted."""
+    """One request, and which part of the body to read."""
 
     url: str
     raw: bytes
@@ -75,9 +75,9 @@ class HttpRequest(NamedTuple):
 
 
 class ConnectionOwner(Protocol):
-    """Whom a wire belongs to."""
+    """The pool that a connection belongs to."""
 
-    read_buffer: memoryview  # everything is read into it, and out of it before the next is
+    read_buffer: memoryview  # shared by all connections; its content is consumed before the next read
 
     def add(self, connection: "HttpConnection") -> None: ...
 
@@ -110,12 +110,12 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def __init__(self, owner: ConnectionOwner) -> None:
         self.idle_since = 0.0
-        self.tunnel: object = None  # what it goes through, if that has to live as long
+        self.tunnel: object = None  # kept alive as long as the connection through it
         self._owner = owner
         self._request: HttpRequest | None = None
         self._response_future: asyncio.Future[HttpResponse] | None = None
         self._parser = HttpResponseParser(self)
-        # As servers are: with bare line feeds, and with bytes in headers that should not be there.
+        # Real servers send bare line feeds, and invalid bytes in headers.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
@@ -125,7 +125,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         return not self._transport.is_closing()
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """What comes of it. Raises Broken; whoever gives up waiting gives up the connection."""
+        """Send a request and return the response. Raises ResponseError. Cancelling it closes the connection."""
         if not self.is_open:
             raise ConnectionDropped(nothing_received=True)
         self._request = request
@@ -141,7 +141,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         try:
             return await waiting
         except BaseException:
-            if self._response_future is waiting:  # else it is another's already
+            if self._response_future is waiting:  # otherwise the connection serves another request already
                 self.close()
             raise
 
@@ -151,7 +151,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             waiting.set_exception(ConnectionDropped(nothing_received=False))
         self._transport.abort()
 
-    # What the network does ---------------------------------------------------------------------------------------
+    # Called by the event loop ------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -194,13 +194,13 @@ class HttpConnection(asyncio.BufferedProtocol):
                 else TruncatedBody()
             )
         self.tunnel = None
-        del self._parser  # it holds on to us
+        del self._parser  # a reference cycle
 
-    # What the parser finds ---------------------------------------------------------------------------------------
+    # Called by the parser ----------------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         if self._outcome is not None:
-            raise InvalidResponse  # and what it was asked for is settled all the same
+            raise InvalidResponse  # a second response; the first one is complete already
 
     def on_header(self, name: bytes, value: bytes) -> None:
         pairs = self._header_pairs
@@ -214,27 +214,27 @@ class HttpConnection(asyncio.BufferedProtocol):
         status = self._parser.get_status_code()
         if status < 200:
             return
-        asked = self._request
-        assert asked is not None, "nobody else is listened to"
-        self._elapsed = monotonic() - asked.started_at
+        request = self._request
+        assert request is not None, "data without a request closes the connection"
+        self._elapsed = monotonic() - request.started_at
         self._status = status
         self._headers = headers = Headers(self._header_pairs)
-        self._header_pairs = []  # trailers are counted, and nothing else
+        self._header_pairs = []  # trailers are only counted
         length = int(headers.get("Content-Length", "0"))
-        if not asked.wants_body(status, headers):
+        if not request.wants_body(status, headers):
             if length > MAX_DRAINED_BYTES:
                 self._outcome = self._complete_response()
             return
         try:
-            self._decoder = BodyDecoder(headers.get("Content-Encoding", ""), asked.max_bytes)
-            if length > asked.max_bytes and not asked.truncate:
+            self._decoder = BodyDecoder(headers.get("Content-Encoding", ""), request.max_bytes)
+            if length > request.max_bytes and not request.truncate:
                 raise BodyTooLarge
         except (DecompressionBomb, BodyTooLarge, UndecodableBody) as error:
             self._outcome = self._reject_body(error)
 
     def on_body(self, body: bytes) -> None:
         if self._headers is None:
-            raise InvalidResponse  # an interim answer has none
+            raise InvalidResponse  # an interim response has no body
         if self._outcome is not None:
             return
         self._bytes_since_body = 0
@@ -259,7 +259,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         if self._interim_count > MAX_INTERIM_RESPONSES:
             raise TooManyInterimResponses
 
-    # How it ends -------------------------------------------------------------------------------------------------
+    # End of a response -------------------------------------------------------------------------------------------
 
     @property
     def _is_draining(self) -> bool:
@@ -272,18 +272,18 @@ class HttpConnection(asyncio.BufferedProtocol):
             return self._reject_body(error)
 
     def _reject_body(self, error: DecompressionBomb | BodyTooLarge | UndecodableBody) -> HttpResponse | BodyRejected:
-        """A body that came, and cannot be had; unless the beginning of it will do."""
+        """Return the rejection of a body, or the response with its beginning where truncation is allowed."""
         if isinstance(error, BodyTooLarge) and self._request and self._request.truncate and self._decoder is not None:
             return self._response_with(self._decoder.partial_body())
         return BodyRejected(error, self._status, self._elapsed)
 
     def _response_with(self, body: bytes) -> HttpResponse:
-        assert self._request is not None, "nobody else is listened to"
-        assert self._headers is not None, "there is no body before them"
+        assert self._request is not None, "data without a request closes the connection"
+        assert self._headers is not None, "headers precede the body"
         return HttpResponse(self._request.url, self._status, self._headers, body, self._elapsed)
 
     def _fail(self, error: Exception) -> None:
-        """It goes no further. What was answered before is; and what nobody wants to read need not be whole."""
+        """End the connection. A response that was complete before counts, and a drained body need not be."""
         self._keep_alive = False
         if self._outcome is None and self._is_draining:
             self._outcome = self._complete_response()
@@ -307,5 +307,5 @@ class HttpConnection(asyncio.BufferedProtocol):
 
 
 def _ends_with_connection(headers: Headers) -> bool:
-    """Whether the end of the connection is how the end of the body is told."""
+    """Return whether the body ends with the connection."""
     return "Content-Length" not in headers and "chunked" not in ",".join(headers.get_all("Transfer-Encoding")).lower()

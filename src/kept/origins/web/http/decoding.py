@@ -1,7 +1,7 @@
-"""Unpacking what a server packed (gzip, deflate, br, zstd), never further than a limit.
+"""Decompresses bodies (gzip, deflate, br, zstd) within limits.
 
-A few kilobytes can unpack to gigabytes. So bytes are unpacked piece by piece, each piece is bounded, and it ends as
-soon as there is too much of it: in all, or in proportion to what came over the wire.
+A few kilobytes can unpack to gigabytes. So a body is decompressed in bounded pieces, up to a limit in bytes and in
+proportion to its compressed size.
 """
 
 import sys
@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 import brotli  # type: ignore[import-untyped]
 
-try:  # twice as fast as zlib, where there is a wheel of it
+try:  # twice as fast as zlib, on platforms with a wheel
     from isal import isal_zlib as gunzip
 except ImportError:
     import zlib as gunzip  # type: ignore[no-redef]
@@ -21,32 +21,32 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-# br and zstd are understood, but not asked for: unpacking them takes two to five times as long, and a crawl's own
-# processor is scarcer than its wire.
+# br and zstd are supported but not requested: decompressing them takes two to five times as long, and a crawl is
+# limited by its processor rather than by its bandwidth.
 ACCEPT_ENCODING = "gzip, deflate"
 
 CHUNK_BYTES = 256 * 1024
-MAX_RATIO = 200  # text packs to a tenth, tables of zeros to a fiftieth; a bomb is 1,000 and more
-RATIO_CHECKED_ABOVE = 4 * 1024 * 1024  # below this, no ratio is a danger
-MAX_MEMBERS = 1_024  # of one gzip or zstd body; each costs little to send and more to begin
-_WINDOW_LOG = 23  # 8 MB: all that a zstd-encoded body may ask for (RFC 9659)
+MAX_RATIO = 200  # text compresses to a tenth, tables of zeros to a fiftieth; a bomb has 1,000 and more
+RATIO_CHECKED_ABOVE = 4 * 1024 * 1024  # bytes; smaller bodies are harmless at any ratio
+MAX_MEMBERS = 1_024  # of one gzip or zstd body; each is cheap to send and expensive to start
+_WINDOW_LOG = 23  # 8 MB, the maximum for a zstd-encoded body (RFC 9659)
 _DECOMPRESSION_ERRORS: tuple[type[Exception], ...] = (zlib.error, cast(Any, gunzip).error, zstd.ZstdError, EOFError)
 
 
 class UndecodableBody(Exception):
-    """The bytes are not what the server says they are, or end too early."""
+    """The body is damaged, incomplete, or in an unknown encoding."""
 
 
 class BodyTooLarge(Exception):
-    """There is more of it than the limit."""
+    """The decompressed body exceeds the limit."""
 
 
 class DecompressionBomb(Exception):
-    """It is packed as no honest document would be: the sentence says how."""
+    """The body is compressed as no document would be; the message says how."""
 
 
 class BodyDecoder:
-    """Takes a body as it comes, keeps it unpacked. Raises Undecodable, TooLarge or Bomb as soon as that is certain."""
+    """Decompresses a body as it arrives. Raises UndecodableBody, BodyTooLarge or DecompressionBomb early."""
 
     def __init__(self, encoding: str, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -64,13 +64,13 @@ class BodyDecoder:
             self._append(piece)
 
     def body(self) -> bytes:
-        """All of it, once everything was fed."""
+        """Return the complete body. Raises UndecodableBody where it ends too early."""
         if self._decompressor is not None and self._bytes_in and not self._decompressor.is_complete:
             raise UndecodableBody("ends too early")
         return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
 
     def partial_body(self) -> bytes:
-        """What was unpacked, up to the limit, whether complete or not."""
+        """Return what was decompressed so far, up to the limit."""
         return b"".join(self._chunks)[: self._max_bytes]
 
     def _append(self, piece: bytes) -> None:
@@ -84,11 +84,11 @@ class BodyDecoder:
 
 
 def decompress_gzip(data: bytes) -> Iterator[bytes]:
-    """The pieces of a gzip file, as bounded as a Decoder's. The caller counts them."""
-    unpacker = _Zlib(31)
-    for start in range(0, len(data), CHUNK_BYTES):  # what is left over is copied again and again
-        yield from unpacker.feed(data[start : start + CHUNK_BYTES])
-    if not unpacker.is_complete:
+    """Yield the bounded pieces of a gzip file. The caller limits their sum."""
+    decompressor = _Zlib(31)
+    for start in range(0, len(data), CHUNK_BYTES):  # in chunks, because zlib copies unconsumed input every time
+        yield from decompressor.feed(data[start : start + CHUNK_BYTES])
+    if not decompressor.is_complete:
         raise UndecodableBody("ends too early")
 
 
@@ -118,9 +118,9 @@ def _new_decompressor(encoding: str) -> _Decompressor | None:
 
 
 class _MultiMember:
-    """One packed stream after the other, as gzip and zstd allow."""
+    """Concatenated compressed streams, as gzip and zstd allow."""
 
-    magic: bytes  # how another one begins; anything else after the first is padding
+    magic: bytes  # the start of a further stream; any other data after the first is padding
 
     def __init__(self, new_stream: Callable[[], Any]) -> None:
         self._new_stream = new_stream
@@ -168,13 +168,13 @@ class _Zlib(_MultiMember):
             if piece:
                 yield piece
             data = self._stream.unconsumed_tail
-            # A full piece may have left something behind, even where all input was taken.
+            # After a full piece there may be more output, even without input left.
             if self._stream.eof or (not data and len(piece) < CHUNK_BYTES):
                 return
 
 
 class _Deflate:
-    """zlib's format as the standard says, or the bare one that some servers send instead."""
+    """The zlib format of the standard, or the raw one that some servers send instead."""
 
     def __init__(self) -> None:
         self._zlib: _Zlib | None = None

@@ -1,4 +1,4 @@
-"""One request and what came of it, as values: how long it may take, what only its site may see, the answer."""
+"""Values of the HTTP client: headers, timeouts, secret headers, responses and failures."""
 
 import re
 from base64 import b64decode
@@ -12,11 +12,11 @@ from kept.model.url import resolve_link
 from kept.origins.web.http.address_policy import Endpoint
 
 _COOKIE = re.compile(r"=([^;\s]+)")
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # a byte of a header that is no UTF-8
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # a byte of a header that is not UTF-8
 
 
 class Headers(Mapping[str, str]):
-    """The headers of an answer, by names in any case. Of one that came more than once, the first; ``every`` has all."""
+    """Response headers by case-insensitive name: the first value of each; ``get_all`` returns every one."""
 
     __slots__ = ("_by_name", "_pairs")
 
@@ -41,7 +41,7 @@ class Headers(Mapping[str, str]):
         return [_decode_header(value) for one, value in self._pairs if one.rstrip().lower() == wanted]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """All of them, as they came."""
+        """Return all headers in order."""
         return [(_decode_header(name), _decode_header(value)) for name, value in self._pairs]
 
 
@@ -49,21 +49,21 @@ def _decode_header(value: bytes) -> str:
     return value.rstrip(b" \t").decode("utf-8", "surrogateescape")
 
 
-WantsBody: TypeAlias = Callable[[int, Headers], bool]  # whether the body of an answer with this status is
+WantsBody: TypeAlias = Callable[[int, Headers], bool]  # whether to read the body, by status and headers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """How long a request may take, in seconds."""
+    """Time limits of a request, in seconds."""
 
     connect: float = 10.0
-    read: float = 30.0  # and between any two
+    read: float = 30.0  # to the first byte, and between any two
     total: float = 120.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SecretHeaders:
-    """Headers for one origin only (scheme, host and port). Their values are never shown."""
+    """Headers that are sent to one endpoint only. Their values are never shown."""
 
     endpoint: Endpoint | None = None
     headers: tuple[tuple[str, str], ...] = ()
@@ -74,7 +74,7 @@ class SecretHeaders:
         return text
 
     def page_redactions(self) -> list[bytes]:
-        """What no page may be kept with: some say what they were asked with. What could be any word is left in."""
+        """Return the secrets to remove from pages that repeat request headers. Short ones could be any word."""
         return [part.encode() for part in self._fragments(16)]
 
     def _fragments(self, shortest: int) -> list[str]:
@@ -82,11 +82,11 @@ class SecretHeaders:
         return [part for part in dict.fromkeys(parts) if len(part) >= shortest]
 
     def __repr__(self) -> str:
-        return f"Secrets({', '.join(name for name, _ in self.headers)})"
+        return f"SecretHeaders({', '.join(name for name, _ in self.headers)})"
 
 
 def _secret_fragments(value: str) -> Iterator[str]:
-    """The value, and what it is made of: the last word of "Bearer …", the values of cookies, a login's password."""
+    """Yield a value and its secret parts: the token of "Bearer …", values of cookies, the password of a login."""
     yield value
     yield from value.split()[-1:]
     yield from _COOKIE.findall(value)
@@ -95,8 +95,8 @@ def _secret_fragments(value: str) -> Iterator[str]:
             yield b64decode(value[6:]).decode().partition(":")[2]
 
 
-class HttpResponse(NamedTuple):  # one a page: frozen dataclasses take three times as long to make
-    """What a server said. Of a body that was not wanted, nothing."""
+class HttpResponse(NamedTuple):  # one per page: creating a frozen dataclass takes three times as long
+    """A response. The body is empty where it was not wanted."""
 
     url: str
     status: int
@@ -106,24 +106,24 @@ class HttpResponse(NamedTuple):  # one a page: frozen dataclasses take three tim
 
     @property
     def location(self) -> str | None:
-        """Where it redirects to, in canonical form; None: nowhere that can be followed."""
+        """Return the redirect target in canonical form; None without a valid one."""
         location = _NOT_UTF8.sub(lambda byte: f"%{ord(byte[0]) & 0xFF:02X}", self.headers.get("Location", ""))
         return resolve_link(location, self.url)
 
 
 class FailureKind(Enum):
-    """Why there is no answer."""
+    """Why there is no response."""
 
-    FORBIDDEN = auto()  # the gate does not let us
+    FORBIDDEN = auto()  # by the address policy
     TOO_LARGE = auto()
-    DECOMPRESSION_BOMB = auto()  # it unpacks to too much
-    PERMANENT = auto()  # asking again would change nothing
+    DECOMPRESSION_BOMB = auto()
+    PERMANENT = auto()  # a retry would not help
     TEMPORARY = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedRequest:
-    """Nothing that could be read; the reason is for people, and holds no secret."""
+    """A request without a usable response. The reason is for people, and holds no secret."""
 
     url: str
     kind: FailureKind

@@ -1,4 +1,4 @@
-"""The way to one target: what every request to it says, and its connections that nobody is using."""
+"""The connections to one endpoint, and the headers of every request to it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,15 +8,15 @@ from typing import TypeAlias
 from kept.origins.web.http.address_policy import Endpoint
 from kept.origins.web.http.connection import HttpConnection
 
-MAX_IDLE_SECONDS = 15.0  # seconds without use; servers and what stands between give up connections that are idle
-HeaderPairs: TypeAlias = Sequence[tuple[str, str]]  # of a header's name and value; a name may be there twice
+MAX_IDLE_SECONDS = 15.0  # servers and middleboxes close idle connections
+HeaderPairs: TypeAlias = Sequence[tuple[str, str]]  # names and values; a name may occur twice
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _INVALID_IN_HEADER = re.compile(r"[\r\n\0]")
 
 
 class HostPool:
-    """``told``: the headers of every request. ``by_proxy``: a proxy is asked, which has to be told the whole URL."""
+    """``via_proxy``: requests go to a proxy, and so carry the whole URL."""
 
     def __init__(
         self, endpoint: Endpoint, default_headers: HeaderPairs, read_buffer: memoryview, *, via_proxy: bool = False
@@ -32,25 +32,28 @@ class HostPool:
         self._connections: set[HttpConnection] = set()
 
     def build_request(self, url: str, headers: Mapping[str, str] | None, body: bytes | None) -> bytes:
-        """ValueError if a header cannot be said."""
-        lines, more = self._default_lines, [*headers.items()] if headers else []
+        """Return the bytes of a request. Raises ValueError for an invalid header."""
+        lines, extra = self._default_lines, [*headers.items()] if headers else []
         if body is not None:
-            more = merge_headers([("Content-Type", "application/octet-stream")], more)
-            more.append(("Content-Length", str(len(body))))
-        if more:
-            anew = any(name.lower() in self._default_names for name, _ in more)
-            lines = _header_lines(merge_headers(self._default_headers, more)) if anew else lines + _header_lines(more)
+            extra = merge_headers([("Content-Type", "application/octet-stream")], extra)
+            extra.append(("Content-Length", str(len(body))))
+        if extra:
+            overrides = any(name.lower() in self._default_names for name, _ in extra)
+            if overrides:
+                lines = _header_lines(merge_headers(self._default_headers, extra))
+            else:
+                lines += _header_lines(extra)
         method, path = "GET" if body is None else "POST", url[url.index("/", 8) :]
         head = f"{method} {self._url_prefix}{path} HTTP/1.1\r\n{lines}\r\n".encode()
         return head if body is None else head + body
 
     def take_idle(self) -> HttpConnection | None:
-        """A connection that was used before; None: there is none to be trusted."""
+        """Return an idle connection; None when there is none that is still usable."""
         while self._idle:
-            wire = self._idle.pop()
-            if wire.is_open and monotonic() - wire.idle_since < MAX_IDLE_SECONDS:
-                return wire
-            wire.close()
+            connection = self._idle.pop()
+            if connection.is_open and monotonic() - connection.idle_since < MAX_IDLE_SECONDS:
+                return connection
+            connection.close()
         return None
 
     def add(self, connection: HttpConnection) -> None:
@@ -61,7 +64,6 @@ class HostPool:
         self._idle.append(connection)
 
     def close_expired(self) -> None:
-        """Closes what nobody would trust any more."""
         now = monotonic()
         while self._idle and now - self._idle[0].idle_since > MAX_IDLE_SECONDS:
             self._idle.pop(0).close()
@@ -72,8 +74,8 @@ class HostPool:
             self._idle.remove(connection)
 
     def close(self) -> None:
-        for wire in list(self._connections):
-            wire.close()
+        for connection in list(self._connections):
+            connection.close()
 
     @property
     def connection_count(self) -> int:
@@ -81,7 +83,7 @@ class HostPool:
 
 
 def merge_headers(defaults: HeaderPairs, overrides: HeaderPairs) -> list[tuple[str, str]]:
-    """Both, and where they have the same names, only ``more``."""
+    """Return both, with overrides in place of defaults of the same name."""
     names = {name.lower() for name, _ in overrides}
     return [pair for pair in defaults if pair[0].lower() not in names] + [*overrides]
 
@@ -89,11 +91,10 @@ def merge_headers(defaults: HeaderPairs, overrides: HeaderPairs) -> list[tuple[s
 def _header_lines(headers: HeaderPairs) -> str:
     lines = [f"{name}: {value}" for name, value in headers]
     if any(map(_INVALID_IN_HEADER.search, lines)):
-        raise ValueError("a header cannot be said")  # without what it is: a secret
+        raise ValueError("a header is not valid")  # without its value: it may be a secret
     return "".join(f"{line}\r\n" for line in lines)
 
 
-def _host_header(target: Endpoint) -> str:
-    """As the Host header has it: the port only where nobody would guess it."""
-    host = f"[{target.host}]" if ":" in target.host else target.host.rstrip(".")
-    return host if _DEFAULT_PORTS[target.scheme] == target.port else f"{host}:{target.port}"
+def _host_header(endpoint: Endpoint) -> str:
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host.rstrip(".")
+    return host if _DEFAULT_PORTS[endpoint.scheme] == endpoint.port else f"{host}:{endpoint.port}"

@@ -1,7 +1,7 @@
-"""Which addresses of the network are public. Pure: the gate (``egress``) asks, nothing here connects.
+"""Decides which IP addresses are public. Pure; ``address_policy`` applies it.
 
-An address may carry another one inside: IPv4 mapped into IPv6, translated (NAT64), tunnelled (6to4, Teredo, ISATAP).
-What counts is where a packet would end up, so every address inside has to be public as well.
+An address may embed another one: IPv4 mapped into IPv6, translated (NAT64), tunnelled (6to4, Teredo, ISATAP). Packets
+may end up at the embedded one, so it has to be public as well.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 IpAddress: TypeAlias = IPv4Address | IPv6Address
 
-# The registries of IANA (special-purpose addresses), and what clouds answer on. ``ipaddress.is_private`` differs
+# IANA's registries of special-purpose addresses, and metadata services of clouds. ``ipaddress.is_private`` differs
 # between Python versions: a security rule must not.
 _RESERVED_IPV4 = {
     IPv4Network("0.0.0.0/8"): "this host",
@@ -35,10 +35,10 @@ _MAPPED = IPv6Network("::ffff:0:0/96")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _TEREDO = IPv6Network("2001::/32")
 _6TO4 = IPv6Network("2002::/16")
-_EMBEDDING_RANGES = (_MAPPED, _NAT64, _TEREDO, _6TO4)  # judged by what they carry
+_EMBEDDING_RANGES = (_MAPPED, _NAT64, _TEREDO, _6TO4)  # judged by the embedded address
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
-_PUBLIC_IPV6 = IPv6Network("2000::/3")  # all that was ever given out for public use
+_PUBLIC_IPV6 = IPv6Network("2000::/3")  # all that is allocated for public use
 _RESERVED_IPV6 = {
     IPv6Network("2001::/23"): "reserved",
     IPv6Network("2001:db8::/32"): "reserved for documentation",
@@ -55,22 +55,22 @@ _NAMED_IPV6 = {
 
 @lru_cache(maxsize=4096)
 def why_not_public(address: str) -> str | None:
-    """Why an address is not public; None: it is. What is no address at all is closed too."""
+    """Return why an address is not public; None when it is. Text that is not an address is not public."""
     try:
         parsed = ip_address(address)
     except ValueError:
         return "not an address"
     if isinstance(parsed, IPv6Address) and parsed.scope_id is not None:
         return "link-local"
-    for one in _with_embedded(parsed):
-        if reason := _reserved_range(one):
+    for candidate in _with_embedded(parsed):
+        if reason := _reserved_range(candidate):
             return reason
     return None
 
 
 @lru_cache(maxsize=4096)
 def is_ip_address(host: str) -> bool:
-    """Whether a host is an address by itself (without brackets) rather than a name."""
+    """Return whether a host (without brackets) is an address rather than a name."""
     try:
         ip_address(host)
     except ValueError:
@@ -98,7 +98,7 @@ def _with_embedded(address: IpAddress) -> Iterator[IpAddress]:
 def _reserved_range(address: IpAddress) -> str | None:
     if isinstance(address, IPv4Address):
         return next((reason for network, reason in _RESERVED_IPV4.items() if address in network), None)
-    if any(address in carrier for carrier in _EMBEDDING_RANGES):
+    if any(address in network for network in _EMBEDDING_RANGES):
         return None
     if address not in _PUBLIC_IPV6:
         return next((reason for network, reason in _NAMED_IPV6.items() if address in network), "reserved")

@@ -1,23 +1,23 @@
-"""Time limits for many requests by one clock that ticks, instead of two timers for each.
+"""Deadlines of many requests, checked by one periodic timer instead of two timers for each.
 
 A crawl makes thousands of requests a second and almost none of them is late: setting and cancelling timers would take
-a tenth of its time. So whoever is being timed is written down, and a clock looks through the list now and then.
+a tenth of its time. So requests in flight are registered, and a timer looks through them now and then.
 """
 
 import asyncio
 from time import monotonic
 from types import TracebackType
 
-_TICKS_PER_TIMEOUT = 10  # in the shortest limit
+_TICKS_PER_TIMEOUT = 10  # checks within the shortest timeout
 _SLOWEST_TICK, _FASTEST_TICK = 0.5, 0.01
 
 
 class RequestTimedOut(Exception):
-    """It took too long: the sentence says what."""
+    """The request took too long; the message says how."""
 
 
 class Deadlines:
-    """``with deadlines.limit() as limit``: what happens inside is given up, as TimedOut, when it takes too long."""
+    """``with deadlines.track() as deadline``: the block raises RequestTimedOut when it takes too long."""
 
     def __init__(self, *, total: float, read: float) -> None:
         self.total = total
@@ -27,7 +27,7 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
 
     def track(self, total: float | None = None) -> "RequestDeadline":
-        """``whole``: less than usual, because a part of it is spent."""
+        """``total``: seconds that are left, where a part of the usual time is spent."""
         return RequestDeadline(self, self.total if total is None else total)
 
     def _start(self, deadline: "RequestDeadline") -> None:
@@ -37,20 +37,20 @@ class Deadlines:
 
     def _check(self) -> None:
         now = monotonic()
-        for limit in self._active:
-            if limit.timeout_reason is None and (now > limit.expires_at or now > limit.read_expires_at):
-                is_silent = now <= limit.expires_at
-                limit.timeout_reason = (
+        for deadline in self._active:
+            if deadline.timeout_reason is None and (now > deadline.expires_at or now > deadline.read_expires_at):
+                is_silent = now <= deadline.expires_at
+                deadline.timeout_reason = (
                     f"nothing came for {self.read:g} s" if is_silent else f"took longer than {self.total:g} s"
                 )
-                limit.task.cancel()
+                deadline.task.cancel()
         self._timer = None
         if self._active:
             self._timer = asyncio.get_running_loop().call_later(self._tick, self._check)
 
 
 class RequestDeadline:
-    """One task that is being timed. ``heard`` says that something came."""
+    """The deadline of one task. ``reset_read_timeout`` is called when data arrives."""
 
     __slots__ = ("_cancelling", "_deadlines", "expires_at", "read_expires_at", "task", "timeout_reason")
 
@@ -76,6 +76,6 @@ class RequestDeadline:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._deadlines._active.discard(self)
-        # As asyncio.timeout() does it: only our own cancellation becomes an error, anybody else's goes on.
+        # As in asyncio.timeout(): only our own cancellation becomes an error, any other one propagates.
         if self.timeout_reason and self.task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise RequestTimedOut(self.timeout_reason) from error

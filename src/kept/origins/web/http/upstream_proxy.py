@@ -1,4 +1,4 @@
-"""The proxy that a source's owner has named: the only thing that is dialled then."""
+"""The HTTP proxy of a source's settings. With a proxy, nothing else is dialled."""
 
 import asyncio
 import base64
@@ -16,11 +16,11 @@ _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([0-9]{3})\b")
 
 
 class ProxyUnreachable(OSError):
-    """Nobody answers where the proxy should be."""
+    """The proxy does not accept connections."""
 
 
 class TunnelRefused(OSError):
-    """The proxy connects us to nobody."""
+    """The proxy did not open a tunnel."""
 
     def __init__(self, status: int | None) -> None:
         super().__init__("the proxy refused the connection" if status else "the proxy gave no answer")
@@ -35,7 +35,7 @@ class UpstreamProxy:
     authorization: str | None  # the value of Proxy-Authorization
 
     def __repr__(self) -> str:
-        return "Upstream()"  # it may hold a password
+        return "UpstreamProxy()"  # without the password
 
     @property
     def host_port(self) -> HostPort:
@@ -43,29 +43,29 @@ class UpstreamProxy:
 
     @property
     def tls_server_name(self) -> str | None:
-        """Whose certificate it has to have; None: it does not speak TLS."""
+        """Return the name in the proxy's certificate; None without TLS."""
         return self.host.rstrip(".") if self.is_tls else None
 
     def make_address_policy(self, resolver: Resolver) -> AddressPolicy:
-        """Whatever address it has, its owner named it."""
-        gate = AddressPolicy(frozenset({self.host_port}), resolver)
+        """Return the policy for dialling the proxy, whose address need not be public: its owner chose it."""
+        policy = AddressPolicy(frozenset({self.host_port}), resolver)
         if is_ip_address(self.host):
-            gate.check_address(self.host, self.port, self.host)
-        return gate
+            policy.check_address(self.host, self.port, self.host)
+        return policy
 
     async def open_tunnel(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
     ) -> None:
-        """Turns a connection to the proxy into one to a host. OSError where the proxy does not make it."""
+        """Turn a connection to the proxy into one to a host. Raises TunnelRefused."""
         name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         login = f"Proxy-Authorization: {self.authorization}\r\n" if self.authorization else ""
         writer.write(f"CONNECT {name} HTTP/1.1\r\nHost: {name}\r\n{login}\r\n".encode())
         try:
-            answer = _STATUS_LINE.match(await reader.readuntil(b"\r\n\r\n"))
+            status_line = _STATUS_LINE.match(await reader.readuntil(b"\r\n\r\n"))
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             raise TunnelRefused(None) from None
-        if answer is None or answer[1] != b"200":
-            raise TunnelRefused(int(answer[1]) if answer else None)
+        if status_line is None or status_line[1] != b"200":
+            raise TunnelRefused(int(status_line[1]) if status_line else None)
 
 
 def parse_upstream_proxy(text: str) -> UpstreamProxy:
@@ -76,7 +76,9 @@ def parse_upstream_proxy(text: str) -> UpstreamProxy:
             port = 443 if url.scheme == "https" else 80
         if url.scheme in ("http", "https") and port and (is_ip_address(host) or _HOST_NAME.fullmatch(host)):
             return UpstreamProxy(host, port, url.scheme == "https", _basic_authorization(url.username, url.password))
-    raise InvalidInput("The proxy should be a URL such as http://proxy.example:3128.")  # without what it is: a secret
+    raise InvalidInput(
+        "The proxy should be a URL such as http://proxy.example:3128."
+    )  # without its value: it may hold a password
 
 
 def _ascii_host(name: str) -> str:

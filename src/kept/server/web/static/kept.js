@@ -1,20 +1,20 @@
-// What makes the pages quick. Each page is whole without it.
+// Shortcuts, live updates and small conveniences. Every page works without them.
 "use strict";
 
-// Light or dark: as the system says, or as was chosen here. Before anything is drawn.
+// Theme: the system's, or the one chosen here. Set before anything is drawn.
 const root = document.documentElement;
-const remembered = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
-if (remembered()) root.dataset.theme = remembered();
+const savedTheme = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
+if (savedTheme()) root.dataset.theme = savedTheme();
 
 function toggleTheme() {
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
-  try { localStorage.setItem("theme", root.dataset.theme); } catch { /* it holds for this page */ }
+  try { localStorage.setItem("theme", root.dataset.theme); } catch { /* no storage: the theme lasts for this page */ }
 }
 
-// Keys ----------------------------------------------------------------------------------------------------------
+// Keyboard shortcuts ----------------------------------------------------------------------------------------------------------
 
-let leader = false;
+let goPending = false;  // "g" was pressed; the next key names a page
 
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select");
@@ -24,9 +24,9 @@ document.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" && event.target.matches("[data-search]")) { event.preventDefault(); move(1); }
     return;
   }
-  const follow = leader && { s: "/sources", j: "/jobs", h: "/" }[event.key];
-  leader = event.key === "g";
-  if (follow) location.assign(follow);
+  const target = goPending && { s: "/sources", j: "/jobs", h: "/" }[event.key];
+  goPending = event.key === "g";
+  if (target) location.assign(target);
   else if (event.key === "/") { event.preventDefault(); focusSearch(); }
   else if (event.key === "j") move(1);
   else if (event.key === "k") move(-1);
@@ -43,18 +43,18 @@ function focusSearch() {
 
 function move(by) {
   const items = [...document.querySelectorAll("[data-item], .prose :is(h1, h2, h3, h4)[id]")];
-  const stops = items.map((item) => item.querySelector("[data-item] a, [data-item] summary") ?? item);
-  const at = items.findIndex((item) => item.contains(document.activeElement));
-  stops[at < 0 ? 0 : Math.min(stops.length - 1, Math.max(0, at + by))]?.focus();
+  const targets = items.map((item) => item.querySelector("[data-item] a, [data-item] summary") ?? item);
+  const current = items.findIndex((item) => item.contains(document.activeElement));
+  targets[current < 0 ? 0 : Math.min(targets.length - 1, Math.max(0, current + by))]?.focus();
 }
 
-// What is clicked and sent --------------------------------------------------------------------------------------
+// Clicks and forms --------------------------------------------------------------------------------------
 
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-theme-toggle]")) toggleTheme();
   if (event.target.closest("[data-keys]")) document.querySelector("dialog.keys").showModal();
-  const sure = event.target.closest("[data-sure]");
-  if (sure && !confirm(sure.dataset.sure)) event.preventDefault();
+  const button = event.target.closest("[data-confirm]");
+  if (button && !confirm(button.dataset.confirm)) event.preventDefault();
 });
 
 document.addEventListener("submit", (event) => {
@@ -77,19 +77,19 @@ function versionAt(slider) {
   return newestFirst[newestFirst.length - 1 - Number(slider.value)];
 }
 
-// Code that can be copied ---------------------------------------------------------------------------------------
+// Copy buttons of code blocks ---------------------------------------------------------------------------------------
 
 function makeCopyable(code) {
   code.tabIndex = 0;
-  if (!navigator.clipboard) return;  // the page came over plain HTTP, from another machine
-  const holder = document.createElement("div");
+  if (!navigator.clipboard) return;  // not available over plain HTTP from another machine
+  const wrapper = document.createElement("div");
   const button = document.createElement("button");
-  holder.className = "code";
+  wrapper.className = "code";
   button.type = "button";
   button.className = "copy";
   button.textContent = "Copy";
-  code.replaceWith(holder);
-  holder.append(code, button);
+  code.replaceWith(wrapper);
+  wrapper.append(code, button);
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(code.textContent);
     button.textContent = "Copied";
@@ -97,58 +97,63 @@ function makeCopyable(code) {
   });
 }
 
-// A crawl as it goes --------------------------------------------------------------------------------------------
+// Live updates of a job --------------------------------------------------------------------------------------------
 
-function watch(place) {
-  const line = document.querySelector("[data-course]");
-  const course = JSON.parse(line.dataset.course);
-  const events = new EventSource(place.dataset.live);
-  events.addEventListener("open", () => place.classList.remove("lost-touch"));
+function watchJob(container) {
+  const line = document.querySelector("[data-progress]");
+  const progress = JSON.parse(line.dataset.progress);
+  const events = new EventSource(container.dataset.live);
+  events.addEventListener("open", () => container.classList.remove("disconnected"));
   events.addEventListener("error", () => {
-    place.classList.add("lost-touch");  // the browser tries again by itself, unless the answer was an error
-    if (events.readyState === EventSource.CLOSED) setTimeout(() => watch(place), 2000);
+    container.classList.add("disconnected");  // the browser reconnects by itself, unless the response was an error
+    if (events.readyState === EventSource.CLOSED) setTimeout(() => watchJob(container), 2000);
   });
   events.addEventListener("job", (event) => {
-    const told = JSON.parse(event.data);
-    course.push([told.seconds, told.done]);
-    line.setAttribute("points", points(course));
-    replace(place, told.html);
-    if (told.live) return;
+    const job = JSON.parse(event.data);
+    progress.push([job.seconds, job.done]);
+    line.setAttribute("points", polylinePoints(progress));
+    replaceContent(container, job.html);
+    if (job.live) return;
     events.close();
-    loadLedgerAgain();
+    reloadLedger();
   });
 }
 
-// The ledger at the end of a crawl: as it was chosen, even if the answer to that is still on its way.
-let chosen = null;
+// At the end of a crawl the ledger is loaded again with the filter chosen last, even if that is still loading.
+let chosenFilter = null;
 
-function loadLedgerAgain() {
-  if (chosen?.isConnected) chosen.click();
-  else document.querySelector("[data-ledger] .ledger").dispatchEvent(new Event("again"));
+function reloadLedger() {
+  if (chosenFilter?.isConnected) chosenFilter.click();
+  else document.querySelector("[data-ledger] .ledger").dispatchEvent(new Event("reload-ledger"));
 }
 
-document.addEventListener("click", (event) => { chosen = event.target.closest("[data-ledger] a") ?? chosen; });
+document.addEventListener("click", (event) => {
+  chosenFilter = event.target.closest("[data-ledger] a") ?? chosenFilter;
+});
 
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (!event.target.matches("[data-ledger] :active")) return;
-  event.detail.shouldSwap = false;  // nothing goes from under a finger
-  document.addEventListener("pointerup", loadLedgerAgain, { once: true });
+  event.detail.shouldSwap = false;  // do not replace an element while it is being pressed
+  document.addEventListener("pointerup", reloadLedger, { once: true });
 });
 
-function points(course) {
-  const longest = Math.max(course.at(-1)[0], 0.001), most = course.at(-1)[1] || 1;
-  const step = Math.max(1, Math.floor(course.length / 200));
-  const picked = course.filter((_, at) => at % step === 0 || at === course.length - 1);
-  return ["0,120", ...picked.map(([at, done]) => `${(600 * at / longest).toFixed(1)},${(120 - 120 * done / most).toFixed(1)}`)].join(" ");
+// The same as polyline_points in charts.py.
+function polylinePoints(progress) {
+  const lastSecond = Math.max(progress.at(-1)[0], 0.001), lastCount = progress.at(-1)[1] || 1;
+  const step = Math.max(1, Math.floor(progress.length / 200));
+  const picked = progress.filter((_, index) => index % step === 0 || index === progress.length - 1);
+  const points = picked.map(([at, done]) =>
+    `${(600 * at / lastSecond).toFixed(1)},${(120 - 120 * done / lastCount).toFixed(1)}`);
+  return ["0,120", ...points].join(" ");
 }
 
-function replace(place, html) {
-  const focused = place.contains(document.activeElement) && document.activeElement.closest("form")?.getAttribute("action");
-  place.innerHTML = html;
-  if (focused) place.querySelector(`form[action="${CSS.escape(focused)}"] button`)?.focus();
+function replaceContent(container, html) {
+  const focused = container.contains(document.activeElement) && document.activeElement.closest("form")?.getAttribute("action");
+  container.innerHTML = html;
+  if (focused) container.querySelector(`form[action="${CSS.escape(focused)}"] button`)?.focus();
 }
 
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".prose pre").forEach(makeCopyable);
-  document.querySelectorAll("[data-live]").forEach(watch);
+  document.querySelectorAll("[data-live]").forEach(watchJob);
 });

@@ -1,4 +1,4 @@
-"""Why there is no answer, in words. Never the words of an error: those may hold a request's headers."""
+"""Describes failed requests. An exception's own text is never used: it may hold request headers, and so secrets."""
 
 import os
 import ssl
@@ -20,7 +20,7 @@ from kept.origins.web.http.upstream_proxy import ProxyUnreachable, TunnelRefused
 def classify_body_error(
     error: DecompressionBomb | BodyTooLarge | UndecodableBody, max_bytes: int
 ) -> tuple[FailureKind, str]:
-    """Of a body that came, and cannot be had."""
+    """Return the failure of a body that was received and cannot be used."""
     match error:
         case BodyTooLarge():
             return FailureKind.TOO_LARGE, f"larger than {max_bytes:,} bytes"
@@ -31,7 +31,7 @@ def classify_body_error(
 
 
 def classify_request_error(error: Exception, timeouts: Timeouts) -> tuple[FailureKind, str]:
-    """Of a request that nothing came of."""
+    """Return the failure of a request without a response."""
     match error:
         case RequestTimedOut():
             return FailureKind.TEMPORARY, str(error)
