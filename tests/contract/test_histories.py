@@ -480,7 +480,7 @@ class Histories(RuleBasedStateMachine):
             )
             await sources.set_settings(tx, side.source.id, settings)
         job = await queue.enqueue(self.db, side.source.id, mode=mode)
-        site, done = await self.walk(job.id, world, signature, rules, cut)
+        site, done = await self.run_crawl(job.id, world, signature, rules, cut)
         if done.generation is None:
             assert cut == ("unavailable", 0) or cut in (("stop", 0), ("pause", 0), ("kill", 0), ("cancel", 0))
             if done.status in (JobStatus.PENDING, JobStatus.PAUSED):
@@ -494,7 +494,7 @@ class Histories(RuleBasedStateMachine):
         assert live is not None
         if self.raw("SELECT status FROM crawl_jobs WHERE id = :id", id=live.job) == [("paused",)]:
             await queue.resume(self.db, live.job)
-        site, done = await self.walk(live.job, live.crawl.world, live.crawl.signature, live.rules, cut)
+        site, done = await self.run_crawl(live.job, live.crawl.world, live.crawl.signature, live.rules, cut)
         self.after_walk(side, live, site, done, cut)
 
     def after_walk(self, side: Side, live: Live, site: CutSite, done: CrawlJob, cut: Cut | None) -> None:
@@ -506,11 +506,11 @@ class Histories(RuleBasedStateMachine):
             case "stop" | "pause" | "kill" if done.status in (JobStatus.PENDING, JobStatus.PAUSED):
                 side.live = live
             case _:
-                walked = self.raw("SELECT url, depth, reason FROM frontier WHERE job_id = :job", job=live.job)
+                entries = self.raw("SELECT url, depth, reason FROM frontier WHERE job_id = :job", job=live.job)
                 ended = side.promised.finish(
                     live.crawl,
-                    depths={url: depth for url, depth, _ in walked},
-                    kept_out=frozenset(url for url, _, reason in walked if reason == "a limit was reached"),
+                    depths={url: depth for url, depth, _ in entries},
+                    kept_out=frozenset(url for url, _, reason in entries if reason == "a limit was reached"),
                     now=self.now,
                     rules=live.rules,
                 )
@@ -519,7 +519,7 @@ class Histories(RuleBasedStateMachine):
                 if ended != "failed" and live.crawl.mode != "failed":
                     side.latest = live.job
 
-    async def walk(
+    async def run_crawl(
         self, job: str, world: World, signature: str, rules: LifecycleRules, cut: Cut | None
     ) -> tuple[CutSite, CrawlJob]:
         """Walks the job as far as it goes, or until it is cut short."""
@@ -530,22 +530,22 @@ class Histories(RuleBasedStateMachine):
             excluded=world.excluded,
             cannot_list=world.unlisted,
         )
-        walks: list[CrawlRun] = []
+        runs: list[CrawlRun] = []
 
-        def make_walk(place: Any, claimed: Source) -> CrawlRun:
+        def make_run(lease: Any, claimed: Source) -> CrawlRun:
             reading = partial(read_page, signature)
-            walk = CrawlRun(
-                self.db, place, claimed, site, read=reading, signature=signature, rules=rules, now=self.now,
+            run = CrawlRun(
+                self.db, lease, claimed, site, read=reading, signature=signature, rules=rules, now=self.now,
             )  # fmt: skip
-            walks.append(walk)
-            return walk
+            runs.append(run)
+            return run
 
-        working = asyncio.create_task(claim_and_run(self.db, job, make_walk))
+        working = asyncio.create_task(claim_and_run(self.db, job, make_run))
 
         async def cut_it() -> None:
             match cut:
                 case ("stop", _):
-                    walks[0].stop()
+                    runs[0].stop()
                 case ("pause", _):
                     await queue.pause(self.db, job)
                 case ("kill", _):

@@ -37,16 +37,16 @@ async def test_a_crawl_killed_after_any_batch_knows_whether_a_limit_of_depth_kep
             raise StoreUnreachable("killed")
         return job
 
-    def make_walk(place: Lease, source: Source) -> CrawlRun:
-        return CrawlRun(db, place, source, site, read=read_scripted, signature="1", rules=LifecycleRules())
+    def make_run(lease: Lease, source: Source) -> CrawlRun:
+        return CrawlRun(db, lease, source, site, read=read_scripted, signature="1", rules=LifecycleRules())
 
     job = await queue.enqueue(db, source.id)
     monkeypatch.setattr(settle, "commit_batch", killed)
     for _ in range(kills):
         with pytest.raises(StoreUnreachable):
-            await claim_and_run(db, job.id, make_walk)
+            await claim_and_run(db, job.id, make_run)
     monkeypatch.setattr(settle, "commit_batch", settled)
-    done = await claim_and_run(db, job.id, make_walk)
+    done = await claim_and_run(db, job.id, make_run)
     assert done
     assert done.status is JobStatus.COMPLETED
     assert site.visits == [ROOT, A]

@@ -6,7 +6,7 @@ from kept.jobs import queue
 from kept.origins.origin import AllotHostSlots
 from kept.store.database import Database
 from tests.contract.stories import story
-from tests.given import Site, a_place, a_source
+from tests.given import Site, a_lease, a_source
 
 HOST = "docs.test:443"
 
@@ -28,7 +28,7 @@ async def test_one_that_comes_later_waits_for_its_part_and_leaves_only_where_it_
         source = await a_source(db, name, root=f"https://docs.test/{name}/")
         await queue.enqueue(db, source.id)
         origins.append(Asked({}))
-        sharings.append(HostBudget(db, await a_place(db), origins[-1]))
+        sharings.append(HostBudget(db, await a_lease(db), origins[-1]))
     first, second, third = origins
 
     async def renew(number: int) -> None:
@@ -52,7 +52,7 @@ async def test_one_that_comes_later_waits_for_its_part_and_leaves_only_where_it_
 async def test_a_share_that_changes_hands_is_renewed_sooner(db: Database) -> None:
     for name in ("first", "second"):
         await queue.enqueue(db, (await a_source(db, name, root=f"https://docs.test/{name}/")).id)
-    first, second = await a_place(db), await a_place(db)
+    first, second = await a_lease(db), await a_lease(db)
     assert (await host_budget.acquire_share(db, first, HOST, 8, 0)).is_balanced
     assert not (await host_budget.acquire_share(db, second, HOST, 8, 0)).is_balanced, "it waits"
     giving = await host_budget.acquire_share(db, first, HOST, 8, 8)

@@ -53,20 +53,20 @@ async def read_plainly(body: bytes, content_type: str, url: str) -> ParsedPage:
     return ParsedPage(content=build_content("", text, SectionNode(content=text), SectionRules()))
 
 
-async def walk_folder(
+async def crawl_folder(
     db: Database, source: Source, root: Path, *, locked: frozenset[str] = frozenset(), rules: LifecycleRules = NO_BRAKE
 ) -> CrawlJob:
     """A whole crawl of a folder."""
     job = await queue.enqueue(db, source.id)
 
-    def make_walk(place: Lease, claimed: Source) -> CrawlRun:
+    def make_run(lease: Lease, claimed: Source) -> CrawlRun:
         kind = ZipOrigin if is_zip_root(source.root) else LockedFolder
         origin = kind(source.root, scope=Scope(), limits=Limits(), type_of=guess_content_type)
         if isinstance(origin, LockedFolder):
             origin.locked = locked
-        return CrawlRun(db, place, claimed, origin, read=read_plainly, signature="1", rules=rules)
+        return CrawlRun(db, lease, claimed, origin, read=read_plainly, signature="1", rules=rules)
 
-    done = await claim_and_run(db, job.id, make_walk)
+    done = await claim_and_run(db, job.id, make_run)
     assert done is not None
     return done
 
@@ -266,7 +266,7 @@ class Folders:
     # What should come of it
 
     async def crawl(self) -> None:
-        job = await walk_folder(
+        job = await crawl_folder(
             self.db, self.source, self.root, locked=frozenset(str(self.root / path) for path in self.locked)
         )
         assert job.status is JobStatus.COMPLETED, job.error

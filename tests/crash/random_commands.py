@@ -25,7 +25,7 @@ from kept.model.source import Source
 from kept.service import jobs, sources
 from kept.store.database import Database, open_database
 from tests.contract.stories import raw
-from tests.given import ROOT, Page, Site, a_place, a_source, read_scripted
+from tests.given import ROOT, Page, Site, a_lease, a_source, read_scripted
 from tests.postgres import PostgresServer
 
 LIVE = (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED)
@@ -97,11 +97,11 @@ class Commands(RuleBasedStateMachine):
         """Somebody claims the first job that is due, and walks it to its end."""
         site = Site({f"{ROOT}{name}/": Page(name * 30) for name in "ab"})
 
-        def make_walk(place: Lease, source: Source) -> CrawlRun:
+        def make_run(lease: Lease, source: Source) -> CrawlRun:
             site.root = source.root
-            return CrawlRun(self.db, place, source, site, read=read_scripted, signature="1", rules=LifecycleRules())
+            return CrawlRun(self.db, lease, source, site, read=read_scripted, signature="1", rules=LifecycleRules())
 
-        done: CrawlJob | None = self.do(claim_and_run(self.db, None, make_walk))
+        done: CrawlJob | None = self.do(claim_and_run(self.db, None, make_run))
         waiting = [job for job in self.live.values() if self.status[job] is JobStatus.PENDING]
         assert (done is None) == (not waiting)
         if done is None:
@@ -118,16 +118,16 @@ class Commands(RuleBasedStateMachine):
         """Somebody claims a job, and dies."""
         waiting = [job for job in self.live.values() if self.status[job] is JobStatus.PENDING]
         if waiting:
-            place = self.do(a_place(self.db, host=this_host(), pid=2**22 + 1))
-            assert place.job_id in waiting
-            self.status[place.job_id] = JobStatus.PROCESSING
-            self.ghosts[place.id] = place
+            lease = self.do(a_lease(self.db, host=this_host(), pid=2**22 + 1))
+            assert lease.job_id in waiting
+            self.status[lease.job_id] = JobStatus.PROCESSING
+            self.ghosts[lease.id] = lease
 
     @rule()
     def reap(self) -> None:
         reaped = self.do(Reaper().reap(self.db))
         assert reaped.workers == len(self.ghosts)
-        for job in {place.job_id for place in self.ghosts.values()}:
+        for job in {lease.job_id for lease in self.ghosts.values()}:
             if self.status[job] is JobStatus.PROCESSING:
                 now = self.do(jobs.get_job(self.db, job))
                 assert now.status in (JobStatus.PENDING, JobStatus.FAILED)

@@ -16,7 +16,7 @@ from tests.contract.stories import raw
 from tests.crash.crawler import ENVIRONMENT
 from tests.crash.state import reading
 from tests.crash.workers import until
-from tests.given import ROOT, a_database, a_place, a_source
+from tests.given import ROOT, a_database, a_lease, a_source
 from tests.postgres import PostgresServer
 
 
@@ -42,7 +42,7 @@ async def desert(url: str, jobs: int) -> None:
     async with a_database(url) as db:
         for number in range(jobs):
             await queue.enqueue(db, (await a_source(db, f"s{number}", root=f"{ROOT}{number}/")).id)
-            await a_place(db)
+            await a_lease(db)
         async with db.transaction() as tx:
             await raw(tx, "UPDATE job_workers SET last_heartbeat = ago(180)")
 

@@ -72,11 +72,11 @@ def test_killing_one_of_several_workers_changes_nothing_in_the_end(postgres: str
         workers.kept("add", site.root, "--name", "slow", "--concurrency", "4", "--no-wait")
         first = workers.start()
         until(lambda: rows(postgres, "SELECT count(*) FROM job_workers")[0][0] == 1)
-        place = rows(postgres, "SELECT CAST(id AS TEXT) FROM job_workers")[0][0]
+        lease = rows(postgres, "SELECT CAST(id AS TEXT) FROM job_workers")[0][0]
         workers.start()
         until(lambda: rows(postgres, "SELECT count(*) FROM job_workers")[0][0] == 2)
         freeze(first)
-        leased = rows(postgres, f"SELECT count(*) FROM frontier WHERE worker_id = '{place}'")[0][0]
+        leased = rows(postgres, f"SELECT count(*) FROM frontier WHERE worker_id = '{lease}'")[0][0]
         first.kill()
         until(lambda: ended(postgres), 60)
         assert status(postgres) == "completed"

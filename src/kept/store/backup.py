@@ -1,4 +1,4 @@
-"""A copy of a whole SQLite database, made while it is used, and put back. PostgreSQL has its own: decision 14."""
+"""Backup and restore of a SQLite database while it is in use. PostgreSQL has its own programs (decision 14)."""
 
 import os
 import shutil
@@ -11,11 +11,11 @@ import apsw
 from kept.errors import InvalidInput, NotFound, StoreCorrupt
 from kept.store.sqlite import translate_error
 
-PAGES_PER_STEP = 4096  # pages at once: writers come in between
+PAGES_PER_STEP = 4096  # writers can run between two steps
 
 
 def back_up(url: str, file: Path) -> int:
-    """Writes a copy of the database as it is at one moment; the size of it. The file appears when it is whole."""
+    """Write a consistent copy of the database to a file, which appears when it is complete. Returns its size."""
     database = _sqlite_path(
         url, "pg_dump makes a backup of it, and 'kept export' one that either kind of database takes back"
     )
@@ -33,7 +33,7 @@ def back_up(url: str, file: Path) -> int:
 
 
 def restore(url: str, file: Path) -> Path | None:
-    """Puts a copy back in one step, beside whoever reads. Where what was there is now; None: nothing was."""
+    """Replace the database by a backup, atomically, while readers go on. Returns where the old one is, if any."""
     database = _sqlite_path(url, "pg_restore puts back what pg_dump wrote, and 'kept import' an export")
     if not file.is_file():
         raise NotFound(f"There is no file {file}.")
@@ -42,7 +42,7 @@ def restore(url: str, file: Path) -> Path | None:
     if before:
         try:
             _copy(database, before)
-        except apsw.Error:  # it is damaged: perhaps that is why
+        except apsw.Error:  # damaged, which may be the reason for restoring
             shutil.copyfile(database, before)
     database.parent.mkdir(parents=True, exist_ok=True)
     with _translate_errors():
@@ -84,7 +84,7 @@ def _copy(one: Path, other: Path) -> None:
 
 
 def _verify_database(file: Path) -> None:
-    """StoreDamaged unless it is a sound database of Kept."""
+    """Raise StoreCorrupt unless it is a sound database of Kept."""
     try:
         connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
         try:

@@ -1,4 +1,4 @@
-"""Text and lists of links, packed small."""
+"""Compression of Markdown and lists of links: zstd."""
 
 import sys
 from collections.abc import Iterable
@@ -9,10 +9,10 @@ else:
     from backports import zstd
 
 
-ZstdError = zstd.ZstdError  # what is packed is damaged
+ZstdError = zstd.ZstdError  # the compressed data is damaged
 
 
-# A hundredth larger than by the usual level, in two thirds of the time. To begin anew for each text would take longer.
+# Level 1: one percent larger than the default, in two thirds of the time. A new compressor a text would be slower.
 _compressor = zstd.ZstdCompressor(1)
 
 

@@ -1,8 +1,8 @@
-"""The sessions of one PostgreSQL server, used again and again, and made as they are needed.
+"""A pool of PostgreSQL connections, opened when they are needed.
 
-A session that was lost while nobody used it costs nothing: the next is tried at once, or a new one is made. A server
-that is down is known to be down at once, and the moment it is back it is used: nobody waits for a timer. While others
-are in use, a moment is waited for one of them before another is made: a server has room for some, and many workers.
+The task that needs a connection opens it (decision 28): a server that is down is an error at once, and one that is back
+is used at once. An idle connection that was lost is replaced without an error. While others are in use, a caller waits
+a moment for one of them before it opens another: a server allows a limited number, and there are many workers.
 """
 
 import asyncio
@@ -16,36 +16,36 @@ from psycopg.pq import TransactionStatus
 
 PooledConnection = psycopg.AsyncConnection[dict[str, Any]]
 
-MAX_IDLE_SECONDS = 60.0  # what nobody needed for so long is closed
-RETURN_WAIT_SECONDS = 0.05  # seconds: most are put back sooner
+MAX_IDLE_SECONDS = 60.0  # then it is closed
+RETURN_WAIT_SECONDS = 0.05  # most are returned sooner
 
 
 class ConnectionPool:
-    """At most so many at once; whoever comes then waits."""
+    """At most ``max_size`` connections; further callers wait."""
 
     def __init__(self, connect: Callable[[], Awaitable[PooledConnection]], *, max_size: int, timeout: float) -> None:
         self._connect = connect
         self._slots = asyncio.Semaphore(max_size)
         self._timeout = timeout
-        self._idle: list[tuple[float, PooledConnection]] = []  # since when; the one that was used last is used next
+        self._idle: list[tuple[float, PooledConnection]] = []  # since when; the last one used is the next one used
         self._busy = 0
         self._returned = asyncio.Event()
         self._closed = False
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[PooledConnection]:
-        """A session that answers. ConnectionTimeout where none is free for too long, or the server hangs."""
+        """Take a connection that answers. Raises ConnectionTimeout if none is free in time, or the server hangs."""
         async with _time_limit(self._timeout):
             await self._slots.acquire()
         try:
             await self._wait_for_return()
             self._busy += 1
             try:
-                session = await self._take_idle() or await self._connect()
+                connection = await self._take_idle() or await self._connect()
                 try:
-                    yield session
+                    yield connection
                 finally:
-                    await self._return_to_pool(session)
+                    await self._return_to_pool(connection)
             finally:
                 self._busy -= 1
                 self._returned.set()
@@ -66,24 +66,24 @@ class ConnectionPool:
 
     async def _take_idle(self) -> PooledConnection | None:
         while self._idle:
-            _, session = self._idle.pop()
+            _, connection = self._idle.pop()
             try:
                 async with _time_limit(self._timeout):
-                    await session.execute("")
-                return session
+                    await connection.execute("")
+                return connection
             except BaseException as error:
-                await session.close()
+                await connection.close()
                 is_lost = isinstance(error, psycopg.OperationalError)
                 if not is_lost or isinstance(error, psycopg.errors.ConnectionTimeout):
                     raise
         return None
 
-    async def _return_to_pool(self, session: PooledConnection) -> None:
-        if self._closed or session.info.transaction_status is not TransactionStatus.IDLE:
-            await session.close()
+    async def _return_to_pool(self, connection: PooledConnection) -> None:
+        if self._closed or connection.info.transaction_status is not TransactionStatus.IDLE:
+            await connection.close()
             return
         now = time.monotonic()
-        self._idle.append((now, session))
+        self._idle.append((now, connection))
         while now - self._idle[0][0] > MAX_IDLE_SECONDS:
             await self._idle.pop(0)[1].close()
 

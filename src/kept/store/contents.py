@@ -10,47 +10,46 @@ from kept.store.database import Connection
 
 
 async def get_or_insert(db: Connection, contents: Mapping[str, Content]) -> dict[str, int]:
-    """The ids of these contents, by hash. What was not there is stored, with its sections and full text.
+    """Return the ids of these contents, by hash. New ones are stored, with their sections and full text.
 
-    Whatever is reused is locked against garbage collection until the transaction ends.
+    Existing ones are locked against garbage collection until the transaction ends.
     """
-    held = await _lock_by_hash(db, contents)
-    missing = sorted(contents.keys() - held.keys())
+    ids = await _lock_by_hash(db, contents)
+    missing = sorted(contents.keys() - ids.keys())
     if missing:
-        stored = [contents[hash] for hash in missing]
-        packed = await asyncio.to_thread(
-            compress_all, [content.markdown for content in stored]
-        )  # others go on meanwhile
+        new = [contents[hash] for hash in missing]
+        # In a thread: the event loop goes on meanwhile.
+        compressed = await asyncio.to_thread(compress_all, [content.markdown for content in new])
         rows = [
             {"hash": content.hash, "title": content.title, "markdown": markdown, "size": len(content.markdown)}
-            for content, markdown in zip(stored, packed, strict=True)
+            for content, markdown in zip(new, compressed, strict=True)
         ]
         await db.run_many("insert_content", rows)
         added = await _lock_by_hash(db, missing)
-        # Another worker may have stored one of them meanwhile; then its sections are there, and stay as they are.
+        # Another worker may have stored one of them meanwhile, with its sections: these are left as they are.
         await sections.insert_sections(db, ((added[hash], contents[hash]) for hash in missing))
-        held |= added
-    return held
+        ids |= added
+    return ids
 
 
 async def get_markdown(db: Connection, id: int) -> str:
-    """The markdown of a content; empty if it is not there."""
+    """Return the Markdown of a content; empty if there is none of this id."""
     row = await db.one("content", id=id)
     return decompress(row["markdown"]) if row else ""
 
 
 async def list_unreferenced(db: Connection, *, after: int, limit: int) -> list[int]:
-    """Contents that no version has, as it seems: all of them may have to be looked at, so nobody should wait for it."""
+    """Return contents that no version seems to have. It may read all of them: call it in a snapshot, without locks."""
     return [row["id"] for row in await db.all("unreferenced_contents", after=after, limit=limit)]
 
 
 async def lock(db: Connection, ids: Sequence[int]) -> list[int]:
-    """Those of them that nobody uses at the moment, locked so that nobody starts to."""
+    """Lock contents against use. Returns those that no other transaction is using."""
     return [row["id"] for row in await db.all("lock_contents_for_deletion", ids=list(ids))]
 
 
 async def delete(db: Connection, id: int) -> bool:
-    """True if it is gone, with everything that was made of it; False if somebody needs it after all. It is locked."""
+    """Delete a locked content with its sections. Returns False if a version uses it after all."""
     if await db.one("unreferenced_content", id=id) is None:
         return False
     await sections.delete_by_content(db, id)

@@ -1,8 +1,7 @@
-"""A database that runs named statements.
+"""The interface of a database: transactions and snapshots that run SQL statements by name.
 
-SQL lives in ``sql/``, under names. A name resolves to the backend's own folder if it has a statement of that
-name, otherwise to ``sql/shared/``. A backend knows how to connect, begin, run and wait; it does not know what
-a document is.
+The statements are in ``sql/`` (see ``statements.py``). A backend knows how to connect, begin, run and wait; the modules
+beside this one know what the rows mean.
 """
 
 import re
@@ -26,35 +25,38 @@ class Connection(Protocol):
     """Runs named statements inside one transaction."""
 
     async def all(self, name: str, /, **values: Any) -> list[Row]:
-        """Every row the statement gives."""
+        """Return every row."""
 
     async def tuples(self, name: str, /, **values: Any) -> list[tuple[Any, ...]]:
-        """Every row, as bare as it comes: where there are so many that names would cost more than the rest."""
+        """Return every row as a tuple: for so many rows that dictionaries would cost more than the query."""
 
     async def all_then(
         self, name: str, then: str, values_of: Callable[[list[Row]], Mapping[str, Any]], /, **values: Any
     ) -> tuple[list[Row], list[Row]]:
-        """Every row, and every row of a second statement whose values the first rows give: no wait in between."""
+        """Return the rows of a statement, and of a second one whose values are computed from the first rows.
+
+        On SQLite both run in one turn of the connection's thread.
+        """
 
     async def one(self, name: str, /, **values: Any) -> Row | None:
-        """Its first row, if there is one."""
+        """Return the first row, or None."""
 
     async def run(self, name: str, /, **values: Any) -> int:
-        """How many rows it touched."""
+        """Run a statement. Returns how many rows it changed."""
 
     async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
-        """Runs it once for each of the rows; how many rows that touched."""
+        """Run a statement for each of the rows. Returns how many rows it changed in all."""
 
     async def fts_parameters(self, wanted: FullTextQuery) -> Mapping[str, Any]:
-        """The values of search_sections_fts, in the backend's own language."""
+        """Return the parameters of search_sections_fts in the query language of the backend."""
 
     def encode_vector(self, numbers: "Vector") -> Any:
-        """A vector as the backend stores it."""
+        """Return a vector in the form that the backend stores."""
 
     async def nearest(
         self, model: int, query: "Vector", *, limit: int, among: Sequence[int] | None = None
     ) -> list[tuple[int, float]]:
-        """Ids and scores of a model's vectors nearest to this one, best first; of all of them, or among these ids."""
+        """Return ids and scores of the nearest vectors of a model, best first; of all, or of those among some ids."""
 
 
 class ReadableDatabase(Protocol):
@@ -68,21 +70,21 @@ class Database(ReadableDatabase, Protocol):
     """An open database."""
 
     has_shared_clock: bool
-    """Everybody who uses it goes by its clock; otherwise each process goes by its own."""
+    """Whether all processes use the clock of the database; otherwise each uses its own."""
 
     def transaction(self, *, durable: bool = False) -> AbstractAsyncContextManager[Connection]:
-        """Everything inside happens, or nothing. Durable: once committed, it survives a power cut."""
+        """Begin a transaction that may write. Durable: once committed, it survives a power cut."""
 
     async def wait_for_notification(self, channel: str, seconds: float) -> bool:
-        """Waits until somebody calls on the channel: True. False after so long, or where nobody can call."""
+        """Wait for a notification on a channel. Returns False after so many seconds; on SQLite always."""
 
     async def close(self) -> None: ...
 
 
 async def open_database(url: str, *, create: bool = True, lease_seconds: float = 120.0) -> Database:
-    """The database behind a URL, at today's schema. Without ``create`` it has to be there already.
+    """Open the database behind a URL, with the newest schema. Without ``create`` a SQLite file must exist already.
 
-    Who is silent for the seconds of a lease is given up: by then, no transaction of theirs may be in anybody's way.
+    A worker without a heartbeat for ``lease_seconds`` is replaced: PostgreSQL ends its idle transactions before that.
     """
     scheme, separator, rest = url.partition("://")
     if separator and scheme == "sqlite":
@@ -101,7 +103,7 @@ async def open_database(url: str, *, create: bool = True, lease_seconds: float =
 
 
 def parse_time(stored: Any) -> datetime:
-    """A moment as the backend stores it: PostgreSQL gives a datetime, SQLite our own fixed-width text."""
+    """Return a stored time: PostgreSQL gives a datetime, SQLite fixed-width text."""
     return stored if isinstance(stored, datetime) else datetime.fromisoformat(stored)
 
 
@@ -110,14 +112,14 @@ def parse_optional_time(stored: Any) -> datetime | None:
 
 
 async def describe_database(db: Connection) -> Row:
-    """Which program it is, at which schema; whether it can be written to, and search by meaning."""
+    """Return the program, the schema number, whether it is writable, and the version of its vector extension."""
     row = await db.one("describe_database")
-    assert row is not None, "it can always say that"
+    assert row is not None, "always one row"
     return row
 
 
 async def current_time(db: Connection) -> datetime:
-    """What time it is. Between machines the database's clock is the clock."""
+    """Return the time. Between machines the clock of the database counts."""
     row = await db.one("current_time")
-    assert row is not None, "it is always some time"
+    assert row is not None, "always one row"
     return parse_time(row["moment"])

@@ -1,6 +1,6 @@
-"""What an export takes of a source, and how an import puts it back: rows in, plain facts out.
+"""Records for export and import: plain JSON values that are the same for both databases.
 
-The facts are those of one database or the other alike: moments as text, links as lists, no row numbers.
+Times are text, links are lists, and there are no row numbers.
 """
 
 import json
@@ -32,29 +32,29 @@ _VERSION_COLUMNS = (
     "depth",
     "canonical",
 )
-VERSION_FIELDS = (*_VERSION_COLUMNS, "fetched_at", "read_again", "links")  # what an import needs of one
+VERSION_FIELDS = (*_VERSION_COLUMNS, "fetched_at", "read_again", "links")  # that an import needs
 
 
 async def export_generations(db: Connection, source: Source) -> list[ExportRecord]:
-    """The generations that can be read. One that was made with today's settings does not repeat them."""
-    today = source.settings.as_json()
-    found = []
+    """Return the generations that can be read. One with the current settings of the source does not repeat them."""
+    current = source.settings.as_json()
+    records = []
     for row in await db.all("exported_generations", source=source.id):
         settings = SourceSettings.from_json(json.loads(row["settings"])).as_json()
-        facts = _record_from_row(
-            row, _GENERATION_COLUMNS, moments=("created_at", "activated_at"), flags=("whole", "changed")
+        record = _record_from_row(
+            row, _GENERATION_COLUMNS, times=("created_at", "activated_at"), flags=("whole", "changed")
         )
-        facts |= {"counts": Tally(**json.loads(row["tally"])).as_json()} | (
-            {} if settings == today else {"settings": settings}
-        )
-        found.append(facts)
-    return found
+        record["counts"] = Tally(**json.loads(row["tally"])).as_json()
+        if settings != current:
+            record["settings"] = settings
+        records.append(record)
+    return records
 
 
 async def export_documents(
     db: Connection, source: Source, *, after: str, limit: int
 ) -> list[tuple[str, ExportRecord, list[Row]]]:
-    """The next documents by id: (id, what is known of it, its versions as rows)."""
+    """Return the next documents by id: (id, record, its versions as rows for version_record)."""
     active = source.active_generation
     rows = await db.all("exported_documents", source=source.id, active=active, after=after, limit=limit)
     if not rows:
@@ -63,13 +63,13 @@ async def export_documents(
     versions: dict[str, list[Row]] = {row["id"]: [] for row in rows}
     for row in await db.all("exported_versions", source=source.id, active=active, first=first, last=last):
         versions[row["document_id"]].append(row)
-    moments = ("first_seen", "since", "verified_at", "last_seen")
-    return [(row["id"], _record_from_row(row, _DOCUMENT_COLUMNS, moments=moments), versions[row["id"]]) for row in rows]
+    times = ("first_seen", "since", "verified_at", "last_seen")
+    return [(row["id"], _record_from_row(row, _DOCUMENT_COLUMNS, times=times), versions[row["id"]]) for row in rows]
 
 
 def version_record(row: Row) -> ExportRecord:
-    facts = _record_from_row(row, _VERSION_COLUMNS, moments=("fetched_at",), flags=("read_again",))
-    return facts | {"content_hash": row["content_hash"], "links": list(decompress_links(row["links"]))}
+    record = _record_from_row(row, _VERSION_COLUMNS, times=("fetched_at",), flags=("read_again",))
+    return record | {"content_hash": row["content_hash"], "links": list(decompress_links(row["links"]))}
 
 
 async def load_content(db: Connection, id: int) -> Content:
@@ -96,10 +96,10 @@ async def load_content(db: Connection, id: int) -> Content:
 async def insert_source(
     db: Connection, id: str, record: Mapping[str, Any], generations: Iterable[ExportRecord]
 ) -> None:
-    """A source with its generations; it shows none of them yet."""
-    told = list(generations)
+    """Insert a source with its generations, none of them active yet."""
+    records = list(generations)
     values = {name: record[name] for name in ("name", "version", "kind", "root", "created_at")}
-    settings, following = json.dumps(record["settings"]), max(one["number"] for one in told) + 1
+    settings, following = json.dumps(record["settings"]), max(one["number"] for one in records) + 1
     await db.run("insert_imported_source", id=id, settings=settings, next=following, **values)
     await db.run_many(
         "insert_imported_generation",
@@ -110,7 +110,7 @@ async def insert_source(
                 "settings": json.dumps(one["settings"]) if "settings" in one else settings,
                 "tally": json.dumps(one["counts"]),
             }
-            for one in told
+            for one in records
         ],
     )
 
@@ -119,18 +119,18 @@ async def insert_documents(db: Connection, source: str, documents: Iterable[tupl
     names = (*_DOCUMENT_COLUMNS, "first_seen", "since", "verified_at")
     await db.run_many(
         "insert_imported_document",
-        [{name: facts[name] for name in names} | {"id": id, "source": source} for id, facts in documents],
+        [{name: known[name] for name in names} | {"id": id, "source": source} for id, known in documents],
     )
 
 
 async def insert_versions(db: Connection, source: str, versions: Iterable[tuple[str, int, ExportRecord]]) -> None:
-    """Versions as (document, content id, facts)."""
+    """Insert versions: (document, content id, record)."""
     await db.run_many(
         "insert_imported_version",
         [
-            {name: facts[name] for name in (*_VERSION_COLUMNS, "fetched_at", "read_again")}
-            | {"source": source, "document": document, "content": content, "links": compress_links(facts["links"])}
-            for document, content, facts in versions
+            {name: record[name] for name in (*_VERSION_COLUMNS, "fetched_at", "read_again")}
+            | {"source": source, "document": document, "content": content, "links": compress_links(record["links"])}
+            for document, content, record in versions
         ],
     )
 
@@ -140,8 +140,8 @@ async def update_document_count(db: Connection, source: str, generation: int) ->
 
 
 def _record_from_row(
-    row: Row, names: Iterable[str], *, moments: Iterable[str] = (), flags: Iterable[str] = ()
+    row: Row, names: Iterable[str], *, times: Iterable[str] = (), flags: Iterable[str] = ()
 ) -> ExportRecord:
-    facts = {name: row[name] for name in names}
-    facts |= {name: parse_time(row[name]).isoformat(timespec="microseconds") if row[name] else None for name in moments}
-    return facts | {name: bool(row[name]) for name in flags}
+    record = {name: row[name] for name in names}
+    record |= {name: parse_time(row[name]).isoformat(timespec="microseconds") if row[name] else None for name in times}
+    return record | {name: bool(row[name]) for name in flags}

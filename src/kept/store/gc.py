@@ -1,4 +1,4 @@
-"""What nobody needs any more, counted."""
+"""Garbage collection: counts for its report, and which process makes the pass. Deleting is done by table."""
 
 import json
 from collections.abc import Mapping
@@ -31,12 +31,12 @@ async def count_entries(db: Connection, job: str) -> int:
 
 
 async def count_unreferenced_contents(db: Connection, oldest: Mapping[str, int]) -> int:
-    """How many contents no version would have if of each source only those from a generation on stayed."""
+    """Count the contents that no version would have if each source kept only its versions from a generation on."""
     return _count(await db.one("count_unreferenced_contents", oldest=json.dumps(dict(oldest))))
 
 
 async def jobs_with_frontier(db: Connection, source: str) -> list[str]:
-    """The jobs of a source that have a frontier."""
+    """Return the jobs of a source that have a frontier."""
     return [row["job_id"] for row in await db.all("jobs_with_frontier", source=source)]
 
 

@@ -1,11 +1,11 @@
-"""What must hold in a sound database, and where it does not."""
+"""Checks that a database is sound: its file, its rows, and its contents by their hashes."""
 
 from kept.model.document import Content
 from kept.store import export
 from kept.store.compression import ZstdError
 from kept.store.database import Connection
 
-MAX_PROBLEMS = 20  # of a kind that are shown
+MAX_PROBLEMS = 20  # shown of each kind
 
 
 async def engine_problems(db: Connection) -> list[str]:
@@ -13,7 +13,7 @@ async def engine_problems(db: Connection) -> list[str]:
 
 
 async def find_violations(db: Connection) -> dict[str, list[str]]:
-    """What breaks each of the rules that rows keep: the rule -> the first few that break it."""
+    """Return the rules that rows break: the rule, and the first few rows that break it."""
     found = {
         "every version has a content and a document": await db.all("versions_without_content", limit=MAX_PROBLEMS),
         "every section has a content": await db.all("sections_without_content", limit=MAX_PROBLEMS),
@@ -27,13 +27,13 @@ async def find_violations(db: Connection) -> dict[str, list[str]]:
 
 
 async def list_contents(db: Connection, after: int, *, limit: int) -> list[tuple[int, str, str]]:
-    """The next contents: id, hash, title."""
+    """Return the next contents: id, hash, title."""
     rows = await db.all("contents_after", after=after, limit=limit)
     return [(row["id"], row["hash"], row["title"]) for row in rows]
 
 
 async def try_load_content(db: Connection, id: int) -> Content | None:
-    """A content with its sections; None if it cannot be unpacked."""
+    """Return a content with its sections; None if it cannot be decompressed."""
     try:
         return await export.load_content(db, id)
     except (ValueError, EOFError, AssertionError, ZstdError):

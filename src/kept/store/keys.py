@@ -1,4 +1,4 @@
-"""Keys, and what those who have them use: rows in, nouns out."""
+"""API keys, and what their owners use."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from kept.store.database import Connection, Row, parse_time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyUsage:
-    """What a key has in use."""
+    """The live jobs, sources and visible pages of a key."""
 
     live_jobs: int
     sources: int
@@ -16,7 +16,7 @@ class KeyUsage:
 
 
 async def insert(db: Connection, *, name: str, hash: str, scope: KeyScope) -> ApiKey | None:
-    """The new key; None if the name is taken."""
+    """Insert a key. Returns None if the name is taken."""
     return _key(await db.one("insert_key", name=name, hash=hash, scope=scope))
 
 
@@ -39,7 +39,7 @@ async def usage(db: Connection, owner: str) -> KeyUsage:
 
 
 async def assign_source_owner(db: Connection, source: str, owner: str) -> None:
-    """The source counts as this key's, unless it is somebody's already."""
+    """Make a key the owner of a source, unless it has one."""
     await db.run("assign_source_owner", id=source, owner=owner)
 
 

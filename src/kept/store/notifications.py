@@ -1,4 +1,4 @@
-"""What others are still to be told: rows in, nouns out."""
+"""Notifications that are to be delivered to webhooks."""
 
 import json
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class Notification:
 async def insert(
     db: Connection, source: str, receiver: Receiver, event: NotificationEvent, payload: Mapping[str, Any]
 ) -> None:
-    """Written in the transaction that makes it true: what is rolled back was never told."""
+    """Queue a notification in the transaction that it reports: if that is rolled back, nothing is sent."""
     await db.run(
         "insert_notification", id=new_id(), source=source, receiver=receiver, event=event, payload=json.dumps(payload)
     )
@@ -42,12 +42,12 @@ async def list_due(db: Connection, now: datetime, *, limit: int) -> list[Notific
 
 
 async def claim_due(db: Connection, now: datetime, *, until: datetime, limit: int) -> list[Notification]:
-    """The first that are due by now, and this caller's to deliver until then. What others take meanwhile is theirs."""
+    """Claim the first notifications that are due. No other process delivers them before ``until``."""
     return [_read(row) for row in await db.all("claim_notifications", now=now, until=until, limit=limit)]
 
 
 async def reschedule(db: Connection, notification: Notification, *, due_at: datetime | None, error: str) -> None:
-    """To be tried again then; None: never."""
+    """Deliver it again at ``due_at``; None: give up."""
     await db.run("reschedule_notification", id=notification.id, attempts=notification.attempts, due=due_at, error=error)
 
 
@@ -56,7 +56,7 @@ async def delete(db: Connection, id: str) -> None:
 
 
 async def latest_undelivered(db: Connection, source: str) -> Notification | None:
-    """The latest of a source that nobody could be told."""
+    """Return the latest notification of a source that was given up."""
     row = await db.one("latest_undelivered_notification", source=source)
     return None if row is None else _read(row)
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_SECONDS = 10
 MIN_SERVER_VERSION = 150000
 
-# Every commit is durable: a server that falls and comes back while a walk goes on must know all that it remembers.
+# Every commit is durable: a crawl goes on after the server was restarted, and relies on what it has committed.
 SESSION_SETTINGS = "SET synchronous_commit = on; SET jit = off; SET timezone = 'UTC'; SET client_min_messages = warning"
 
 
 class PostgresDatabase:
-    """One PostgreSQL database, open through a few sessions."""
+    """One PostgreSQL database, open through a few connections."""
 
     backend = "postgres"
     has_shared_clock = True
@@ -42,18 +42,18 @@ class PostgresDatabase:
 
     @classmethod
     async def open(cls, url: str, *, lease_seconds: float, connections: int = 10) -> "PostgresDatabase":
-        """A session that hangs inside a transaction loses its locks before the lease of who hangs is up."""
-        idle = max(1.0, lease_seconds / 2)
+        """Open it. A worker that hangs inside a transaction loses its locks before its lease ends."""
+        idle_seconds = max(1.0, lease_seconds / 2)
         try:
             name = f"PostgreSQL at {psycopg.conninfo.conninfo_to_dict(url).get('host') or 'its default address'}"
-            sessions = ConnectionPool(
-                partial(_connect, url, idle), max_size=connections, timeout=CONNECT_TIMEOUT_SECONDS
+            pool = ConnectionPool(
+                partial(_connect, url, idle_seconds), max_size=connections, timeout=CONNECT_TIMEOUT_SECONDS
             )
-            async with sessions.connection() as session:
-                _check_version(session, name)
+            async with pool.connection() as connection:
+                _check_version(connection, name)
         except psycopg.Error as error:
             raise _translate_error(error, "PostgreSQL") or error from None
-        database = cls(sessions, name, url)
+        database = cls(pool, name, url)
         try:
             await database._migrate()
         except BaseException:
@@ -73,7 +73,7 @@ class PostgresDatabase:
             yield PostgresConnection(connection)
 
     async def wait_for_notification(self, channel: str, seconds: float) -> bool:
-        """A connection of its own listens from the first call on: what is called between two calls is not missed."""
+        """A connection of its own listens from the first call on: what comes between two calls is not missed."""
         async with self._translate_errors():
             connection = self._listeners.pop(channel, None) or await self._listen(channel)
             try:
@@ -107,7 +107,7 @@ class PostgresDatabase:
 
     async def _migrate(self) -> None:
         async with self.transaction(durable=True) as connection:
-            # Two processes that start at once migrate once.
+            # Of processes that start at the same time, one migrates and the others wait.
             await connection.execute("SELECT pg_advisory_xact_lock(hashtext('kept migrations'))")
             applied = await connection.applied_migrations()
             for migration in pending_migrations(applied, self.backend, self._name):
@@ -143,9 +143,9 @@ class PostgresConnection:
         return (await self._connection.execute(_statement(name), values)).rowcount
 
     async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
-        """A statement over ``unnest`` gets all rows at once, one array a column: row by row costs ten times as much.
+        """Run a statement over ``unnest`` with all rows, one array a column: row by row costs ten times as much.
 
-        Arrays go as bytes: spelling them out, and parsing that, would take a sixth of the time a page takes.
+        Arrays are sent in binary: as text, they would take a sixth of the time that a page takes.
         """
         sql, rows = _statement(name), list(rows)
         if not rows:
@@ -209,43 +209,46 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 @cache
 def _statement(name: str, kind: str = "s") -> str:
-    """The statement in psycopg's own spelling: ``:name`` becomes ``%(name)s``; with "b", values are sent as bytes."""
+    """Return a statement with parameters as psycopg has them: ``%(name)s``; with "b", sent in binary."""
     sql = statements(PostgresDatabase.backend)[name].replace("%", "%%")
     return _PARAMETER.sub(rf"%(\1){kind}", sql)
 
 
 def _format_numbers(numbers: "Vector") -> str:
-    """With as many digits as half precision has."""
+    """Write them with as many digits as half precision has."""
     return (",%.5g" * len(numbers))[1:] % tuple(numbers.tolist())
 
 
 def _phrase(term: Term, field: str = "", *, operator: str = "<->") -> str:
-    """Words in a row, or joined otherwise; of a prefix, the last may go on. The field is a weight: where it stands."""
+    """Return a tsquery of adjacent words, or of words joined by another operator. The field is a weight."""
     *first, last = term.words
     marks = f":{'*' if term.is_prefix else ''}{field}" if term.is_prefix or field else ""
     return f" {operator} ".join([*(f"'{word}'{f':{field}' if field else ''}" for word in first), f"'{last}'{marks}"])
 
 
 class _TextLoader(Loader):
-    """UUIDs and JSON as text, which is what the other backend gives."""
+    """Loads UUIDs and JSON as text, as SQLite does."""
 
     def load(self, data: Any) -> str:
         return bytes(data).decode()
 
 
-async def _connect(url: str, idle: float) -> PooledConnection:
+async def _connect(url: str, idle_seconds: float) -> PooledConnection:
     connection = await psycopg.AsyncConnection[dict[str, Any]].connect(
         url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_TIMEOUT_SECONDS
     )
     for type_name in ("uuid", "json", "jsonb"):
         connection.adapters.register_loader(type_name, _TextLoader)
-    await connection.execute(f"{SESSION_SETTINGS}; SET idle_in_transaction_session_timeout = '{idle * 1000:.0f}ms'")
+    await connection.execute(
+        f"{SESSION_SETTINGS}; SET idle_in_transaction_session_timeout = '{idle_seconds * 1000:.0f}ms'"
+    )
     return connection
 
 
-def _check_version(session: PooledConnection, name: str) -> None:
-    if session.info.server_version < MIN_SERVER_VERSION:
-        raise StoreError(f"{name} is version {session.info.server_version // 10000}; Kept needs 15 or newer.")
+def _check_version(connection: PooledConnection, name: str) -> None:
+    version = connection.info.server_version
+    if version < MIN_SERVER_VERSION:
+        raise StoreError(f"{name} is version {version // 10000}; Kept needs 15 or newer.")
 
 
 def _translate_error(error: Exception, name: str) -> KeptError | None:

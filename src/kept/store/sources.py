@@ -1,4 +1,4 @@
-"""Sources: rows in, nouns out."""
+"""Sources: their rows, schedules and counts."""
 
 import json
 from datetime import datetime
@@ -10,7 +10,7 @@ from kept.store.database import Connection, Row, parse_optional_time, parse_time
 async def insert(
     db: Connection, *, id: str, name: str, version: str, kind: SourceKind, root: str, settings: SourceSettings
 ) -> bool:
-    """True if it is in; False if the name or the root is taken."""
+    """Insert a source. Returns False if its name or its root is taken."""
     row = await db.one(
         "insert_source",
         id=id,
@@ -40,17 +40,17 @@ async def all(db: Connection) -> list[Source]:
 
 
 async def active_generations(db: Connection) -> list[tuple[str, int]]:
-    """What every search sees: each source that has something to show, and the number of its generation."""
+    """Return each source that has an active generation, and its number: what a search sees."""
     return [(row["id"], row["active_generation"]) for row in await db.all("active_generations")]
 
 
 async def lock(db: Connection, id: str) -> Source | None:
-    """The source, and nobody else changes its generations until this transaction ends."""
+    """Lock a source: no other transaction changes its generations until this one ends."""
     return _source(await db.one("lock_source", id=id))
 
 
 async def allocate_generation_number(db: Connection, id: str) -> int:
-    """A number that no generation of this source has had."""
+    """Return a number that no generation of this source has had. The source must be locked."""
     row = await db.one("allocate_generation_number", id=id)
     assert row is not None, "the source is locked, so it is there"
     return int(row["number"])
@@ -73,37 +73,37 @@ async def resume_schedule(db: Connection, id: str) -> None:
 
 
 async def set_next_run(db: Connection, id: str, at: datetime | None) -> None:
-    """When its schedule asks for the next crawl; None: never."""
+    """Set the time of the next scheduled crawl; None: never."""
     await db.run("set_next_run", id=id, at=at)
 
 
 async def list_due(db: Connection, now: datetime, *, limit: int) -> list[Source]:
-    """The sources whose schedules ask for a crawl, the longest overdue first."""
+    """Return the sources whose scheduled crawl is due, the longest overdue first."""
     return [_read(row) for row in await db.all("due_sources", now=now, limit=limit)]
 
 
 async def claim_run(db: Connection, source: Source, next_run_at: datetime | None) -> bool:
-    """True if the run that was due is this caller's; False if somebody took it, or it is not due any more."""
+    """Claim a due run. Returns False if another process has claimed it, or it is no longer due."""
     return await db.run("claim_run", id=source.id, seen=source.next_run_at, next=next_run_at) > 0
 
 
 async def set_validators_wrong(db: Connection, id: str, *, wrong: bool) -> None:
-    """Notes that they outlived a change, or, when a change came with others, that they did not."""
+    """Record whether its validators stayed the same while a page changed."""
     await db.run("set_validators_wrong", id=id, wrong=wrong)
 
 
 async def set_sitemap_wrong(db: Connection, id: str, *, wrong: bool) -> None:
-    """Notes whether what its sitemap says of modifications can be believed."""
+    """Record whether the modification times of its sitemap are wrong."""
     await db.run("set_sitemap_wrong", id=id, wrong=wrong)
 
 
 async def set_root_identity(db: Connection, id: str, identity: str) -> None:
-    """What tells its root from another in its place."""
+    """Record what distinguishes its root folder from another one in the same place."""
     await db.run("set_root_identity", id=id, identity=identity)
 
 
 async def mark_removed(db: Connection, id: str) -> bool:
-    """True if it was there to be hidden."""
+    """Hide a source. Returns False if there is none."""
     return await db.run("mark_source_removed", id=id) > 0
 
 
@@ -112,12 +112,12 @@ async def list_removed(db: Connection, limit: int) -> list[str]:
 
 
 async def lock_removed(db: Connection, id: str) -> bool:
-    """True if its rows are this caller's to delete until the transaction ends; False: it is gone."""
+    """Lock a removed source for deletion. Returns False if it is gone."""
     return await db.one("lock_removed_source", id=id) is not None
 
 
 async def delete(db: Connection, id: str) -> None:
-    """The last rows of a source whose documents and versions are gone already."""
+    """Delete the last rows of a source, after its documents and versions."""
     await db.run("delete_jobs_of_source", source=id)
     await db.run("delete_generations_of_source", source=id)
     await db.run("delete_source", id=id)

@@ -1,8 +1,7 @@
-"""SQLite, through apsw: one file, one short writer at a time, readers that never wait.
+"""SQLite, through apsw: one file, one writer at a time, readers that never wait.
 
-A connection belongs to one thread of its own, so that a statement that takes long does not keep the process
-from anything else. Writing begins IMMEDIATE: a transaction that turns into a writer half-way would be refused
-at once, whatever the busy timeout.
+Each connection has a thread of its own, so that a long statement does not block the event loop. Transactions that write
+begin IMMEDIATE: one that turned into a writer half-way would be refused at once, whatever the busy timeout.
 """
 
 import asyncio
@@ -36,9 +35,9 @@ T = TypeVar("T")
 
 BUSY_TIMEOUT_SECONDS = 120  # outlasts the longest activation
 MAX_WAL_BYTES = 64 * 1024 * 1024
-WAL_RETRY_SECONDS = 10.0  # between two tries to restart the log: each takes a second while somebody reads for long
+WAL_RETRY_SECONDS = 10.0  # between two attempts to restart the log: each takes a second beside a long reader
 MAX_READERS = 8
-ROWS_PER_STATEMENT = 32  # of one statement
+ROWS_PER_STATEMENT = 32  # of an INSERT … VALUES
 
 
 class SqliteDatabase:
@@ -58,10 +57,10 @@ class SqliteDatabase:
 
     @classmethod
     async def open(cls, path: str, *, create: bool = True) -> "SqliteDatabase":
-        there = os.path.exists(path)
-        if not there and not create:
+        exists = os.path.exists(path)
+        if not exists and not create:
             raise NotFound(f"There is no database at {path} yet. 'kept add ROOT' makes it.")
-        if not there:
+        if not exists:
             try:
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -81,7 +80,7 @@ class SqliteDatabase:
         async with self._write_lock:
             thread = self._writer = self._writer or self._connect(writer=True)
             try:
-                # Cancelled while it waits for another process, it still gets the lock, and has to give it back.
+                # Cancelled while it waits for another process, it still gets the lock, and has to release it.
                 await thread.run(_begin, durable)
                 yield SqliteConnection(thread, self._get_vector_index)
                 await thread.run(_execute, "COMMIT")
@@ -157,11 +156,9 @@ class SqliteConnection:
         return await self.thread.run(_run, self._statements[name], values)
 
     async def run_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> int:
-        """Many rows at once, and others of this process run meanwhile: row by row, the interpreter would be waited for
-        again and again.
-        """
+        """Run a statement for many rows in one turn of the thread: row by row, each would wait for the interpreter."""
         sql, rows = self._statements[name], list(rows)
-        if not rows:  # a turn of the other thread takes longer than most statements
+        if not rows:  # a thread switch takes longer than most statements
             return 0
         return await self.thread.run(_run_many, sql, rows)
 
@@ -170,13 +167,13 @@ class SqliteConnection:
         terms = [_phrase(term) for term in wanted.terms]
         if not wanted.match_all:
             terms = [term for (term,) in await self.tuples("rare_terms", terms=terms, field=field)]
-        sought = f"{field}({(' AND ' if wanted.match_all else ' OR ').join(terms)})"
+        matching = f"{field}({(' AND ' if wanted.match_all else ' OR ').join(terms)})"
         names = [] if wanted.code_only else [f'names : "{name}"' for name in wanted.symbol_tokens]
         language = [f' AND code : "{wanted.language_token}"'] if wanted.language_token else []
-        also = "".join([*language, *(f" NOT {_phrase(term)}" for term in wanted.excluded_terms)])
+        conditions = "".join([*language, *(f" NOT {_phrase(term)}" for term in wanted.excluded_terms)])
         return {
-            "terms": f"({' OR '.join([sought, *names])}){also}",
-            "names": f"({' OR '.join(names)}){also}" if names else "",
+            "terms": f"({' OR '.join([matching, *names])}){conditions}",
+            "names": f"({' OR '.join(names)}){conditions}" if names else "",
         }
 
     def encode_vector(self, numbers: "Vector") -> bytes:
@@ -222,14 +219,14 @@ class _ConnectionThread:
             self._connection = None
 
 
-# What a connection's thread does.
+# Functions that run in a connection's thread
 
 
 def _open(path: str, *, writer: bool) -> apsw.Connection:
     connection = apsw.Connection(path, statementcachesize=200)
     connection.set_busy_timeout(BUSY_TIMEOUT_SECONDS * 1000)
     connection.convert_binding = _bind
-    # Called once a statement, not once a row: a statement has one clock.
+    # Deterministic: called once a statement, not once a row, so that a statement sees one time.
     connection.create_scalar_function("now", lambda *_: _time_ago(0.0), 0, deterministic=True)
     connection.create_scalar_function("ago", lambda *ago: _time_ago(float(ago[0] or 0)), 1, deterministic=True)
     _execute(connection, "PRAGMA foreign_keys = ON")
@@ -303,10 +300,10 @@ _ROW = re.compile(r"\bVALUES (\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))")
 
 @cache
 def _positional(sql: str) -> tuple[Callable[[Mapping[str, Any]], tuple[Any, ...]], str, str]:
-    """How the values of a row are put in order, the statement that takes them so, and the same with room for many rows.
+    """Return how to order the values of a row, the statement with positional parameters, and the same for many rows.
 
-    Bound by name, each value of each row would be looked up anew. Only what is made of VALUES has room for many rows,
-    and nothing that writes full text: FTS5 would write the words of each statement by themselves.
+    Bound by name, each value of each row would be looked up anew. Only a statement with VALUES can take many rows, and
+    none that writes full text: FTS5 would write a segment for each statement.
     """
     sql = _COMMENT.sub("", sql)
     names = _NAMED.findall(sql)
@@ -327,7 +324,7 @@ def _roll_back(connection: apsw.Connection) -> None:
 
 
 def _restart_wal(connection: apsw.Connection) -> bool:
-    """Under steady readers the log never restarts by itself: make it, once it has grown large. False: not now."""
+    """Restart a large log, which never restarts by itself beside steady readers. Returns False if it could not."""
     try:
         if os.stat(f"{connection.filename}-wal").st_size <= MAX_WAL_BYTES:
             return True
@@ -359,7 +356,7 @@ def _migrate(connection: apsw.Connection, path: str) -> None:
 
 
 def _time_ago(seconds: float) -> str:
-    """A moment as fixed-width text, so that texts compare as moments do."""
+    """Return a time as fixed-width text, which sorts by time."""
     return (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="microseconds")
 
 
@@ -372,7 +369,7 @@ def _bind(_cursor: apsw.Cursor, _number: int, value: object) -> str:
 
 
 def translate_error(error: apsw.Error) -> KeptError | None:
-    """What the person is told; None for a mistake of our own, which stays as it is."""
+    """Return the error to raise instead; None for a programming error, which is raised as it is."""
     again = "and run the same command again: it goes on where it was."
     match error:
         case apsw.FullError():

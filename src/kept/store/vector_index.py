@@ -1,7 +1,7 @@
-"""Which vectors are nearest, by comparing all of them in memory: what SQLite cannot do itself.
+"""Nearest vectors by comparing all of them in memory, for SQLite.
 
-A vector is stored as a scale and a byte for each number: a quarter of the size, and the order of what is found stays
-the same but for ties. Up to ``LARGE`` they are held as floats, which is quicker; beyond that as the bytes they are.
+A vector is stored as a scale and a byte for each number: a quarter of the size, with the same order of results but for
+ties. Up to ``MAX_FLOAT_VECTORS`` they are held as floats, which is faster; beyond that as bytes.
 """
 
 import threading
@@ -12,7 +12,7 @@ import apsw
 import numpy as np
 
 MAX_FLOAT_VECTORS = 200_000
-ROWS_PER_CHUNK = 16_384  # rows that are made floats at a time
+ROWS_PER_CHUNK = 16_384  # bytes are converted to floats in chunks
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float32]]
 
@@ -23,7 +23,7 @@ def quantize(vector: Vector) -> bytes:
 
 
 class VectorIndex:
-    """The vectors of one model, read once and kept current. Any thread may ask; they take turns."""
+    """The vectors of one model, loaded once and kept current. Safe to use from several threads."""
 
     def __init__(self, *, max_floats: int = MAX_FLOAT_VECTORS) -> None:
         self._max_floats = max_floats
@@ -33,7 +33,7 @@ class VectorIndex:
     def nearest(
         self, connection: apsw.Connection, model: int, query: Vector, limit: int, among: Sequence[int] | None
     ) -> list[tuple[int, float]]:
-        """Ids and scores, best first; of all vectors, or of those among some ids."""
+        """Return ids and scores, best first; of all vectors, or of those among some ids."""
         with self._lock:
             self._refresh(connection, model)
             rows = slice(0, self._count) if among is None else self._rows_of(among)
@@ -47,18 +47,18 @@ class VectorIndex:
         self._model = model
         self._last = 0
         self._count = 0
-        # Longer than they are full, so that what is new is added without copying what is there.
+        # With spare capacity, so that new vectors are added without copying the others.
         self._ids: Any = np.empty(0, np.int64)
         self._scales: Any = np.empty(0, np.float32)
-        self._numbers: Any = np.empty((0, 0), np.float32)  # scaled already; or int8, and then not
+        self._numbers: Any = np.empty((0, 0), np.float32)  # floats, scaled; or int8, not scaled
 
     def _refresh(self, connection: apsw.Connection, model: int) -> None:
-        """Adds what is new. What is gone leads to no section; once a fifth is, everything is read anew."""
+        """Load new vectors. Deleted ones lead to no section and may stay; once a fifth is deleted, load all again."""
         newest = connection.execute("SELECT max(id) FROM vectors").get or 0
         if model == self._model and newest == self._last:
             return
-        there = connection.execute("SELECT count(*) FROM vectors WHERE model_id = ?", (model,)).get
-        if model != self._model or self._count > 1.25 * there + 1000:
+        stored = connection.execute("SELECT count(*) FROM vectors WHERE model_id = ?", (model,)).get
+        if model != self._model or self._count > 1.25 * stored + 1000:
             self._reset(model)
         rows = connection.execute(
             "SELECT id, vector FROM vectors NOT INDEXED WHERE model_id = ? AND id > ? ORDER BY id", (model, self._last)
@@ -83,16 +83,16 @@ class VectorIndex:
             held = np.rint(self._numbers[: self._count] / self._scales[: self._count, None])
             self._numbers = held.astype(np.int8)
         if self._count + more > len(self._numbers):
-            room = max(2 * self._count, self._count + more)
-            self._ids, self._scales = _enlarged(self._ids, (room,)), _enlarged(self._scales, (room,))
-            self._numbers = _enlarged(self._numbers, (room, dimensions))
+            capacity = max(2 * self._count, self._count + more)
+            self._ids, self._scales = _enlarged(self._ids, (capacity,)), _enlarged(self._scales, (capacity,))
+            self._numbers = _enlarged(self._numbers, (capacity, dimensions))
 
     def _rows_of(self, among: Sequence[int]) -> Any:
-        """Where these ids are; ids only grow, so they lie in order."""
-        asked = np.array(sorted(among), np.int64)
-        places = np.searchsorted(self._ids[: self._count], asked)
-        places = places[places < self._count]
-        return places[np.isin(self._ids[places], asked)]
+        """Return the rows of these ids. Ids only grow, so they are sorted."""
+        wanted = np.array(sorted(among), np.int64)
+        rows = np.searchsorted(self._ids[: self._count], wanted)
+        rows = rows[rows < self._count]
+        return rows[np.isin(self._ids[rows], wanted)]
 
     def _scores(self, query: Vector, rows: Any) -> Any:
         numbers = self._numbers[rows]
