@@ -14,7 +14,7 @@ from kept.crawl import abandon
 from kept.maintenance import local_cleanup
 from kept.maintenance.embedding_backlog import delete_unused_vectors
 from kept.model.source import Source
-from kept.store import contents, documents, frontier, gc, generations, passes, sources
+from kept.store import contents, documents, frontier, gc, generations, sources
 from kept.store.database import Connection, Database
 
 BATCH_SIZE = 500
@@ -76,7 +76,7 @@ async def collect(db: Database, retention: Retention, *, cache: Path | None = No
 async def collect_if_due(db: Database, retention: Retention, *, every: float, cache: Path | None = None) -> GcReport:
     """``collect`` for clocks: of all processes on a database one makes the pass; each tidies its own machine."""
     async with db.transaction() as tx:
-        is_mine = await passes.try_start_pass(tx, "garbage", min_interval=every)
+        is_mine = await gc.try_start_pass(tx, "garbage", min_interval=every)
     if is_mine:
         return await collect(db, retention, cache=cache)
     return GcReport(folders=local_cleanup.remove(local_cleanup.find(cache)) if cache else 0)

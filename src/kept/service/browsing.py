@@ -8,7 +8,7 @@ from kept.errors import NotFound
 from kept.model.document import Lifecycle
 from kept.search.search import title_from_url
 from kept.service.lookup import find_readable_generation, find_source
-from kept.store import browsing, documents, sections
+from kept.store import documents, sections
 from kept.store.database import ReadableDatabase, parse_time
 
 
@@ -74,4 +74,4 @@ async def find_documents_at(db: ReadableDatabase, label: str, generation: int, u
     """The ids of the documents that a generation shows at these URLs; none for what it does not show."""
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)
-        return await browsing.document_ids_by_url(snapshot, source.id, generation, urls)
+        return await documents.document_ids_by_url(snapshot, source.id, generation, urls)

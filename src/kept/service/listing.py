@@ -8,7 +8,7 @@ from typing import Any
 from kept.errors import InvalidInput
 from kept.search.search import title_from_url
 from kept.service.lookup import find_readable_generation, find_source
-from kept.store import documents, events
+from kept.store import documents, jobs, sources
 from kept.store.database import ReadableDatabase, parse_time
 
 
@@ -55,14 +55,14 @@ async def content_token(db: ReadableDatabase, labels: list[str] | None = None) -
     """A text that is the same as long as these sources (or all) show the same."""
     async with db.snapshot() as snapshot:
         chosen = {(await find_source(snapshot, label)).id for label in labels or ()}
-        rows = await events.source_generations(snapshot)
-    return " ".join(f"{row['id']}:{row['active_generation']}" for row in rows if not chosen or row["id"] in chosen)
+        active = await sources.list_active_numbers(snapshot)
+    return " ".join(f"{id}:{number}" for id, number in active.items() if not chosen or id in chosen)
 
 
 async def count_jobs_and_documents(db: ReadableDatabase) -> tuple[dict[str, int], dict[str, int]]:
     """Jobs by status; how much is kept."""
     async with db.snapshot() as snapshot:
-        return await events.jobs_by_status(snapshot), await events.count_totals(snapshot)
+        return await jobs.count_by_status(snapshot), await sources.count_totals(snapshot)
 
 
 def _encode_cursor(generation: int, url: str) -> str:
