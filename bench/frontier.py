@@ -87,14 +87,14 @@ async def _measured(url: str, waiting: int, rounds: int) -> Costs:
     async with a_database(url) as db:
         source = await a_source(db)
         asked = await queue.enqueue(db, source.id)
-        place, job, _ = await _resumed(db, asked.id)
+        lease, job, _ = await _resumed(db, asked.id)
         await _fill(db, job, waiting)
         for number in range(rounds):
-            entries = await costs.of("lease", _lease(db, place))
-            job = await costs.of("settle", _settle(db, place, job, entries, number))
+            entries = await costs.of("lease", _lease(db, lease))
+            job = await costs.of("settle", _settle(db, lease, job, entries, number))
         for number in range(rounds, rounds + RESUMED):  # with a batch between: one without progress is given up
-            place, job, entries = await costs.of("resume", _resumed(db, job.id))
-            job = await _settle(db, place, job, entries, number)
+            lease, job, entries = await costs.of("resume", _resumed(db, job.id))
+            job = await _settle(db, lease, job, entries, number)
     return costs
 
 
@@ -109,19 +109,19 @@ def _found(number: int) -> DiscoveredUrl:
     return DiscoveredUrl(url=f"{ROOT}{number % 97}/page-{number}.html", depth=1, parent=ROOT)
 
 
-async def _lease(db: Database, place: Lease) -> list[FrontierEntry]:
+async def _lease(db: Database, lease: Lease) -> list[FrontierEntry]:
     async with db.transaction() as tx:
-        await jobs.lock_lease(tx, place)
-        return await frontier.lease(tx, place.job_id, worker=place.id, limit=BATCH)
+        await jobs.lock_lease(tx, lease)
+        return await frontier.lease(tx, lease.job_id, worker=lease.id, limit=BATCH)
 
 
-async def _settle(db: Database, place: Lease, job: CrawlJob, entries: list[FrontierEntry], number: int) -> CrawlJob:
+async def _settle(db: Database, lease: Lease, job: CrawlJob, entries: list[FrontierEntry], number: int) -> CrawlJob:
     visited = [
         VisitResult(entry=entry, decision=NotKept(outcome=Outcome.SKIPPED, reason="a bench")) for entry in entries
     ]
     known = [_found(number * LINKS + one) for one in range(LINKS // 2)]
     new = [_found(10_000_000 + number * LINKS + one) for one in range(LINKS // 2)]
-    return await commit_batch(db, place, job, visited, [*known, *new], signature="")
+    return await commit_batch(db, lease, job, visited, [*known, *new], signature="")
 
 
 async def _resumed(db: Database, job_id: str) -> tuple[Lease, CrawlJob, list[FrontierEntry]]:
@@ -130,7 +130,7 @@ async def _resumed(db: Database, job_id: str) -> tuple[Lease, CrawlJob, list[Fro
     async with db.transaction(durable=True) as tx:
         claimed = await jobs.claim(tx, worker=new_id(), job=job_id)
         assert claimed is not None, "it waits for a worker"
-        place = Lease(
+        lease = Lease(
             id=new_id(),
             job_id=job_id,
             worker_name="bench",
@@ -139,9 +139,9 @@ async def _resumed(db: Database, job_id: str) -> tuple[Lease, CrawlJob, list[Fro
             process_started="",
             attempt=claimed.attempt,
         )
-        await jobs.acquire_lease(tx, place)
-    job = await start_generation(db, place, lists_everything=False)
-    return place, job, await _lease(db, place)
+        await jobs.acquire_lease(tx, lease)
+    job = await start_generation(db, lease, lists_everything=False)
+    return lease, job, await _lease(db, lease)
 
 
 if __name__ == "__main__":

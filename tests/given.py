@@ -63,16 +63,16 @@ async def a_source(
     return source
 
 
-async def a_place(db: Database, *, host: str = "elsewhere/1", pid: int = 1) -> Lease:
+async def a_lease(db: Database, *, host: str = "elsewhere/1", pid: int = 1) -> Lease:
     """A job that a worker of another machine has claimed."""
     async with db.transaction() as tx:
         job = await jobs.claim(tx, worker=new_id())
         assert job is not None
-        place = Lease(
+        lease = Lease(
             id=new_id(), job_id=job.id, worker_name="w", host=host, pid=pid, process_started="1", attempt=job.attempt
         )
-        await jobs.acquire_lease(tx, place)
-    return place
+        await jobs.acquire_lease(tx, lease)
+    return lease
 
 
 @dataclass(frozen=True)
@@ -185,10 +185,10 @@ async def crawl(
     """A whole crawl of a scripted site: asked for, claimed, walked, activated or held."""
     job = await queue.enqueue(db, source.id, mode=mode)
 
-    def make_walk(place: Lease, claimed: Source) -> CrawlRun:
+    def make_run(lease: Lease, claimed: Source) -> CrawlRun:
         return CrawlRun(
             db,
-            place,
+            lease,
             claimed,
             site,
             read=read_scripted,
@@ -197,7 +197,7 @@ async def crawl(
             now=now,
         )
 
-    done = await claim_and_run(db, job.id, make_walk)
+    done = await claim_and_run(db, job.id, make_run)
     assert done is not None
     return done
 

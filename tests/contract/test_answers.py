@@ -136,11 +136,11 @@ async def keep(db: Database, name: str, version: str, pages: dict[str, str]) -> 
     async def read(body: bytes, content_type: str, url: str) -> ParsedPage | Unreadable:
         return reader.parse_page(body, content_type=content_type, url=url)
 
-    def walk(place: Lease, claimed: Source) -> CrawlRun:
-        return CrawlRun(db, place, claimed, site, read=read, signature="1", rules=LifecycleRules(), now=None)
+    def make_run(lease: Lease, claimed: Source) -> CrawlRun:
+        return CrawlRun(db, lease, claimed, site, read=read, signature="1", rules=LifecycleRules(), now=None)
 
     job = await queue.enqueue(db, source.id)
-    done = await claim_and_run(db, job.id, walk)
+    done = await claim_and_run(db, job.id, make_run)
     assert done is not None
     assert done.status == "completed", done.error
     return source

@@ -25,7 +25,7 @@ from kept.service import documents
 from kept.store import contents
 from kept.store.database import Connection, Database
 from tests.contract.stories import story
-from tests.crash.file_operations import Folders, walk_folder
+from tests.crash.file_operations import Folders, crawl_folder
 from tests.given import a_source, shown
 
 TEXT = "What this page says is long enough to be told from what any other page says, even after an edit. "
@@ -55,7 +55,7 @@ async def test_a_file_keeps_one_identity_through_renames_edits_and_moves_and_its
     others = {f"other{number}": f"{TEXT} number {number}" for number in range(12)}
     write(root, guide=TEXT + "first words " * 9, tiny="a", **others)
     source = await a_folder(db, root)
-    await walk_folder(db, source, root)
+    await crawl_folder(db, source, root)
     (id,) = [one for path, one in (await names(db, source)).items() if path == "guide.md"]
 
     async def then(path: str, *, edit: bool = False) -> None:
@@ -64,7 +64,7 @@ async def test_a_file_keeps_one_identity_through_renames_edits_and_moves_and_its
         (root / old).rename(root / path)
         if edit:
             (root / path).write_text((root / path).read_text() + "And a few words more. ")
-        job = await walk_folder(db, source, root)
+        job = await crawl_folder(db, source, root)
         assert (job.status, job.progress.tally.moved) == (JobStatus.COMPLETED, 1), path
         assert (await names(db, source))[path] == id
 
@@ -79,10 +79,10 @@ async def test_a_file_keeps_one_identity_through_renames_edits_and_moves_and_its
     ]
 
     (root / "guide.md").rename(root / "café.md")
-    await walk_folder(db, source, root)
+    await crawl_folder(db, source, root)
     (root / "café.md").rename(root / unicodedata.normalize("NFD", "café.md"))
     (root / unicodedata.normalize("NFD", "café.md")).write_text("nothing that it said before")
-    await walk_folder(db, source, root)
+    await crawl_folder(db, source, root)
     assert id in (await names(db, source)).values()
 
 
@@ -94,7 +94,7 @@ async def test_no_text_is_read_again_of_files_that_only_moved(
     root = tmp_path / "docs"
     write(root, **{f"old__{number}": f"{TEXT} number {number}" for number in range(9)}, old__edited=TEXT * 3)
     source = await a_folder(db, root)
-    await walk_folder(db, source, root)
+    await crawl_folder(db, source, root)
     before = await names(db, source)
     (root / "old").rename(root / "new")
     write(root, new__edited=TEXT * 3 + "An edit.")
@@ -105,7 +105,7 @@ async def test_no_text_is_read_again_of_files_that_only_moved(
         return await text(db, id)
 
     monkeypatch.setattr(contents, "get_markdown", counted)
-    await walk_folder(db, source, root)
+    await crawl_folder(db, source, root)
     assert await names(db, source) == {path.replace("old/", "new/"): id for path, id in before.items()}
     assert len(texts) == 2, "of the one that was edited, before and after"
 
@@ -117,12 +117,12 @@ async def test_what_cannot_be_read_is_not_gone_and_a_swapped_or_emptied_root_fai
     root = tmp_path / "docs"
     write(root, **{f"{letter}__{number}": f"{TEXT}{letter}{number}" for letter in "abc" for number in range(5)})
     source = await a_folder(db, root)
-    await walk_folder(db, source, root)
+    await crawl_folder(db, source, root)
     before = await shown(db, source)
     assert len(before) == 15
 
     async def fails(why: str) -> None:
-        job = await walk_folder(db, source, root)
+        job = await crawl_folder(db, source, root)
         assert job.status is JobStatus.FAILED
         assert why in (job.error or "")
         assert await shown(db, source) == before
@@ -135,7 +135,7 @@ async def test_what_cannot_be_read_is_not_gone_and_a_swapped_or_emptied_root_fai
     await fails("is another folder than before, and 15 of 15 documents are not there")
     shutil.rmtree(root)
     shutil.copytree(tmp_path / "elsewhere", root)  # made anew, as a build does
-    assert (await walk_folder(db, source, root)).status is JobStatus.COMPLETED
+    assert (await crawl_folder(db, source, root)).status is JobStatus.COMPLETED
     assert await shown(db, source) == before
 
     scandir = os.scandir
@@ -148,11 +148,11 @@ async def test_what_cannot_be_read_is_not_gone_and_a_swapped_or_emptied_root_fai
     monkeypatch.setattr(os, "scandir", refusing)
     (root / "b" / "1.md").write_text("another text that cannot be read " * 9)
     (root / "b" / "2.md").unlink()
-    job = await walk_folder(db, source, root, locked=frozenset({str(root / "b" / "1.md")}))
+    job = await crawl_folder(db, source, root, locked=frozenset({str(root / "b" / "1.md")}))
     assert (job.status, job.progress.tally.failed, job.progress.tally.gone) == (JobStatus.COMPLETED, 6, 1)
     assert await shown(db, source) == {url: one for url, one in before.items() if not url.endswith("b/2.md")}
     monkeypatch.undo()
-    await walk_folder(db, source, root)
+    await crawl_folder(db, source, root)
     assert (await shown(db, source)).keys() == before.keys() - {file_url(str(root / "b" / "2.md"))}
 
 
@@ -162,12 +162,12 @@ async def test_a_marker_says_which_folder_it_is_wherever_it_lies(db: Database, t
     write(root, one=TEXT + "one", two=TEXT + "two", three=TEXT + "three")
     (root / ROOT_MARKER).write_text("these are the documents")
     source = await a_folder(db, root)
-    await walk_folder(db, source, root)
+    await crawl_folder(db, source, root)
     shutil.rmtree(root)
     write(root, other=TEXT + "something else")
-    assert (await walk_folder(db, source, root)).status is JobStatus.FAILED
+    assert (await crawl_folder(db, source, root)).status is JobStatus.FAILED
     (root / ROOT_MARKER).write_text("these are the documents")
-    assert (await walk_folder(db, source, root)).held, "it is the same folder: now the brake asks a person"
+    assert (await crawl_folder(db, source, root)).held, "it is the same folder: now the brake asks a person"
 
 
 @story
@@ -189,7 +189,7 @@ async def test_strange_things_are_neither_opened_nor_followed(db: Database, tmp_
         sparse.truncate(10 * 1024**3)
     (Path(os.fsdecode(os.fsencode(root) + b"/not\xff-utf8.md"))).write_text(TEXT + "odd")
     source = await a_folder(db, root)
-    job = await walk_folder(db, source, root)
+    job = await crawl_folder(db, source, root)
     assert job.status is JobStatus.COMPLETED
     found = await names(db, source)
     assert set(found) == {"page.md", "sub/other.md", "inside.md", "hard.md", "not%FF-utf8.md"}
@@ -236,17 +236,17 @@ async def test_a_zip_file_is_read_like_a_folder_and_nothing_leaves_it(db: Databa
         zipped.writestr(".hidden/page.md", "hidden")
     assert is_zip_root(file_url(str(archive)))
     source = await a_folder(db, archive)
-    job = await walk_folder(db, source, archive)
+    job = await crawl_folder(db, source, archive)
     assert job.status is JobStatus.COMPLETED
     assert set(await names(db, source)) == {"guide/start.md"}
     assert job.progress.tally.skipped == 1
     (id,) = (await names(db, source)).values()
     with zipfile.ZipFile(archive, "w") as zipped:
         zipped.writestr("handbook/start.md", TEXT + "And a little more of it.")
-    job = await walk_folder(db, source, archive)
+    job = await crawl_folder(db, source, archive)
     assert (await names(db, source)) == {"handbook/start.md": id}
     archive.write_bytes(b"PK" + struct.pack("<20I", *range(20)))
-    job = await walk_folder(db, source, archive)
+    job = await crawl_folder(db, source, archive)
     assert (job.status, len(await names(db, source))) == (JobStatus.FAILED, 1)
 
 

@@ -51,14 +51,14 @@ class Kept:
         async def read_here(body: bytes, content_type: str, url: str) -> ParsedPage | Unreadable:
             return parse_page(body, content_type=content_type, url=url)
 
-        def make_walk(place: Lease, claimed: Source) -> CrawlRun:
+        def make_run(lease: Lease, claimed: Source) -> CrawlRun:
             origin = self.origin()
             return CrawlRun(
-                self.db, place, claimed, origin, read=read_here, signature=pipeline_signature(), rules=NO_BRAKE
+                self.db, lease, claimed, origin, read=read_here, signature=pipeline_signature(), rules=NO_BRAKE
             )
 
         job = await queue.enqueue(self.db, self.source.id)
-        done = await claim_and_run(self.db, job.id, make_walk)
+        done = await claim_and_run(self.db, job.id, make_run)
         assert done is not None
         return done
 
@@ -246,11 +246,11 @@ async def test_a_wiki_that_cannot_be_read_loses_nothing(db: Database, tmp_path: 
 class CutShort(Site):
     """The first walk ends when the listing is done, before what is absent is."""
 
-    walks = 0
+    runs = 0
 
     async def find_renames(self, missing: Mapping[str, Validators], new_urls: Sequence[str]) -> Mapping[str, str]:
-        self.walks += 1
-        if self.walks == 1:
+        self.runs += 1
+        if self.runs == 1:
             raise asyncio.CancelledError
         return await super().find_renames(missing, new_urls)
 
@@ -264,9 +264,9 @@ async def test_a_walk_that_is_cut_short_is_told_of_the_same_renames(db: Database
     after = {f"{ROOT}a": before[f"{ROOT}a"], f"{ROOT}new": Page(text="all of it is new " * 9, tag="n")}
     site = CutShort(after, lists_everything=True, renames={f"{ROOT}b": f"{ROOT}new"})
     job = await crawl(db, source, site, rules=NO_BRAKE)
-    assert (site.walks, job.status) == (1, JobStatus.PENDING)
+    assert (site.runs, job.status) == (1, JobStatus.PENDING)
     done = await crawl(db, source, site, rules=NO_BRAKE)
-    assert (site.walks, done.id, done.status) == (2, job.id, JobStatus.COMPLETED)
+    assert (site.runs, done.id, done.status) == (2, job.id, JobStatus.COMPLETED)
     tally = done.progress.tally
     assert (tally.unchanged, tally.moved, tally.gone, tally.new) == (1, 1, 1, 0)
     assert {url: document for url, (document, _) in (await shown(db, source)).items()} == {

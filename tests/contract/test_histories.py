@@ -46,6 +46,7 @@ from kept.maintenance.gc import Retention, collect
 from kept.model.document import Content, ParsedPage
 from kept.model.frontier import FrontierEntry, ListingFailure, Visit
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.section import SectionMatch
 from kept.model.source import Limits, Scope, Source, SourceKind, SourceSettings
 from kept.model.tokens import FullTextQuery, Term
 from kept.service import jobs
@@ -480,7 +481,7 @@ class Histories(RuleBasedStateMachine):
             )
             await sources.set_settings(tx, side.source.id, settings)
         job = await queue.enqueue(self.db, side.source.id, mode=mode)
-        site, done = await self.walk(job.id, world, signature, rules, cut)
+        site, done = await self.run_crawl(job.id, world, signature, rules, cut)
         if done.generation is None:
             assert cut == ("unavailable", 0) or cut in (("stop", 0), ("pause", 0), ("kill", 0), ("cancel", 0))
             if done.status in (JobStatus.PENDING, JobStatus.PAUSED):
@@ -494,7 +495,7 @@ class Histories(RuleBasedStateMachine):
         assert live is not None
         if self.raw("SELECT status FROM crawl_jobs WHERE id = :id", id=live.job) == [("paused",)]:
             await queue.resume(self.db, live.job)
-        site, done = await self.walk(live.job, live.crawl.world, live.crawl.signature, live.rules, cut)
+        site, done = await self.run_crawl(live.job, live.crawl.world, live.crawl.signature, live.rules, cut)
         self.after_walk(side, live, site, done, cut)
 
     def after_walk(self, side: Side, live: Live, site: CutSite, done: CrawlJob, cut: Cut | None) -> None:
@@ -506,11 +507,11 @@ class Histories(RuleBasedStateMachine):
             case "stop" | "pause" | "kill" if done.status in (JobStatus.PENDING, JobStatus.PAUSED):
                 side.live = live
             case _:
-                walked = self.raw("SELECT url, depth, reason FROM frontier WHERE job_id = :job", job=live.job)
+                entries = self.raw("SELECT url, depth, reason FROM frontier WHERE job_id = :job", job=live.job)
                 ended = side.promised.finish(
                     live.crawl,
-                    depths={url: depth for url, depth, _ in walked},
-                    kept_out=frozenset(url for url, _, reason in walked if reason == "a limit was reached"),
+                    depths={url: depth for url, depth, _ in entries},
+                    kept_out=frozenset(url for url, _, reason in entries if reason == "a limit was reached"),
                     now=self.now,
                     rules=live.rules,
                 )
@@ -519,7 +520,7 @@ class Histories(RuleBasedStateMachine):
                 if ended != "failed" and live.crawl.mode != "failed":
                     side.latest = live.job
 
-    async def walk(
+    async def run_crawl(
         self, job: str, world: World, signature: str, rules: LifecycleRules, cut: Cut | None
     ) -> tuple[CutSite, CrawlJob]:
         """Walks the job as far as it goes, or until it is cut short."""
@@ -530,22 +531,22 @@ class Histories(RuleBasedStateMachine):
             excluded=world.excluded,
             cannot_list=world.unlisted,
         )
-        walks: list[CrawlRun] = []
+        runs: list[CrawlRun] = []
 
-        def make_walk(place: Any, claimed: Source) -> CrawlRun:
+        def make_run(lease: Any, claimed: Source) -> CrawlRun:
             reading = partial(read_page, signature)
-            walk = CrawlRun(
-                self.db, place, claimed, site, read=reading, signature=signature, rules=rules, now=self.now,
+            run = CrawlRun(
+                self.db, lease, claimed, site, read=reading, signature=signature, rules=rules, now=self.now,
             )  # fmt: skip
-            walks.append(walk)
-            return walk
+            runs.append(run)
+            return run
 
-        working = asyncio.create_task(claim_and_run(self.db, job, make_walk))
+        working = asyncio.create_task(claim_and_run(self.db, job, make_run))
 
         async def cut_it() -> None:
             match cut:
                 case ("stop", _):
-                    walks[0].stop()
+                    runs[0].stop()
                 case ("pause", _):
                     await queue.pause(self.db, job)
                 case ("kill", _):
@@ -589,7 +590,7 @@ class Histories(RuleBasedStateMachine):
                 self.compare_generations(side)
                 for number in numbers:
                     self.compare_shown(side, number, shown[number])
-                    self.compare_found(side, number, [row for row in in_search if row["generation"] == number])
+                    self.compare_found(side, number, [match for match in in_search if match.generation == number])
         for side in self.sides:
             self.compare_active(side)
             self.compare_documents(side)
@@ -628,10 +629,10 @@ class Histories(RuleBasedStateMachine):
                 side.ids[version.document] = row["id"]
             assert row["id"] == side.ids[version.document], f"generation {number}, {row['url']}: not that document"
 
-    def compare_found(self, side: Side, number: int, rows: list[Mapping[str, Any]]) -> None:
+    def compare_found(self, side: Side, number: int, matches: list[SectionMatch]) -> None:
         """Search finds every section of what is shown, and nothing else."""
         shown = side.promised.generations[number].shows.values()
-        assert sorted((row["url"], row["document_id"], row["text"]) for row in rows) == sorted(
+        assert sorted((match.url, match.document_id, match.text) for match in matches) == sorted(
             (version.url, side.ids[version.document], section.text)
             for version in shown
             for section in content(version.content).sections

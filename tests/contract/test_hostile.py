@@ -421,12 +421,12 @@ def test_secrets_go_to_their_own_origin_and_are_shown_nowhere() -> None:
                 seen.append(await origin.visit(entry(site.url(path)), conditional=False))
             assert {request.headers.get("authorization") for request in site.requests} == {f"Bearer {token}"}
             assert {request.headers.get("cookie") for request in site.requests} == {cookie}
-            egress = origin._client
-            await egress.get_following_redirects(other.url("/echo"), max_bytes=1000)
+            client = origin._client
+            await client.get_following_redirects(other.url("/echo"), max_bytes=1000)
             assert not {"authorization", "cookie"} & {name for request in other.requests for name in request.headers}
-            things = [*seen[1:], settings, egress, egress._secret_headers, origin]
+            things = [*seen[1:], settings, client, client._secret_headers, origin]
             assert not [repr(one) for one in things if token in repr(one) or cookie in repr(one)]
-            assert egress.redact(f"went to /?key={token}") == "went to /?key=***"
+            assert client.redact(f"went to /?key={token}") == "went to /?key=***"
             await origin.close()
 
     story()

@@ -33,11 +33,11 @@ from kept.store import frontier, jobs
 from kept.store.database import Database
 from tests.contract.stories import raw, story
 from tests.crash import many_jobs, random_commands
-from tests.given import ROOT, Page, Site, a_database, a_place, a_source, crawl, read_scripted
+from tests.given import ROOT, Page, Site, a_database, a_lease, a_source, crawl, read_scripted
 
 
-async def job_of(db: Database, place: Lease) -> CrawlJob:
-    return await jobs_service.get_job(db, place.job_id)
+async def job_of(db: Database, lease: Lease) -> CrawlJob:
+    return await jobs_service.get_job(db, lease.job_id)
 
 
 # The reaper ----------------------------------------------------------------------------------------------------
@@ -53,64 +53,64 @@ class Hand:
         return self.seconds
 
 
-async def grow_silent(db: Database, place: Lease, hand: Hand) -> None:
+async def grow_silent(db: Database, lease: Lease, hand: Hand) -> None:
     """Three minutes pass without a heartbeat, on whichever clock counts."""
     hand.seconds += 180
     if db.has_shared_clock:
         async with db.transaction() as tx:
-            await raw(tx, f"UPDATE job_workers SET last_heartbeat = ago(180) WHERE id = '{place.id}'")
+            await raw(tx, f"UPDATE job_workers SET last_heartbeat = ago(180) WHERE id = '{lease.id}'")
 
 
 @story
-async def test_a_silent_worker_loses_its_job_and_one_that_is_heard_of_keeps_it(db: Database) -> None:
+async def test_a_silent_worker_loses_its_job_and_one_with_heartbeats_keeps_it(db: Database) -> None:
     hand = Hand()
     reaper = Reaper(clock=hand)
     await queue.enqueue(db, (await a_source(db)).id)
-    place = await a_place(db)
+    lease = await a_lease(db)
     assert (await reaper.reap(db)).workers == 0
-    await grow_silent(db, place, hand)
+    await grow_silent(db, lease, hand)
     async with db.transaction() as tx:
-        assert await jobs.heartbeat(tx, place)
+        assert await jobs.heartbeat(tx, lease)
     assert (await reaper.reap(db)).workers == 0
-    await grow_silent(db, place, hand)
+    await grow_silent(db, lease, hand)
     reaped = await reaper.reap(db)
     assert (reaped.workers, reaped.jobs) == (1, 1)
-    job = await job_of(db, place)
+    job = await job_of(db, lease)
     assert (job.status, job.retry_count) == (JobStatus.PENDING, 1)
     async with db.transaction() as tx:
         with pytest.raises(LeaseLost):
-            await jobs.lock_lease(tx, place)
+            await jobs.lock_lease(tx, lease)
 
 
 @story
-async def test_a_job_that_makes_no_progress_fails_when_its_retries_are_spent(db: Database) -> None:
+async def test_a_job_that_makes_no_progress_fails_when_its_retries_are_used_up(db: Database) -> None:
     hand = Hand()
     reaper = Reaper(clock=hand)
     await queue.enqueue(db, (await a_source(db)).id)
     for _ in range(4):
-        place = await a_place(db)
+        lease = await a_lease(db)
         await reaper.reap(db)
-        await grow_silent(db, place, hand)
+        await grow_silent(db, lease, hand)
         assert (await reaper.reap(db)).jobs == 1
-    job = await job_of(db, place)
+    job = await job_of(db, lease)
     assert (job.status, job.error, job.retry_count) == (JobStatus.FAILED, "worker timed out", 3)
 
 
 @story
-async def test_a_worker_heard_of_after_it_was_judged_is_not_buried(db: Database) -> None:
+async def test_a_worker_with_a_heartbeat_since_it_was_found_stale_keeps_its_lease(db: Database) -> None:
     await queue.enqueue(db, (await a_source(db)).id)
-    place = await a_place(db)
+    lease = await a_lease(db)
     async with db.transaction() as tx:
-        await jobs.heartbeat(tx, place)
+        await jobs.heartbeat(tx, lease)
     async with db.transaction() as tx:
-        assert not await jobs.revoke_lease(tx, place), "it was judged by what it said before"
+        assert not await jobs.revoke_lease(tx, lease), "the decision was based on an older heartbeat"
 
 
 @story
 async def test_a_dead_process_of_this_machine_is_reaped_at_once_and_a_living_one_never_for_that(db: Database) -> None:
     for name in ("dead", "living"):
         await queue.enqueue(db, (await a_source(db, name, root=f"{ROOT}{name}/")).id)
-    dead = await a_place(db, host=this_host(), pid=2**22 + 1)
+    dead = await a_lease(db, host=this_host(), pid=2**22 + 1)
     async with db.transaction() as tx:
         job = await jobs.claim(tx, worker=new_id())
         assert job is not None
@@ -133,14 +133,14 @@ def test_any_number_of_reapers_count_one_failure_once(database_url: str) -> None
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
             await queue.enqueue(db, (await a_source(db)).id)
-            place = await a_place(db)
+            lease = await a_lease(db)
             hand = Hand()
             reapers = [(one, Reaper(clock=hand)) for one in (db, other) for _ in range(3)]
             await asyncio.gather(*(reaper.reap(one) for one, reaper in reapers))
-            await grow_silent(db, place, hand)
+            await grow_silent(db, lease, hand)
             reaped = await asyncio.gather(*(reaper.reap(one) for one, reaper in reapers))
             assert sum(one.workers for one in reaped) == 1
-            assert (await job_of(db, place)).retry_count == 1
+            assert (await job_of(db, lease)).retry_count == 1
 
     asyncio.run(tell())
 
@@ -151,7 +151,7 @@ async def test_more_silent_workers_than_a_page_holds_are_all_reaped_in_one_pass(
     reaper = Reaper(clock=hand)
     for number in range(120):
         await queue.enqueue(db, (await a_source(db, f"s{number}", root=f"{ROOT}{number}/")).id)
-        await a_place(db)
+        await a_lease(db)
     await reaper.reap(db)
     hand.seconds += 180
     if db.has_shared_clock:
@@ -161,23 +161,23 @@ async def test_more_silent_workers_than_a_page_holds_are_all_reaped_in_one_pass(
 
 
 @story
-async def test_a_job_that_nobody_walks_though_it_says_so_is_given_back(db: Database) -> None:
+async def test_a_processing_job_without_workers_is_requeued(db: Database) -> None:
     await queue.enqueue(db, (await a_source(db)).id)
-    place = await a_place(db)
+    lease = await a_lease(db)
     async with db.transaction() as tx:
-        await jobs.release_lease(tx, place.id)
+        await jobs.release_lease(tx, lease.id)
     assert (await Reaper().reap(db)).jobs == 1
-    assert (await job_of(db, place)).status is JobStatus.PENDING
+    assert (await job_of(db, lease)).status is JobStatus.PENDING
 
 
-def test_two_workers_that_leave_at_once_leave_nothing_behind(database_url: str) -> None:
+def test_two_workers_that_release_a_job_at_once_leave_it_pending(database_url: str) -> None:
     async def tell() -> None:
         from kept.jobs.worker import _release_lease
 
         async with a_database(database_url) as db, a_database(database_url) as other:
             await queue.enqueue(db, (await a_source(db)).id)
             for _ in range(10):
-                first = await a_place(db)
+                first = await a_lease(db)
                 second = Lease(**{**_fields(first), "id": new_id()})
                 async with db.transaction() as tx:
                     await jobs.acquire_lease(tx, second)
@@ -187,14 +187,14 @@ def test_two_workers_that_leave_at_once_leave_nothing_behind(database_url: str) 
     asyncio.run(tell())
 
 
-def _fields(place: Lease) -> dict[str, Any]:
-    return {name: getattr(place, name) for name in Lease.__slots__}
+def _fields(lease: Lease) -> dict[str, Any]:
+    return {name: getattr(lease, name) for name in Lease.__slots__}
 
 
 # Waking --------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_job_wakes_whoever_waits_and_a_wait_without_one_ends(database_url: str) -> None:
+def test_a_new_job_wakes_waiting_workers_and_a_wait_without_one_ends(database_url: str) -> None:
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
             assert not await other.wait_for_notification(JOBS_CHANNEL, 0.05)
@@ -211,7 +211,7 @@ def test_a_new_job_wakes_whoever_waits_and_a_wait_without_one_ends(database_url:
     asyncio.run(tell())
 
 
-def test_a_call_between_two_waits_is_not_missed(database_url: str) -> None:
+def test_a_notification_between_two_waits_is_not_missed(database_url: str) -> None:
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
             assert not await other.wait_for_notification(JOBS_CHANNEL, 0.01)
@@ -228,7 +228,7 @@ def test_a_call_between_two_waits_is_not_missed(database_url: str) -> None:
 
 
 @story
-async def test_a_job_may_be_named_by_the_beginning_of_its_id(db: Database) -> None:
+async def test_a_job_may_be_named_by_a_prefix_of_its_id(db: Database) -> None:
     job = await queue.enqueue(db, (await a_source(db)).id)
     assert (await jobs_service.show_job(db, job.id[:20])).job == job
     assert (await jobs_service.show_job(db, job.id.upper())).source == "docs"
@@ -253,7 +253,7 @@ def test_many_small_jobs_are_each_run_once_in_the_order_of_priority(database_url
     many_jobs.run(database_url, tmp_path, jobs=100 if is_sqlite else 200, workers=3 if is_sqlite else 4, chance=chance)
 
 
-# What is asked for is done, and what makes progress is not given up --------------------------------------------
+# Requests are not lost, and a crawl that makes progress does not fail -------------------------------------------
 
 
 @story
@@ -269,25 +269,25 @@ async def test_a_request_during_a_running_job_is_not_lost(db: Database) -> None:
 
     site = Asking({ROOT: Page("hello")})
 
-    def make_walk(place: Lease, source: Source) -> CrawlRun:
-        return CrawlRun(db, place, source, site, read=read_scripted, signature="1", rules=LifecycleRules())
+    def make_run(lease: Lease, source: Source) -> CrawlRun:
+        return CrawlRun(db, lease, source, site, read=read_scripted, signature="1", rules=LifecycleRules())
 
-    done = await claim_and_run(db, None, make_walk)
+    done = await claim_and_run(db, None, make_run)
     assert done
     assert (done.id, done.status) == (first.id, JobStatus.COMPLETED)
     assert [job.id for job in asked] == [first.id]
     [follower, _] = await jobs_service.list_jobs(db)
     assert follower.job.status is JobStatus.PENDING
-    done = await claim_and_run(db, None, make_walk)
+    done = await claim_and_run(db, None, make_run)
     assert done
     assert (done.id, done.status) == (follower.job.id, JobStatus.COMPLETED)
 
 
 @story
-async def test_a_crawl_that_is_killed_thirty_times_while_it_makes_progress_is_not_given_up(db: Database) -> None:
+async def test_a_crawl_that_is_killed_thirty_times_while_it_makes_progress_does_not_fail(db: Database) -> None:
     job = await queue.enqueue(db, (await a_source(db)).id)
     for number in range(30):
-        dead = await a_place(db, host=this_host(), pid=2**22 + 1)
+        dead = await a_lease(db, host=this_host(), pid=2**22 + 1)
         async with db.transaction() as tx:
             await jobs.lock_lease(tx, dead)
             assert (await jobs.advance_batch(tx, job.id)).batch == number + 1
@@ -302,7 +302,7 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
 ) -> None:
     monkeypatch.setattr(settle, "PROGRESS_SECONDS", 3600.0)
     await queue.enqueue(db, (await a_source(db)).id)
-    dead = await a_place(db, host=this_host(), pid=2**22 + 1)
+    dead = await a_lease(db, host=this_host(), pid=2**22 + 1)
     job = await start.start_generation(db, dead, lists_everything=False)
     found = [DiscoveredUrl(url=f"{ROOT}{number}", depth=3) for number in range(4)]
     job = await settle.commit_batch(db, dead, job, [], found, signature="")
@@ -317,7 +317,7 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
     shown = (await job_of(db, dead)).progress
     assert (shown.tally.skipped, shown.done, shown.percent, shown.current_depth) == (3, 3, 75, 3)
     monkeypatch.setattr(settle, "PROGRESS_SECONDS", 0.0)
-    heir = await a_place(db)
+    heir = await a_lease(db)
     async with db.transaction() as tx:
         entries = await frontier.lease(tx, job.id, worker=heir.id, limit=3)
     last = [VisitResult(entry=one, decision=NotKept(outcome=Outcome.GONE, reason="404")) for one in entries]
@@ -327,17 +327,17 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @story
-async def test_a_job_that_was_paused_when_its_source_failed_goes_on_when_it_is_resumed(db: Database) -> None:
+async def test_a_job_that_was_paused_when_its_source_failed_continues_when_it_is_resumed(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, Site({ROOT: Page("before")}))
     job = await queue.enqueue(db, source.id)
-    place = await a_place(db)
-    await start.start_generation(db, place, lists_everything=False)
+    lease = await a_lease(db)
+    await start.start_generation(db, lease, lists_everything=False)
     await queue.pause(db, job.id)
-    await activate.fail_leased_job(db, place, "the host is down.")
-    assert (await job_of(db, place)).status is JobStatus.PAUSED
+    await activate.fail_leased_job(db, lease, "the host is down.")
+    assert (await job_of(db, lease)).status is JobStatus.PAUSED
     async with db.transaction() as tx:
-        await jobs.release_lease(tx, place.id)
+        await jobs.release_lease(tx, lease.id)
     await queue.resume(db, job.id)
     assert (await crawl(db, source, Site({ROOT: Page("after")}))).status is JobStatus.COMPLETED
     _, made = await service_generations.list_generations(db, "docs")
@@ -345,7 +345,7 @@ async def test_a_job_that_was_paused_when_its_source_failed_goes_on_when_it_is_r
 
 
 class Unlucky(Site):
-    """A site that is gone as soon as somebody has done something to its crawl."""
+    """A site that fails as soon as something was done to its crawl."""
 
     def __init__(self, meanwhile: Callable[[], Awaitable[object]]) -> None:
         super().__init__({})
@@ -378,23 +378,23 @@ async def test_a_job_does_not_wait_for_the_time_it_was_asked_for_to_come_again(d
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @story
-async def test_a_job_that_a_bug_ends_says_so_and_not_that_its_worker_timed_out(db: Database) -> None:
+async def test_the_error_of_a_job_that_a_bug_ended_names_the_bug(db: Database) -> None:
     job = await queue.enqueue(db, (await a_source(db)).id)
-    stop, walks = asyncio.Event(), 0
+    stop, runs = asyncio.Event(), 0
 
-    def make_walk(place: Lease, source: Source) -> CrawlRun:
-        nonlocal walks
-        walks += 1
-        if walks == 4:
+    def make_run(lease: Lease, source: Source) -> CrawlRun:
+        nonlocal runs
+        runs += 1
+        if runs == 4:
             stop.set()
         raise KeyError("no such thing")
 
-    await Worker(db, make_walk).run(stop)
+    await Worker(db, make_run).run(stop)
     ended = await jobs_service.get_job(db, job.id)
     assert (ended.status, ended.error) == (JobStatus.FAILED, "a bug in Kept: KeyError: 'no such thing'")
 
 
-def test_whoever_follows_a_job_hears_when_it_is_gone_with_its_source(tmp_path: Path) -> None:
+def test_following_a_job_ends_when_it_is_removed_with_its_source(tmp_path: Path) -> None:
     async def tell() -> None:
         made = load(environment={}, folder=tmp_path, database=f"sqlite:///{tmp_path}/kept.db")
         async with open_runtime(made) as runtime, asyncio.timeout(5):

@@ -39,12 +39,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def refresh(db: Database, source: Source, now: datetime, mode: str = "refresh") -> CrawlJob:
     job = await queue.enqueue(db, source.id, mode=CrawlMode(mode))
-    done = await claim_and_run(db, job.id, lambda place, claimed: walk(db, place, claimed, now), heartbeat=0.5)
+    done = await claim_and_run(db, job.id, lambda lease, claimed: make_run(db, lease, claimed, now), heartbeat=0.5)
     assert done is not None
     return done
 
 
-def walk(db: Database, place: Lease, source: Source, now: datetime) -> CrawlRun:
+def make_run(db: Database, lease: Lease, source: Source, now: datetime) -> CrawlRun:
     region = source.settings.region
 
     async def reading(body: bytes, content_type: str, url: str) -> ParsedPage | Unreadable:
@@ -53,7 +53,7 @@ def walk(db: Database, place: Lease, source: Source, now: datetime) -> CrawlRun:
     origin = make_web_origin(source.root, source.settings, rate_limiters=RateLimiters())
     return CrawlRun(
         db,
-        place,
+        lease,
         source,
         origin,
         read=reading,
@@ -116,8 +116,8 @@ class Reader:
 
     async def _found(self, word: str | None) -> list[tuple[str, str]]:
         hits = await search.search_sections(self.db, SearchRequest(text=word or "", limit=1000))
-        places = [(url, hit.title) for hit in hits for url in (hit.url, *(other["url"] for other in hit.also))]
-        return sorted({(url.partition("#")[0].removeprefix(self.site.origin), title) for url, title in places})
+        titles = [(url, hit.title) for hit in hits for url in (hit.url, *(other["url"] for other in hit.also))]
+        return sorted({(url.partition("#")[0].removeprefix(self.site.origin), title) for url, title in titles})
 
 
 @story

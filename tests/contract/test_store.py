@@ -495,7 +495,7 @@ async def test_the_database_itself_refuses_what_must_never_be(db: Database) -> N
 # Jobs ----------------------------------------------------------------------------------------------------------
 
 
-def place_of(job: CrawlJob, id: str | None = None) -> Lease:
+def lease_of(job: CrawlJob, id: str | None = None) -> Lease:
     return Lease(
         id=id or new_id(),
         job_id=job.id,
@@ -513,9 +513,9 @@ async def claim(db: Database, job_id: str | None = None) -> tuple[Lease, CrawlJo
         job = await jobs.claim(tx, worker=id, job=job_id)
         if job is None:
             return None
-        place = place_of(job, id)
-        await jobs.acquire_lease(tx, place)
-        return place, job
+        lease = lease_of(job, id)
+        await jobs.acquire_lease(tx, lease)
+        return lease, job
 
 
 def test_a_job_is_claimed_by_one_worker_only(database_url: str) -> None:
@@ -557,33 +557,33 @@ async def test_only_the_job_that_is_named_is_claimed(db: Database) -> None:
     assert first.id != second.id
 
 
-async def walked(db: Database) -> tuple[Lease, CrawlJob, VisitResult]:
+async def visited_once(db: Database) -> tuple[Lease, CrawlJob, VisitResult]:
     """A worker in the middle of a first crawl: its one entry is leased and visited, and nothing is settled."""
     one = await a_source(db)
     await queue.enqueue(db, one.id)
     claimed = await claim(db)
     assert claimed is not None
-    place, _ = claimed
-    begun = await start.start_generation(db, place, lists_everything=False)
+    lease, _ = claimed
+    begun = await start.start_generation(db, lease, lists_everything=False)
     async with db.transaction() as tx:
         await frontier.insert(tx, begun.id, [DiscoveredUrl(url=ROOT, depth=0)])
-        [entry] = await frontier.lease(tx, begun.id, worker=place.id, limit=9)
+        [entry] = await frontier.lease(tx, begun.id, worker=lease.id, limit=9)
     read = await read_scripted(b"The root.", "text/plain", ROOT)
     assert isinstance(read, ParsedPage)
     fetched = Fetched(body=b"The root.", content_type="text/plain")
     return (
-        place,
+        lease,
         begun,
         VisitResult(entry=entry, decision=NewContent(page=read, fetched=fetched, raw_hash="0", outcome=Outcome.NEW)),
     )
 
 
 @story
-async def test_a_worker_that_keeps_its_place_settles_and_activates(db: Database) -> None:
-    place, begun, visited = await walked(db)
-    done = await settle.commit_batch(db, place, begun, [visited], [], signature="1")
+async def test_a_worker_that_keeps_its_lease_settles_and_activates(db: Database) -> None:
+    lease, begun, visited = await visited_once(db)
+    done = await settle.commit_batch(db, lease, begun, [visited], [], signature="1")
     assert (done.batch, done.progress.tally.new) == (1, 1)
-    activation = await activate.activate(db, place, LifecycleRules())
+    activation = await activate.activate(db, lease, LifecycleRules())
     assert activation is not None
     async with db.snapshot() as snapshot:
         [one] = await sources.all(snapshot)
@@ -592,16 +592,16 @@ async def test_a_worker_that_keeps_its_place_settles_and_activates(db: Database)
 
 
 @pytest.mark.parametrize(
-    "how", ["its place is gone", "its place is another's", "the job was ended", "the source is gone"]
+    "how", ["its lease is gone", "its lease is another's", "the job was ended", "the source is gone"]
 )
 @story
 async def test_a_worker_that_was_replaced_writes_nothing(db: Database, how: str) -> None:
-    place, begun, visited = await walked(db)
+    lease, begun, visited = await visited_once(db)
     async with db.transaction() as tx:
         match how:
-            case "its place is gone":
-                await jobs.release_lease(tx, place.id)
-            case "its place is another's":
+            case "its lease is gone":
+                await jobs.release_lease(tx, lease.id)
+            case "its lease is another's":
                 await raw(tx, "UPDATE job_workers SET attempt = attempt + 1")
             case "the job was ended":
                 await jobs.cancel(tx, begun.id)
@@ -611,13 +611,13 @@ async def test_a_worker_that_was_replaced_writes_nothing(db: Database, how: str)
     before = await rows_in_tables(db)
     found = [DiscoveredUrl(url=ROOT + "a", depth=1)]
     with pytest.raises(LeaseLost):
-        await settle.commit_batch(db, place, begun, [visited], found, signature="1")
+        await settle.commit_batch(db, lease, begun, [visited], found, signature="1")
     with pytest.raises(LeaseLost):
-        await start.start_generation(db, place, lists_everything=False)
+        await start.start_generation(db, lease, lists_everything=False)
     with pytest.raises(LeaseLost):
-        await activate.activate(db, place, LifecycleRules())
+        await activate.activate(db, lease, LifecycleRules())
     with pytest.raises(LeaseLost):
-        await activate.fail_leased_job(db, place, "it does not know better")
+        await activate.fail_leased_job(db, lease, "it does not know better")
     assert await rows_in_tables(db) == before
     async with db.snapshot() as snapshot:
         assert (await raw(snapshot, "SELECT count(*) FROM frontier WHERE outcome IS NOT NULL"))[0][0] == 0
@@ -625,13 +625,13 @@ async def test_a_worker_that_was_replaced_writes_nothing(db: Database, how: str)
 
 @story
 async def test_a_worker_that_settled_and_was_replaced_then_does_not_activate(db: Database) -> None:
-    place, begun, visited = await walked(db)
-    await settle.commit_batch(db, place, begun, [visited], [], signature="1")
+    lease, begun, visited = await visited_once(db)
+    await settle.commit_batch(db, lease, begun, [visited], [], signature="1")
     async with db.transaction() as tx:
-        await jobs.release_lease(tx, place.id)
+        await jobs.release_lease(tx, lease.id)
         assert (await jobs.reap(tx, begun.id, "worker timed out")) is not None
     with pytest.raises(LeaseLost):
-        await activate.activate(db, place, LifecycleRules())
+        await activate.activate(db, lease, LifecycleRules())
     successor = await claim(db)
     assert successor is not None
     assert await activate.activate(db, successor[0], LifecycleRules()) is not None
@@ -639,17 +639,17 @@ async def test_a_worker_that_settled_and_was_replaced_then_does_not_activate(db:
         await activate.activate(db, successor[0], LifecycleRules())
 
 
-def test_nobody_takes_a_place_away_while_its_worker_writes(database_url: str) -> None:
+def test_a_lease_is_not_revoked_while_its_worker_writes(database_url: str) -> None:
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
-            place, _, _ = await walked(db)
+            lease, _, _ = await visited_once(db)
 
             async def take_away() -> None:
                 async with other.transaction() as tx:
-                    await jobs.release_lease(tx, place.id)
+                    await jobs.release_lease(tx, lease.id)
 
             async with db.transaction() as tx:
-                await jobs.lock_lease(tx, place)
+                await jobs.lock_lease(tx, lease)
                 reaping = asyncio.create_task(take_away())
                 done, _ = await asyncio.wait([reaping], timeout=0.2)
                 assert not done
@@ -657,18 +657,18 @@ def test_nobody_takes_a_place_away_while_its_worker_writes(database_url: str) ->
             await reaping
             with pytest.raises(LeaseLost):
                 async with db.transaction() as tx:
-                    await jobs.lock_lease(tx, place)
+                    await jobs.lock_lease(tx, lease)
 
     asyncio.run(tell())
 
 
 @story
 async def test_leases_lapse_with_their_holder(db: Database) -> None:
-    place, begun, visited = await walked(db)
+    lease, begun, visited = await visited_once(db)
     async with db.transaction() as tx:
-        assert await frontier.lease(tx, begun.id, worker=place.id, limit=9) == []
-        await jobs.release_lease(tx, place.id)
-        second = replace(place, id=new_id())
+        assert await frontier.lease(tx, begun.id, worker=lease.id, limit=9) == []
+        await jobs.release_lease(tx, lease.id)
+        second = replace(lease, id=new_id())
         await jobs.acquire_lease(tx, second)
         [entry] = await frontier.lease(tx, begun.id, worker=second.id, limit=9)
     assert entry == visited.entry
@@ -676,8 +676,8 @@ async def test_leases_lapse_with_their_holder(db: Database) -> None:
 
 @story
 async def test_two_workers_never_lease_the_same_entry(db: Database) -> None:
-    place, begun, _ = await walked(db)
-    second = replace(place, id=new_id())
+    lease, begun, _ = await visited_once(db)
+    second = replace(lease, id=new_id())
     async with db.transaction() as tx:
         await jobs.acquire_lease(tx, second)
         await frontier.insert(tx, begun.id, [DiscoveredUrl(url=f"{ROOT}{number}", depth=1) for number in range(100)])
@@ -686,7 +686,7 @@ async def test_two_workers_never_lease_the_same_entry(db: Database) -> None:
         async with db.transaction() as tx:
             return [entry.url for entry in await frontier.lease(tx, begun.id, worker=worker.id, limit=7)]
 
-    taken = [url for urls in await asyncio.gather(*(take(worker) for worker in [place, second] * 10)) for url in urls]
+    taken = [url for urls in await asyncio.gather(*(take(worker) for worker in [lease, second] * 10)) for url in urls]
     assert len(taken) == len(set(taken)) == 100
 
 
@@ -757,15 +757,15 @@ def test_whoever_cancels_a_crawl_the_moment_it_is_listed_does_not_wait_for_it_wh
         async with a_database(database_url) as db, a_database(database_url) as other:
             source = await a_source(db)
             job = await queue.enqueue(db, source.id)
-            walking = asyncio.create_task(crawl(db, source, Slow({ROOT: Page("root")})))
+            crawling = asyncio.create_task(crawl(db, source, Slow({ROOT: Page("root")})))
             await listing.wait()
             async with other.transaction() as tx:
                 await sources.lock(tx, source.id)
                 is_locked.set()
-                done, _ = await asyncio.wait([walking], timeout=0.3)
+                done, _ = await asyncio.wait([crawling], timeout=0.3)
                 assert not done
                 assert await jobs.cancel(tx, job.id)
-            assert (await walking).status is JobStatus.CANCELLED
+            assert (await crawling).status is JobStatus.CANCELLED
 
     asyncio.run(tell())
 
@@ -809,19 +809,19 @@ def test_what_two_list_at_once_is_counted_once(database_url: str) -> None:
             (first, _), second = await claim(db) or pytest.fail("nothing is due"), new_id()
             async with db.transaction() as tx:
                 await jobs.acquire_lease(tx, replace(first, id=second))
-            walks = [
+            runs = [
                 CrawlRun(
                     one,
-                    replace(first, id=place),
+                    replace(first, id=lease),
                     source,
                     Together(pages, lists_everything=True),
                     read=read_scripted,
                     signature="1",
                     rules=LifecycleRules(),
                 )
-                for one, place in ((db, first.id), (other, second))
+                for one, lease in ((db, first.id), (other, second))
             ]
-            await asyncio.gather(*(walk.run() for walk in walks), return_exceptions=True)
+            await asyncio.gather(*(run.run() for run in runs), return_exceptions=True)
             async with db.snapshot() as snapshot:
                 done = await jobs.get(snapshot, job.id)
             assert done

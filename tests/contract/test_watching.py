@@ -15,7 +15,7 @@ from kept.model.url import file_url
 from kept.store import jobs
 from kept.store.database import Database
 from tests.contract.stories import alone
-from tests.crash.file_operations import walk_folder
+from tests.crash.file_operations import crawl_folder
 from tests.given import a_database, a_source, shown
 
 
@@ -41,13 +41,13 @@ async def test_a_folder_that_asks_for_it_is_refreshed_when_its_files_change(tmp_
         stop = asyncio.Event()
         watching = asyncio.create_task(watch_sources(db, stop, settle_seconds=0.1, poll_seconds=0.2))
         await queued(db, source.id)  # what happened before is found at once
-        await walk_folder(db, source, root)
+        await crawl_folder(db, source, root)
         assert len(await shown(db, source)) == 1
         for number in range(20):
             (root / f"more{number}.md").write_text(f"more {number} " * 30)
             (other / f"more{number}.md").write_text(f"more {number} " * 30)
         await queued(db, source.id)
-        await walk_folder(db, source, root)
+        await crawl_folder(db, source, root)
         stop.set()
         await watching
         async with db.snapshot() as snapshot:
@@ -66,14 +66,14 @@ async def test_what_was_rolled_back_stays_so_whatever_happens_to_its_files(tmp_p
             kept.append(await a_source(db, root.name, root=url, kind=SourceKind.FOLDER, settings=wants))
             for word in ("one ", "two "):
                 (root / "page.md").write_text(word * 30)
-                await walk_folder(db, kept[-1], root)
+                await crawl_folder(db, kept[-1], root)
         back, other = kept
         await roll_back(db, back.id, 1)
         stop = asyncio.Event()
         watching = asyncio.create_task(watch_sources(db, stop, settle_seconds=0.1, poll_seconds=0.2))
         for _ in range(2):
             await queued(db, other.id)
-            await walk_folder(db, other, roots[1])
+            await crawl_folder(db, other, roots[1])
             for root in roots:
                 (root / "page.md").write_text("three " * 30)
         stop.set()

@@ -72,14 +72,14 @@ async def tell(
     db: Database, url: str = "", *, later: timedelta = timedelta(), secret: str = SECRET, allowed: str = ""
 ) -> DeliveryReport:
     """One pass, some time from now, with a way out of its own: as a process that was started just now."""
-    egress = make_webhook_client(url, allowed)
+    client = make_webhook_client(url, allowed)
     try:
         now = datetime.now(UTC) + later + timedelta(seconds=1)
         return await deliver_due(
-            db, partial(post_webhook, egress), OperatorWebhook(url=url, secret=secret), look_up=plain, now=now
+            db, partial(post_webhook, client), OperatorWebhook(url=url, secret=secret), look_up=plain, now=now
         )
     finally:
-        await egress.close()
+        await client.close()
 
 
 def plain(value: str) -> str:

@@ -124,14 +124,14 @@ async def keep(db: Database, source: Source, mode: CrawlMode = CrawlMode.REFRESH
     """A whole crawl of a real folder."""
     job = await queue.enqueue(db, source.id, mode=mode)
 
-    def make_walk(place: Lease, claimed: Source) -> CrawlRun:
+    def make_run(lease: Lease, claimed: Source) -> CrawlRun:
         settings = claimed.settings
         origin = FolderOrigin(
             claimed.root, scope=settings.scope, limits=settings.limits, type_of=lambda path: "text/plain"
         )
-        return CrawlRun(db, place, claimed, origin, read=read_scripted, signature="1", rules=LifecycleRules())
+        return CrawlRun(db, lease, claimed, origin, read=read_scripted, signature="1", rules=LifecycleRules())
 
-    done = await claim_and_run(db, job.id, make_walk)
+    done = await claim_and_run(db, job.id, make_run)
     assert done is not None
     assert (done.status, done.held) == (JobStatus.COMPLETED, False)
     return done

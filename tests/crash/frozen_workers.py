@@ -29,7 +29,7 @@ def run_round(site: SlowSite, url: str, folder: Path, *, after: float, silent: f
         workers.kept("add", site.root, "--name", "slow", "--no-wait")
         frozen = workers.start("--name", "one")
         until(lambda: _rows(url, "SELECT count(*) FROM frontier WHERE worker_id IS NOT NULL")[0][0])
-        place = _rows(url, "SELECT CAST(id AS TEXT) FROM job_workers")[0][0]
+        lease = _rows(url, "SELECT CAST(id AS TEXT) FROM job_workers")[0][0]
         time.sleep(after)  # wherever it is then
         freeze(frozen)
         workers.start("--name", "one")  # the same name, another process
@@ -39,7 +39,7 @@ def run_round(site: SlowSite, url: str, folder: Path, *, after: float, silent: f
         frozen.send_signal(signal.SIGTERM)
         assert frozen.wait(15) == 0, workers.logs()
         assert {what: _rows(url, sql) for what, sql in WRITTEN.items()} == before
-        assert not _rows(url, f"SELECT 1 FROM job_workers WHERE CAST(id AS TEXT) = '{place}'")
+        assert not _rows(url, f"SELECT 1 FROM job_workers WHERE CAST(id AS TEXT) = '{lease}'")
         attempt, retries, new = _rows(url, "SELECT attempt, retry_count, n_new FROM crawl_jobs")[0]
         assert (attempt >= 2, retries) == (True, 0), "it was taken over, and what made progress is not given up"
         assert (new, len(before["shown"])) == (len(site.pages), len(site.pages))

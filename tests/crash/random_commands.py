@@ -25,7 +25,7 @@ from kept.model.source import Source
 from kept.service import jobs, sources
 from kept.store.database import Database, open_database
 from tests.contract.stories import raw
-from tests.given import ROOT, Page, Site, a_place, a_source, read_scripted
+from tests.given import ROOT, Page, Site, a_lease, a_source, read_scripted
 from tests.postgres import PostgresServer
 
 LIVE = (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED)
@@ -48,7 +48,7 @@ class Commands(RuleBasedStateMachine):
         self.status: dict[str, JobStatus] = {}  # of every job that ever was
         self.live: dict[str, str] = {}  # source -> its live job
         self.again: set[str] = set()
-        self.ghosts: dict[str, Lease] = {}  # jobs whose worker is dead, and nobody knows
+        self.ghosts: dict[str, Lease] = {}  # leases of dead workers that are not reaped yet
 
     def do(self, coroutine: Any) -> Any:
         return self.loop.run_until_complete(coroutine)
@@ -94,14 +94,14 @@ class Commands(RuleBasedStateMachine):
 
     @rule()
     def work(self) -> None:
-        """Somebody claims the first job that is due, and walks it to its end."""
+        """Claim the first job that is due, and crawl it to its end."""
         site = Site({f"{ROOT}{name}/": Page(name * 30) for name in "ab"})
 
-        def make_walk(place: Lease, source: Source) -> CrawlRun:
+        def make_run(lease: Lease, source: Source) -> CrawlRun:
             site.root = source.root
-            return CrawlRun(self.db, place, source, site, read=read_scripted, signature="1", rules=LifecycleRules())
+            return CrawlRun(self.db, lease, source, site, read=read_scripted, signature="1", rules=LifecycleRules())
 
-        done: CrawlJob | None = self.do(claim_and_run(self.db, None, make_walk))
+        done: CrawlJob | None = self.do(claim_and_run(self.db, None, make_run))
         waiting = [job for job in self.live.values() if self.status[job] is JobStatus.PENDING]
         assert (done is None) == (not waiting)
         if done is None:
@@ -118,16 +118,16 @@ class Commands(RuleBasedStateMachine):
         """Somebody claims a job, and dies."""
         waiting = [job for job in self.live.values() if self.status[job] is JobStatus.PENDING]
         if waiting:
-            place = self.do(a_place(self.db, host=this_host(), pid=2**22 + 1))
-            assert place.job_id in waiting
-            self.status[place.job_id] = JobStatus.PROCESSING
-            self.ghosts[place.id] = place
+            lease = self.do(a_lease(self.db, host=this_host(), pid=2**22 + 1))
+            assert lease.job_id in waiting
+            self.status[lease.job_id] = JobStatus.PROCESSING
+            self.ghosts[lease.id] = lease
 
     @rule()
     def reap(self) -> None:
         reaped = self.do(Reaper().reap(self.db))
         assert reaped.workers == len(self.ghosts)
-        for job in {place.job_id for place in self.ghosts.values()}:
+        for job in {lease.job_id for lease in self.ghosts.values()}:
             if self.status[job] is JobStatus.PROCESSING:
                 now = self.do(jobs.get_job(self.db, job))
                 assert now.status in (JobStatus.PENDING, JobStatus.FAILED)

@@ -1,4 +1,4 @@
-"""Archives that nobody should trust, and what of a tree is documentation."""
+"""Untrusted package archives, and the selection of documentation files."""
 
 import gzip
 import io
@@ -45,7 +45,7 @@ def a_zip(path: Path, names: list[str], body: bytes = b"# Hi\n") -> Path:
 
 
 @pytest.mark.parametrize("make", [a_tarball, a_zip])
-def test_nothing_in_an_archive_leads_out_of_its_folder(tmp_path: Path, make) -> None:  # type: ignore[no-untyped-def]
+def test_no_name_in_an_archive_leads_out_of_its_folder(tmp_path: Path, make) -> None:  # type: ignore[no-untyped-def]
     packed = make(tmp_path / "a.bin", [*EVIL, "docs/a.md", "./b.md", "code.py"])
     (tmp_path / "into").mkdir()
     found = unpack_archive(packed, tmp_path / "into", lambda path: path.endswith(".md"))
@@ -54,7 +54,7 @@ def test_nothing_in_an_archive_leads_out_of_its_folder(tmp_path: Path, make) -> 
     assert sorted(os.listdir(tmp_path)) == ["a.bin", "into"]
 
 
-def test_what_has_no_name_is_no_file(tmp_path: Path) -> None:
+def test_an_entry_without_a_name_is_skipped(tmp_path: Path) -> None:
     packed = a_zip(tmp_path / "a.zip", ["a.md", "b.md"])
     packed.write_bytes(packed.read_bytes().replace(b"a.md", b"\0.md"))
     (tmp_path / "into").mkdir()
@@ -73,7 +73,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, make, mo
         unpack_archive(make(tmp_path / "b.bin", list("abcd")), tmp_path / "into", lambda path: False)
 
 
-def test_what_an_archive_says_about_its_files_is_not_believed_for_ever(tmp_path: Path) -> None:
+def test_an_oversized_extended_header_is_refused(tmp_path: Path) -> None:
     (tmp_path / "into").mkdir()
     for kind, size in ((tarfile.XHDTYPE, 16 << 20), (tarfile.GNUTYPE_LONGNAME, 16 << 20), (tarfile.XHDTYPE, -512)):
         member = tarfile.TarInfo("package/long")
@@ -87,7 +87,7 @@ def test_what_an_archive_says_about_its_files_is_not_believed_for_ever(tmp_path:
         tracemalloc.stop()
 
 
-def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_refused(tmp_path: Path) -> None:
     text = " ".join(f"word{number * number}" for number in range(400)).encode()
     damaged = bytearray(a_zip(tmp_path / "x.zip", ["a.md"], text).read_bytes())
     damaged[50:120] = b"\xff" * 70
@@ -101,7 +101,7 @@ def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:
             unpack_archive(tmp_path / f"{number}.tgz", into, lambda path: True)
 
 
-def test_a_wheel_says_what_it_is_about() -> None:
+def test_the_readme_of_a_wheel_is_its_long_description() -> None:
     head = b"Metadata-Version: 2.1\nName: x\nSummary: y\n"
     assert extract_readme(head + b"Description-Content-Type: text/markdown; charset=UTF-8\n\n# \xc3\xa9\n") == (
         "README.md",
@@ -129,7 +129,7 @@ CODE = ["README.md", "src/a.py", "src/notes.md", "docs/a.md", "lib/x/README.rst"
         (Scope(), "", ["node_modules/x/README.md", "docs/a.md"], ["docs/a.md"]),
     ],
 )
-def test_documentation_is_chosen_unless_somebody_says_otherwise(
+def test_documentation_is_selected_unless_patterns_say_otherwise(
     scope: Scope, below: str, paths: list[str], chosen: list[str]
 ) -> None:
     assert FileSelection(scope, guess_content_type, subfolder=below).select(paths) == chosen

@@ -59,7 +59,7 @@ def a_browser(program: str = "", seconds: float = 20) -> Browser:
     )
 
 
-def test_calls_are_answered_refused_and_lost_with_the_browser(chromium: str) -> None:
+def test_commands_succeed_fail_or_are_lost_with_the_browser(chromium: str) -> None:
     async def test() -> None:
         devtools = await DevTools.start(chromium)
         try:
@@ -80,7 +80,7 @@ def test_calls_are_answered_refused_and_lost_with_the_browser(chromium: str) -> 
     run(test())
 
 
-def test_a_browser_survives_its_pages_and_is_started_again_when_it_died(
+def test_a_browser_survives_its_pages_and_is_restarted_after_a_crash(
     chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -114,7 +114,7 @@ def test_a_browser_survives_its_pages_and_is_started_again_when_it_died(
 
 
 @pytest.mark.parametrize("program", ["/nowhere/chromium", "/bin/false"])
-def test_a_browser_that_is_not_there_or_does_not_start_is_a_reason(program: str) -> None:
+def test_a_browser_that_is_missing_or_does_not_start_is_a_reason(program: str) -> None:
     async def test() -> None:
         visit = await a_browser(program).render("https://docs.test/", PAGE)
         assert isinstance(visit, Unreachable)

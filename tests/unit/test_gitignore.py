@@ -73,7 +73,7 @@ def kept_by_git(root: Path) -> set[str]:
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(top=lines, below=lines)
 @example(top="**/**/a", below="*\n!/**")
-def test_what_git_ignores_is_left_out_and_nothing_else(tmp_path: Path, top: str, below: str) -> None:
+def test_exactly_the_files_that_git_ignores_are_left_out(tmp_path: Path, top: str, below: str) -> None:
     if not shutil.which("git"):
         pytest.skip("git is not installed")
     root = tmp_path / "root"
@@ -102,7 +102,7 @@ def test_no_pattern_takes_for_ever() -> None:
     assert folders.pattern.fullmatch("a/x/y/" * 6 + "b")
 
 
-def test_nothing_is_waited_for_and_nothing_outside_is_read(tmp_path: Path) -> None:
+def test_ignore_files_that_are_links_or_pipes_are_not_read(tmp_path: Path) -> None:
     root = tmp_path / "root"
     for name in ("linked", "piped", "folder/.gitignore"):
         (root / name).mkdir(parents=True)
@@ -117,7 +117,7 @@ def test_nothing_is_waited_for_and_nothing_outside_is_read(tmp_path: Path) -> No
     assert (asyncio.run(origin.open()) or "").startswith("folder ")
 
 
-def test_a_keptignore_speaks_after_the_gitignore_and_every_pattern_of_the_source_counts_too(tmp_path: Path) -> None:
+def test_keptignore_overrides_gitignore(tmp_path: Path) -> None:
     for name in ("a.md", "b.md", "c.md"):
         (tmp_path / name).write_text("text")
     (tmp_path / ".gitignore").write_text("a.md\nb.md\n")

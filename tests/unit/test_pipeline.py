@@ -327,11 +327,19 @@ def test_what_a_step_raises_is_raised_by_waiting_and_leaving_cancels_the_rest(st
             await steps.visited("a")
             steps.clock.now += BATCH_SECONDS
             await steps.go_on(concurrency=4)
-            failing = {"lease": steps.leases[-1], "visit": steps.visits["b"], "commit": steps.commits[0][1]}[step]
-            failing.set_exception(RuntimeError(step))
+            under_way: dict[str, asyncio.Future[Any]] = {
+                "lease": steps.leases[-1],
+                "visit": steps.visits["b"],
+                "commit": steps.commits[0][1],
+            }
+            under_way[step].set_exception(RuntimeError(step))
             with pytest.raises(RuntimeError, match=step):
                 await steps.collect()
-        left = [steps.leases[-1], *steps.visits.values(), *(done for _, done in steps.commits)]
+        left: list[asyncio.Future[Any]] = [
+            steps.leases[-1],
+            *steps.visits.values(),
+            *(done for _, done in steps.commits),
+        ]
         assert all(future.done() for future in left)
 
     run(story())

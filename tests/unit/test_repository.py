@@ -1,4 +1,4 @@
-"""What a person types for a repository or a package: what git is told, and the URLs that people open."""
+"""Roots of repositories and packages as people type them: the remote for git, and the URLs of files."""
 
 import pytest
 
@@ -47,7 +47,7 @@ REPOSITORIES = [
 
 
 @pytest.mark.parametrize(("typed", "root", "remote", "at", "opened"), REPOSITORIES)
-def test_a_repository_is_told_from_what_is_typed_or_copied_from_a_browser(
+def test_a_repository_is_recognised_as_typed_or_copied_from_a_browser(
     typed: str, root: str, remote: str, at: str, opened: str | None
 ) -> None:
     assert parse_root(typed) == (SourceKind.GIT, root)
@@ -75,7 +75,7 @@ def test_other_pages_are_pages(typed: str) -> None:
     assert parse_root(typed) == (SourceKind.WEB, typed)
 
 
-def test_somebody_may_say_what_is_meant() -> None:
+def test_the_kind_of_a_root_may_be_given() -> None:
     assert parse_root("https://github.com/o/r/tree/main/docs", "web")[0] is SourceKind.WEB
     assert parse_root("https://git.test/r", "git") == (SourceKind.GIT, "https://git.test/r")
     assert parse_root("/srv/r", "git") == (SourceKind.GIT, "file:///srv/r")
@@ -83,7 +83,7 @@ def test_somebody_may_say_what_is_meant() -> None:
 
 
 @pytest.mark.parametrize("typed", ["github:o", "github:o/r@a..b", "github:o/r@*", "github:o/r@-x", "gitlab:o/a b"])
-def test_what_no_repository_is_called_is_a_wrong_call(typed: str) -> None:
+def test_an_invalid_repository_is_refused(typed: str) -> None:
     with pytest.raises(InvalidInput):
         parse_root(typed)
 
@@ -107,7 +107,7 @@ def test_a_tag_and_a_package_name_their_version(typed: str, version: str) -> Non
     assert derive_version(root, kind) == version
 
 
-def test_every_host_shows_files_in_its_own_way() -> None:
+def test_the_url_of_a_file_is_that_of_its_forge() -> None:
     shown = {
         forge: Repository(remote="https://h.test/o/r.git", web_url="https://h.test/o/r", forge=forge).file_base_url(TAG)
         for forge in Forge
@@ -130,7 +130,7 @@ def test_only_the_whole_of_a_repository_on_github_has_a_wiki() -> None:
         assert found.wiki is None
 
 
-def test_a_token_in_front_of_a_host_is_no_part_of_a_root() -> None:
+def test_credentials_in_a_url_are_not_part_of_the_root() -> None:
     bare, header = split_login("https://tok:x@github.com/o/r")
     assert bare == "https://github.com/o/r"
     assert header is not None
@@ -147,7 +147,7 @@ def test_a_token_in_front_of_a_host_is_no_part_of_a_root() -> None:
         ("pypi:Zope.Interface", "pypi:/zope-interface/"),
     ],
 )
-def test_a_package_has_one_spelling(typed: str, url: str) -> None:
+def test_a_package_has_one_canonical_spelling(typed: str, url: str) -> None:
     assert (package := parse_package(typed)) is not None
     assert package.base_url == url
     assert parse_root(typed) == (SourceKind.PACKAGE, package.root)
@@ -157,6 +157,6 @@ def test_a_package_has_one_spelling(typed: str, url: str) -> None:
 @pytest.mark.parametrize(
     "typed", ["npm:../x", "npm:-g", "npm:a b", "pypi:a/b", "pypi:x@ 1", "pypi:--index", "npm:a@file:x"]
 )
-def test_what_no_package_is_called_is_a_wrong_call(typed: str) -> None:
+def test_an_invalid_package_is_refused(typed: str) -> None:
     with pytest.raises(InvalidInput):
         parse_root(typed)

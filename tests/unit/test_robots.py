@@ -1,4 +1,4 @@
-"""What robots.txt says, and what it means when it cannot be read (RFC 9309)."""
+"""The rules of robots.txt, and what holds when it cannot be read (RFC 9309)."""
 
 import asyncio
 from datetime import timedelta
@@ -48,7 +48,7 @@ def visited(answer: bytes | None, path: str = "/good", **access: object) -> obje
 
 
 @pytest.mark.parametrize("status", ["200 OK", "203 Fine", "206 Partial Content"])
-def test_success_has_rules(status: str) -> None:
+def test_the_rules_of_a_successful_response_apply(status: str) -> None:
     assert visited(robots(FORBIDS, status=status)) == Refused(reason="robots.txt forbids it")
     assert isinstance(visited(robots(FORBIDS, status=status), "/strong"), Fetched)
 
@@ -69,13 +69,13 @@ def test_a_server_error_forbids_everything_for_now_and_is_a_failure(status: int)
 
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort"])
-def test_no_answer_forbids_everything_for_now(answer: bytes) -> None:
+def test_no_response_forbids_everything_for_now(answer: bytes) -> None:
     found = visited(answer, first_byte_seconds=0.2, whole_seconds=0.3)
     assert isinstance(found, Unreachable)
     assert found.reason.startswith("robots.txt unreachable")
 
 
-def test_rules_that_would_take_long_for_every_page_forbid_everything_for_now() -> None:
+def test_rules_that_are_slow_to_match_forbid_everything_for_now() -> None:
     endless = "".join(f"Disallow: /*{number}*z$\n" for number in range(4_000))
     found = visited(robots(f"User-agent: *\n{endless}"))
     assert isinstance(found, Unreachable)
@@ -93,12 +93,12 @@ def test_redirects_are_followed_five_times() -> None:
     assert isinstance(visited(to("http://10.0.0.1/robots.txt")), Unreachable)
 
 
-def test_who_is_told_to_ignore_it_does_not_even_ask() -> None:
+def test_a_source_that_ignores_robots_txt_does_not_request_it() -> None:
     assert isinstance(visited(robots(FORBIDS), ignore_robots=True), Fetched)
     assert isinstance(visited(robots(status="503 No"), ignore_robots=True), Fetched)
 
 
-def test_when_it_cannot_be_read_the_seeds_are_unknown() -> None:
+def test_without_robots_txt_the_seeds_are_unknown() -> None:
     async def story() -> None:
         async with hostile() as site:
             site.robots = robots(status="503 No")
@@ -131,20 +131,20 @@ def test_the_most_specific_rule_wins() -> None:
     assert not allows("User-agent: *\nDisallaw: /a", "/a")
 
 
-def test_our_own_group_goes_before_everybodys() -> None:
+def test_the_group_for_our_name_precedes_the_general_one() -> None:
     text = "User-agent: kept\nDisallow: /k\n\nUser-agent: *\nDisallow: /"
     assert allows(text, "/a")
     assert not allows(text, "/k")
     assert not allows(text, "/a", "Other")
 
 
-def test_our_name_is_the_first_word_we_say() -> None:
+def test_our_name_is_the_first_word_of_the_user_agent() -> None:
     assert parse_product_token("Kept/0.1 (+https://example.org)") == "Kept"
     assert parse_product_token("my-docs_bot") == "my-docs_bot"
     assert parse_product_token("Mozilla/5.0 (compatible; Mine/1.0)") == "Mozilla/5.0 (compatible; Mine/1.0)"
 
 
-def test_marks_and_charsets() -> None:
+def test_byte_order_marks_and_charsets() -> None:
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
         assert "/größe" in decode_robots_txt("User-agent: *\nDisallow: /größe".encode(encoding))
     assert not allows(decode_robots_txt(b"\xef\xbb\xbfUser-agent: *\nDisallow: /a"), "/a")
@@ -152,7 +152,7 @@ def test_marks_and_charsets() -> None:
     assert not allows("User-agent: *\r\rDisallow: /b", "/b")
 
 
-def test_only_the_first_half_megabyte_counts_and_no_half_line() -> None:
+def test_only_the_first_half_megabyte_counts_without_a_partial_line() -> None:
     padding = b"# padding, and more of it\n" * 30_000
     whole = b"User-agent: *\nDisallow: /early\n" + padding + b"Disallow: /late"
     assert not allows(decode_robots_txt(whole[:MAX_BYTES]), "/early")
@@ -195,8 +195,8 @@ def text(body: str, status: int = 200) -> HttpResponse:
 def test_rules_are_kept_for_a_day_and_longer_when_they_cannot_be_read_again() -> None:
     async def story() -> None:
         now = 0.0
-        egress = Scripted(text(FORBIDS), text("", 503), text("User-agent: *\nDisallow: /other"))
-        known = RobotsCache(egress, "Kept/1", clock=lambda: now)
+        client = Scripted(text(FORBIDS), text("", 503), text("User-agent: *\nDisallow: /other"))
+        known = RobotsCache(client, "Kept/1", clock=lambda: now)
         first = await known.get_rules("https://docs.test")
         now = 23 * 3600.0
         assert await known.get_rules("https://docs.test") is first
@@ -206,16 +206,16 @@ def test_rules_are_kept_for_a_day_and_longer_when_they_cannot_be_read_again() ->
         later = await known.get_rules("https://docs.test")
         assert isinstance(later, RobotsRules)
         assert later.allows("https://docs.test/good")
-        assert not egress.answers
+        assert not client.answers
 
     asyncio.run(story())
 
 
-def test_it_is_asked_again_after_a_while_that_grows() -> None:
+def test_an_unreadable_file_is_requested_again_after_growing_pauses() -> None:
     async def story() -> None:
         now = 0.0
-        egress = Scripted(*[text("", 500)] * 3, text(""))
-        known = RobotsCache(egress, "Kept/1", clock=lambda: now)
+        client = Scripted(*[text("", 500)] * 3, text(""))
+        known = RobotsCache(client, "Kept/1", clock=lambda: now)
         waits = []
         for _ in range(3):
             found = await known.get_rules("https://docs.test")
@@ -231,14 +231,14 @@ def test_it_is_asked_again_after_a_while_that_grows() -> None:
 
 def test_many_pages_wait_for_one_request() -> None:
     async def story() -> None:
-        egress = Scripted(text(FORBIDS))
-        known = RobotsCache(egress, "Kept/1")
+        client = Scripted(text(FORBIDS))
+        known = RobotsCache(client, "Kept/1")
         found = await asyncio.gather(*[known.get_rules("https://docs.test") for _ in range(50)])
         assert len(set(map(id, found))) == 1
 
     asyncio.run(story())
 
 
-def test_a_gate_that_is_closed_is_no_permission() -> None:
+def test_a_forbidden_address_is_not_taken_for_missing_rules() -> None:
     closed = FailedRequest(url="x", kind=FailureKind.FORBIDDEN, reason="not public")
     assert rules_from_response(closed, "Kept") == "not public"

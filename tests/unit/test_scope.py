@@ -58,7 +58,7 @@ def test_a_root_stands_for_a_folder(root: str, folder: str) -> None:
     assert folder_of(root) == folder
 
 
-def test_by_default_a_source_is_what_lies_below_the_folder_of_its_root() -> None:
+def test_by_default_a_source_is_everything_below_the_folder_of_its_root() -> None:
     manual = scope()
     assert manual.admits("https://docs.test/manual/")
     assert manual.admits("https://docs.test/manual/a/b.html")
@@ -70,7 +70,7 @@ def test_by_default_a_source_is_what_lies_below_the_folder_of_its_root() -> None
         assert manual.why_excluded(url) == OUT_OF_SCOPE, url
 
 
-def test_a_route_belongs_to_where_its_page_belongs() -> None:
+def test_a_route_has_the_scope_of_its_page() -> None:
     for root in ("https://docs.test/manual/", "https://docs.test/manual", "https://docs.test/manual/index.html"):
         assert scope(root).admits(f"{root}#/guide/install")
         assert scope(root).why_excluded("https://docs.test/#/manual/") == OUT_OF_SCOPE
@@ -109,14 +109,14 @@ def test_a_site_that_moves_to_https_or_www_stays_the_same_site() -> None:
 
 
 @pytest.mark.parametrize("ending", sorted(NON_PAGE_EXTENSIONS))
-def test_what_is_no_page_by_its_name_is_left_out(ending: str) -> None:
+def test_files_that_are_not_pages_by_their_extension_are_left_out(ending: str) -> None:
     assert scope().why_excluded(f"https://docs.test/manual/file.{ending.upper()}?v=1") == WRONG_TYPE
 
 
 @pytest.mark.parametrize(
     "name", ["a.html", "a", "a.md", "a.pdf", "a.docx", "a.ipynb", "a.txt", "1.2", "a.php?x=b.png", "png", "x.js/"]
 )
-def test_pages_are_let_in(name: str) -> None:
+def test_pages_are_admitted(name: str) -> None:
     assert scope().admits(f"https://docs.test/manual/{name}")
 
 
@@ -154,7 +154,7 @@ def test_patterns_are_over_the_path_below_the_root() -> None:
         ("index.php?view=calendar&date=20310501", "calendar"),
     ],
 )
-def test_a_trap_is_told_by_its_url(path: str, word: str) -> None:
+def test_a_trap_is_recognised_by_its_url(path: str, word: str) -> None:
     reason = scope().why_excluded(f"https://docs.test/manual/{path}")
     assert reason is not None
     assert word in reason
@@ -166,11 +166,11 @@ def test_a_trap_is_told_by_its_url(path: str, word: str) -> None:
      "blog/2024/05/a-title", "api/java.base/java/util/concurrent/locks/Lock.html", "index.php?title=Main_Page",
      "p?sid=7", "functions(1)", "a;b=c"],
 )  # fmt: skip
-def test_an_honest_page_is_no_trap(path: str) -> None:
+def test_an_ordinary_page_is_not_a_trap(path: str) -> None:
     assert scope().admits(f"https://docs.test/manual/{path}")
 
 
-def test_variants_without_end_are_counted() -> None:
+def test_endless_variants_are_limited() -> None:
     site = scope()
     calendar = [
         f"https://docs.test/manual/calendar?month={month}&year={year}"
@@ -191,7 +191,7 @@ def test_variants_without_end_are_counted() -> None:
 
 
 @given(st.text("ab019/?&=;()-", max_size=60))
-def test_what_is_called_plain_is_neither_a_trap_nor_a_variant(path: str) -> None:
+def test_a_plain_url_is_neither_a_trap_nor_a_variant(path: str) -> None:
     url = f"https://docs.test/{path}"
     if is_plain(url):
         assert why_trap(url, this_year=2026) is None
@@ -199,7 +199,7 @@ def test_what_is_called_plain_is_neither_a_trap_nor_a_variant(path: str) -> None
 
 
 @given(st.text("ab/", max_size=200))
-def test_the_look_for_repetitions_agrees_with_a_plain_one(path: str) -> None:
+def test_the_pattern_for_repeated_paths_agrees_with_a_simple_search(path: str) -> None:
     parts = path.split("/")
     units = (1, 2, 3, 4)
     repeated = any(
@@ -215,7 +215,7 @@ def test_the_look_for_repetitions_agrees_with_a_plain_one(path: str) -> None:
 # ── Copies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_copy_of_everything_is_no_page_unless_it_is_the_root() -> None:
+def test_a_copy_of_the_whole_site_is_not_a_page_unless_it_is_the_root() -> None:
     copy = "https://docs.test/manual/llms-full.txt"
     assert scope().why_excluded(copy) == WHOLE_SITE_COPY
     assert scope().admits("https://docs.test/manual/llms.txt")

@@ -104,14 +104,14 @@ LAUGHS = (
         server.gzip_bomb(),
     ],
 )
-def test_what_is_no_sitemap_is_refused_at_once(body: bytes) -> None:
+def test_a_file_that_is_not_a_sitemap_is_refused_early(body: bytes) -> None:
     began = time.monotonic()
     with pytest.raises(InvalidSitemap):
         list(parse(body))
     assert time.monotonic() - began < 2
 
 
-def test_what_stands_before_the_damage_is_taken() -> None:
+def test_entries_before_the_damage_are_used() -> None:
     for damage in (b"<oops", b" " * 70_000 + b"<oops"):
         found = parse(urlset("https://docs.test/a", "https://docs.test/b").removesuffix(b"</urlset>") + damage)
         assert next(found) == SitemapPage("https://docs.test/a")
@@ -120,7 +120,7 @@ def test_what_stands_before_the_damage_is_taken() -> None:
             next(found)
 
 
-def test_there_is_an_end_to_it() -> None:
+def test_the_number_of_entries_is_limited() -> None:
     many = urlset(*[f"https://docs.test/{number}" for number in range(MAX_URLS + 10)])
     found = parse(many)
     assert len(list(islice(found, MAX_URLS))) == MAX_URLS
@@ -128,7 +128,7 @@ def test_there_is_an_end_to_it() -> None:
         next(found)
 
 
-def test_what_takes_long_and_names_nothing_is_no_sitemap() -> None:
+def test_a_large_file_without_entries_is_not_a_sitemap() -> None:
     began = time.process_time()
     for body in (
         b"<urlset><url>" + b"<x/>" * 2_000_000,
@@ -190,7 +190,7 @@ def _put(site: HostileSite, files: dict[str, bytes | str]) -> None:
             server.answers(path, "200 OK", body=gzip.compress(body) if path.endswith(".gz") else body, type=kind)
 
 
-def test_the_sitemap_that_robots_names_and_the_one_in_the_usual_place() -> None:
+def test_the_sitemap_in_robots_txt_and_the_one_in_the_usual_place() -> None:
     files: dict[str, bytes | str] = {
         "/named.xml": urlset("SITE/a", "https://elsewhere.test/x", "SITE/picture.png"),
         "/sitemap.xml": urlset("SITE/b"),
@@ -208,7 +208,7 @@ def test_an_index_of_gzipped_sitemaps() -> None:
     assert listed(files) == (["/a", "/b", "/c"], ["/lost.xml"]), "an index says that it is there"
 
 
-def test_what_is_left_out_of_a_list_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_listing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sitemap, "MAX_FILES", 3)
     monkeypatch.setattr(sitemap, "MAX_URLS", 4)
     assert listed({"/sitemap.xml": urlset(*(f"SITE/{name}" for name in "abcde"))}) == (
@@ -222,7 +222,7 @@ def test_what_is_left_out_of_a_list_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     assert listed(files)[1] == ["/3.xml"]
 
 
-def test_a_guess_that_finds_nothing_is_no_failure_but_what_should_be_there_is() -> None:
+def test_a_missing_guess_is_not_a_failure_and_a_missing_declared_sitemap_is() -> None:
     assert listed({}) == ([], [])
     assert listed({"/sitemap.xml": b"<html>not found</html>"}) == ([], [])
     assert listed({"/sitemap.xml": "403 Forbidden"}) == ([], [])
@@ -232,7 +232,7 @@ def test_a_guess_that_finds_nothing_is_no_failure_but_what_should_be_there_is() 
     assert listed({}, known=("/worked-before.xml",)) == ([], ["/worked-before.xml"])
 
 
-def test_only_what_is_in_scope_is_listed_and_the_folder_is_looked_at_too() -> None:
+def test_only_pages_in_scope_are_listed_and_the_folder_has_a_sitemap_too() -> None:
     files: dict[str, bytes | str] = {
         "/sitemap.xml": urlset("SITE/docs/a", "SITE/blog/a"),
         "/docs/sitemap.xml": urlset("SITE/docs/b"),
@@ -241,12 +241,12 @@ def test_only_what_is_in_scope_is_listed_and_the_folder_is_looked_at_too() -> No
     assert listed(files, root="/docs/") == (["/docs/b", "/docs/a", "/docs/c.md"], [])
 
 
-def test_what_robots_forbids_is_not_looked_at() -> None:
+def test_a_forbidden_sitemap_is_not_requested() -> None:
     files: dict[str, bytes | str] = {"/sitemap.xml": urlset("SITE/a"), "/llms.txt": b"[b](/b)"}
     assert listed(files, robots_txt="User-agent: *\nDisallow: /sitemap\nDisallow: /llms") == ([], [])
 
 
-def test_llms_full_is_asked_for_only_where_there_is_no_llms() -> None:
+def test_llms_full_is_requested_only_without_llms() -> None:
     assert listed({"/llms-full.txt": b"[b](/b)"}) == (["/b"], [])
     assert listed({"/llms.txt": b"[a](/a)", "/llms-full.txt": b"[b](/b)"}) == (["/a"], [])
 
@@ -254,7 +254,7 @@ def test_llms_full_is_asked_for_only_where_there_is_no_llms() -> None:
 # ── llms.txt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_links_of_a_text() -> None:
+def test_links_of_an_llms_txt() -> None:
     text = (
         "# X\n> s\n- [A](/docs/a.md): text\n- [B](<b c.md> 't')\n[C](https://x.test/c_(d).html \"title\")\n"
         "https://x.test/bare\n* https://x.test/listed, and\nsee <https://x.test/angle> [mail](mailto:a@b)"

@@ -1,4 +1,4 @@
-"""Words as full text knows them."""
+"""Tokens of full-text search."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from kept.search.snippet import make_snippet
         ("字", ["字"]),
     ],
 )
-def test_a_text_becomes_words_without_accents_and_with_pairs_of_neighbours(text: str, expected: list[str]) -> None:
+def test_text_becomes_tokens_without_accents_and_with_bigrams(text: str, expected: list[str]) -> None:
     assert tokenize(text) == expected
 
 
@@ -33,7 +33,7 @@ def test_a_text_becomes_words_without_accents_and_with_pairs_of_neighbours(text:
         ("--no-ff", ("no", "ff")),
     ],
 )
-def test_a_heading_names_what_stands_before_its_signature(heading: str, expected: tuple[str, ...]) -> None:
+def test_the_symbol_of_a_heading_is_the_name_before_its_signature(heading: str, expected: tuple[str, ...]) -> None:
     assert parse_symbol(heading) == expected
 
 
@@ -53,12 +53,12 @@ def test_the_parts_of_words_in_camel_case_are_words() -> None:
     )
 
 
-def test_a_language_goes_by_all_its_names() -> None:
+def test_a_language_is_found_by_all_its_names() -> None:
     assert language_token("py") == language_token("Python") != language_token("python2")
     assert language_token("c++") == language_token("cpp")
 
 
-def test_prose_code_and_names_are_indexed_apart_and_the_targets_of_links_not_at_all() -> None:
+def test_prose_code_and_symbols_are_indexed_separately_and_link_targets_not_at_all() -> None:
     text = "### add(x)\n\nSee [the list](<list.html#zebra>).\n\n```py\nitems.add(1)\n```\nAfter."
     found = build_section_fields("Lists", "Class ArrayList<E>\nMethods", Section(3, 0, 3, "add(x)", "add(int)", text))
     assert "zqarraylistadd" in found.names.split()
@@ -78,7 +78,7 @@ def test_prose_code_and_names_are_indexed_apart_and_the_targets_of_links_not_at_
         ("-x y", "x or y", "x or **y**"),
     ],
 )
-def test_the_words_that_were_asked_for_are_marked_however_they_are_spelled(typed: str, text: str, marked: str) -> None:
+def test_query_terms_are_marked_in_any_spelling(typed: str, text: str, marked: str) -> None:
     assert make_snippet(text, parse_query(typed).terms) == marked
 
 

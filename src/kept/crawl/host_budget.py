@@ -13,7 +13,7 @@ from kept.errors import LeaseLost, StoreError
 from kept.log import Log
 from kept.model.job import HostShare, Lease
 from kept.origins.origin import HostAllotment, Origin
-from kept.store import hosts
+from kept.store import jobs
 from kept.store.database import Database
 
 log = Log(__name__)
@@ -72,11 +72,11 @@ async def acquire_share(db: Database, lease: Lease, host: str, concurrency: int,
     ``concurrency`` is what the source's settings allow, ``in_flight`` the number of requests under way.
     """
     async with db.transaction() as tx:
-        await hosts.lock(tx, host)
-        shares = await hosts.shares(tx, host, expires_after=SHARE_EXPIRY_SECONDS)
+        await jobs.lock_host(tx, host)
+        shares = await jobs.host_shares(tx, host, expires_after=SHARE_EXPIRY_SECONDS)
         slots, fair_slots, crawlers = divide_budget(shares, lease.id, concurrency)
         reserved = max(slots, in_flight)  # slots in use are not free for the others until their requests end
-        if not await hosts.upsert_share(
+        if not await jobs.upsert_host_share(
             tx, host, HostShare(lease_id=lease.id, concurrency=concurrency, slots=reserved)
         ):
             raise LeaseLost("This worker was taken for dead and replaced; it asks for nothing more.")

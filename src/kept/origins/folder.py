@@ -64,6 +64,8 @@ class FolderOrigin(Origin):
         pass
 
     def admits(self, url: str) -> bool:
+        if not url.startswith("file:"):
+            return False
         path = file_path(url)
         return path == self._root or self._is_selected(os.path.relpath(path, self._root))
 

@@ -25,7 +25,7 @@ class HostAllotment:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether no crawl of the host has slots to release or to gain."""
+        """Return whether no crawl of the host has slots to release or to gain."""
         return self.slots == self.fair_slots == self.reserved_slots
 
 

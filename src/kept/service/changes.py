@@ -9,7 +9,7 @@ from kept.model.source import format_label
 from kept.search.search import title_from_url
 from kept.service.cursor import decode_cursor, encode_cursor
 from kept.service.lookup import find_source, is_id
-from kept.store import changes as store
+from kept.store import generations
 from kept.store.database import Connection, Database, Row, parse_time
 from kept.store.generations import LARGEST_NUMBER
 
@@ -58,7 +58,7 @@ class _FeedPosition:
     source: str = MAX_ID
     number: int = LARGEST_NUMBER
     url: str = ""
-    document: str = store.FIRST_ID
+    document: str = generations.FIRST_ID
 
 
 async def list_changes(
@@ -84,8 +84,8 @@ async def list_changes(
             for row in made:
                 here = replace(place, at=parse_time(row["activated_at"]), source=row["source_id"], number=row["number"])
                 if (here.source, here.number) != (place.source, place.number):
-                    here = replace(here, url="", document=store.FIRST_ID)
-                rows = await store.changes_in_generation(
+                    here = replace(here, url="", document=generations.FIRST_ID)
+                rows = await generations.changes_in_generation(
                     snapshot,
                     here.source,
                     here.number,
@@ -98,7 +98,7 @@ async def list_changes(
                 ]
                 if len(found) > limit:
                     break
-            place = replace(here, number=here.number - 1, url="", document=store.FIRST_ID)
+            place = replace(here, number=here.number - 1, url="", document=generations.FIRST_ID)
     shown = found[:limit]
     return ChangeFeedPage(
         since=since,
@@ -109,10 +109,10 @@ async def list_changes(
 
 async def _generations(db: Connection, source: str | None, since: datetime, position: _FeedPosition) -> list[Row]:
     if source:
-        return await store.changed_generations_of_source(
+        return await generations.changed_generations_of_source(
             db, source, since=since, number=position.number, limit=GENERATIONS_PER_QUERY
         )
-    return await store.changed_generations(
+    return await generations.changed_generations(
         db, since=since, at=position.at, source=position.source, number=position.number, limit=GENERATIONS_PER_QUERY
     )
 

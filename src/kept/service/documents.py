@@ -13,7 +13,7 @@ from kept.search.search import title_from_url
 from kept.service.cursor import decode_cursor, encode_cursor
 from kept.service.generations import preview_held_document
 from kept.service.lookup import find_document_id, find_readable_generation, find_source
-from kept.store import browsing, documents, events, generations, sections, sources
+from kept.store import documents, generations, sections, sources
 from kept.store.compression import decompress
 from kept.store.database import Connection, ReadableDatabase, Row, parse_optional_time, parse_time
 
@@ -180,11 +180,11 @@ async def get_outline(db: ReadableDatabase, document: str, generation: int) -> l
         row = await documents.version_in_generation(snapshot, document, generation)
         if row is None:
             raise NotFound(f"Generation {generation} does not show {document}.")
-        rows = await sections.of_content(snapshot, row["content_id"])
+        found = await sections.of_content(snapshot, row["content_id"])
     headings: dict[str, DocumentHeading] = {}  # the parts of a long section share its anchor
-    for one in rows:
-        if one["anchor"] and one["heading"]:
-            heading = DocumentHeading(level=one["level"], text=one["heading"], anchor=one["anchor"])
+    for one in found:
+        if one.anchor and one.heading:
+            heading = DocumentHeading(level=one.level, text=one.heading, anchor=one.anchor)
             headings.setdefault(heading.anchor, heading)
     return list(headings.values())
 
@@ -193,15 +193,15 @@ async def find_documents_at(db: ReadableDatabase, label: str, generation: int, u
     """Return the ids of the documents that a generation shows at these URLs; URLs that it does not show are missing."""
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)
-        return await browsing.document_ids_by_url(snapshot, source.id, generation, urls)
+        return await documents.document_ids_by_url(snapshot, source.id, generation, urls)
 
 
 async def content_token(db: ReadableDatabase, labels: list[str] | None = None) -> str:
     """Return a text that stays the same as long as these sources (or all) show the same."""
     async with db.snapshot() as snapshot:
         chosen = {(await find_source(snapshot, label)).id for label in labels or ()}
-        rows = await events.source_generations(snapshot)
-    return " ".join(f"{row['id']}:{row['active_generation']}" for row in rows if not chosen or row["id"] in chosen)
+        active = await sources.list_active_numbers(snapshot)
+    return " ".join(f"{id}:{number}" for id, number in active.items() if not chosen or id in chosen)
 
 
 def _summary(row: Row) -> DocumentSummary:
@@ -229,16 +229,16 @@ def _decode_position(cursor: str) -> tuple[int, str]:
 async def _section_text(db: Connection, row: Row, anchor: str) -> str:
     """A section with everything below it."""
     found = await sections.of_content(db, row["content_id"])
-    first = next((at for at, section in enumerate(found) if section["anchor"] == anchor), None)
+    first = next((at for at, section in enumerate(found) if section.anchor == anchor), None)
     if first is None:
-        known = ", ".join(dict.fromkeys(section["anchor"] for section in found if section["anchor"]))
+        known = ", ".join(dict.fromkeys(section.anchor for section in found if section.anchor))
         raise NotFound(f"{row['url']} has no section '{anchor}'. It has: {known or 'none'}.")
-    level = found[first]["level"]
-    parts = [found[first]["text"]]
+    level = found[first].level
+    parts = [found[first].text]
     for section in found[first + 1 :]:
-        if section["level"] <= level and section["anchor"] != anchor and not _is_signature_only(parts[-1]):
+        if section.level <= level and section.anchor != anchor and not _is_signature_only(parts[-1]):
             break
-        parts.append(section["text"])
+        parts.append(section.text)
     return "\n\n".join(part.strip("\n") for part in parts)
 
 

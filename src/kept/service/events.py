@@ -18,7 +18,7 @@ from kept.service import serializers
 from kept.service.cursor import decode_cursor, encode_cursor
 from kept.service.jobs import JobView
 from kept.service.lookup import is_id
-from kept.store import events, jobs
+from kept.store import frontier, jobs
 from kept.store.database import Connection, Database, Row, current_time, parse_time
 
 EVENTS_PER_READ = 500
@@ -81,7 +81,7 @@ async def cursor_from_now(db: Database) -> EventCursor:
     """What is visited from now on; of jobs that are live, what state they are in."""
     async with db.snapshot() as snapshot:
         now = await current_time(snapshot)
-        live = [row.job for row in await events.list_live_or_recent(snapshot, since=now) if row.job.status.is_live]
+        live = [row.job for row in await jobs.list_live_or_recent(snapshot, since=now) if row.job.status.is_live]
     return EventCursor(since=now, jobs={job.id: JobPosition(job.batch, _MAX_ENTRY) for job in live})
 
 
@@ -114,7 +114,7 @@ async def read_events(db: Database, cursor: EventCursor) -> list[JobEvent]:
 async def change_token(db: Database) -> str:
     """A text that is another one whenever something has happened."""
     async with db.snapshot() as snapshot:
-        rows = await events.list_live_or_recent(snapshot, since=await current_time(snapshot) - TRANSACTION_MARGIN)
+        rows = await jobs.list_live_or_recent(snapshot, since=await current_time(snapshot) - TRANSACTION_MARGIN)
     return " ".join(f"{row.job.id}:{row.job.status}:{row.job.batch}" for row in rows)
 
 
@@ -127,7 +127,7 @@ async def _followed_jobs(db: Connection, cursor: EventCursor) -> list[JobSummary
     rows = (
         {}
         if cursor.only_listed_jobs
-        else {row.job.id: row for row in await events.list_live_or_recent(db, since=cursor.since)}
+        else {row.job.id: row for row in await jobs.list_live_or_recent(db, since=cursor.since)}
     )
     for id in cursor.jobs:
         if id not in rows and cursor.jobs[id].state not in ENDED_STATUSES:
@@ -148,7 +148,9 @@ async def _events_of_job(
     if position.state in ENDED_STATUSES:
         return []
     found: list[tuple[EventKind, Mapping[str, Any], JobPosition]] = []
-    entries = await events.entries_since(db, job.id, batch=position.batch, entry=position.entry, limit=EVENTS_PER_READ)
+    entries = await frontier.entries_since(
+        db, job.id, batch=position.batch, entry=position.entry, limit=EVENTS_PER_READ
+    )
     for entry in entries:
         position = replace(position, batch=entry["batch"], entry=entry["id"])
         found.append(("page", _page_event(entry, job.id, source), position))

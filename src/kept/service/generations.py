@@ -8,7 +8,7 @@ from kept.crawl.lifecycle import LifecycleRules
 from kept.model.generation import Generation, GenerationState
 from kept.model.source import Source
 from kept.service.lookup import find_readable_generation, find_source, load_source
-from kept.store import browsing, documents, generations, jobs
+from kept.store import documents, generations, jobs
 from kept.store.database import Connection, Database, ReadableDatabase, Row, current_time
 
 
@@ -47,7 +47,7 @@ async def timeline(db: ReadableDatabase, label: str, *, limit: int = 30) -> tupl
         found = (await generations.all(snapshot, source.id))[-limit:]
         first = found[0].number if found else 0
         # What came before the oldest is not looked at, nor counted one by one what the first of all brought.
-        changes = await browsing.changes_by_generation(snapshot, source.id, since=first)
+        changes = await generations.changes_by_generation(snapshot, source.id, since=first)
     return source, [_timeline_entry(one, changes.get(one.number)) for one in reversed(found)]
 
 

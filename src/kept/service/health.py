@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kept.store import events
+from kept.store import jobs, sources
 from kept.store.database import Database, ReadableDatabase, describe_database
 
 
@@ -28,4 +28,4 @@ async def check_health(db: Database) -> Health:
 async def count_jobs_and_documents(db: ReadableDatabase) -> tuple[dict[str, int], dict[str, int]]:
     """Return the number of jobs by status, and the numbers of sources, documents and sections that are kept."""
     async with db.snapshot() as snapshot:
-        return await events.jobs_by_status(snapshot), await events.count_totals(snapshot)
+        return await jobs.count_by_status(snapshot), await sources.count_totals(snapshot)

@@ -9,7 +9,7 @@ from kept.jobs import queue
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, JobSummary, Lease, Pace
 from kept.model.source import format_label
 from kept.service.lookup import find_source, is_id
-from kept.store import browsing, idempotency, jobs
+from kept.store import frontier, jobs, keys
 from kept.store.database import Connection, Database, ReadableDatabase, current_time, parse_time
 
 
@@ -50,7 +50,7 @@ async def request_crawl(
             tx, source.id, mode=mode or CrawlMode.REFRESH, priority=priority, owner=owner
         )
         if idempotency_key:
-            await idempotency.record_job(tx, owner=owner or "", key=idempotency_key.key, job=job.id)
+            await keys.set_idempotency_job(tx, owner=owner or "", key=idempotency_key.key, job=job.id)
         return job
 
 
@@ -62,19 +62,20 @@ async def find_previous_job(db: Database, owner: str | None, idempotency_key: Id
 
 async def _claim_key(tx: Connection, owner: str, idempotency_key: IdempotencyKey) -> CrawlJob | None:
     """As ``asked_before``; from now on it was asked."""
-    is_first = await idempotency.claim_key(
+    is_first = await keys.claim_idempotency_key(
         tx, owner=owner, key=idempotency_key.key, request=idempotency_key.request_hash
     )
     return None if is_first else await _job_for_key(tx, owner, idempotency_key)
 
 
 async def _job_for_key(db: Connection, owner: str, idempotency_key: IdempotencyKey) -> CrawlJob | None:
-    before = await idempotency.get(db, owner=owner, key=idempotency_key.key)
+    before = await keys.get_idempotency_key(db, owner=owner, key=idempotency_key.key)
     if before is None:
         return None
-    if before["request"] != idempotency_key.request_hash:
+    request, job = before
+    if request != idempotency_key.request_hash:
         raise InvalidInput("This Idempotency-Key belongs to another request. Make a new one for each.")
-    return await jobs.get(db, before["job_id"]) if before["job_id"] else None
+    return await jobs.get(db, job) if job else None
 
 
 async def list_jobs(
@@ -107,7 +108,7 @@ async def show_job(db: ReadableDatabase, what: str) -> JobView:
 async def progress_over_time(db: ReadableDatabase, job: CrawlJob) -> list[tuple[float, int]]:
     """How a crawl went: after so many seconds since it began, so many URLs were done."""
     async with db.snapshot() as snapshot:
-        rows = await browsing.list_batches(snapshot, job.id)
+        rows = await frontier.list_batches(snapshot, job.id)
     begun, done, course = job.started_at or job.created_at, 0, []
     for row in rows:
         done += row["entries"]

@@ -10,7 +10,7 @@ from kept.errors import InvalidInput, NotFound
 from kept.model.frontier import Outcome
 from kept.model.source import Source
 from kept.service.lookup import find_source, to_canonical_url
-from kept.store import browsing, frontier, jobs, sources
+from kept.store import frontier, jobs, sources
 from kept.store.database import Connection, ReadableDatabase, Row, parse_optional_time
 
 ExclusionCheck = Callable[[Source, str], str | None]
@@ -92,7 +92,7 @@ async def list_entries(
     if outcome is not None and outcome not in (*Outcome, "open"):
         raise InvalidInput(f"There is no outcome '{outcome}'. A URL is {', '.join(Outcome)}, or open.")
     async with db.snapshot() as snapshot:
-        rows = await browsing.list_entries(snapshot, job, outcome=outcome, after=after, limit=limit)
+        rows = await frontier.list_entries(snapshot, job, outcome=outcome, after=after, limit=limit)
     return [_ledger_entry(row) for row in rows]
 
 

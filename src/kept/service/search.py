@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, get_args
 
 from kept.errors import InvalidInput, NotFound
 from kept.model.search_request import HitKind, SearchRequest
+from kept.model.section import GenerationFilter
 from kept.model.source import Source, parse_label
 from kept.search import search as ranked
 from kept.search import versions
@@ -17,7 +18,6 @@ from kept.service.context import Services
 from kept.service.lookup import find_readable_generation, find_source
 from kept.store import sections, sources
 from kept.store.database import Connection, ReadableDatabase
-from kept.store.sections import GenerationFilter
 
 DEFAULT_TOKEN_BUDGET = 100_000  # of texts and contexts together: a thousand pages with contexts are too much
 SECTION_BITS = 20  # the lowest bits of a section's id: its position; the others are its content

@@ -1,4 +1,4 @@
-"""Documents and their versions: rows in, nouns out."""
+"""Documents and their versions."""
 
 from collections.abc import Iterable, Sequence
 
@@ -21,7 +21,7 @@ URLS_PER_QUERY = 1000
 
 
 async def insert_document(db: Connection, rows: Iterable[tuple[str, str]], *, generation: int) -> None:
-    """Document rows for new URLs: (id, source)."""
+    """Insert documents for new URLs: (id, source)."""
     await db.run_many(
         "insert_document", [{"id": id, "source": source, "generation": generation} for id, source in rows]
     )
@@ -75,7 +75,7 @@ async def get(db: Connection, id: str) -> Document | None:
 async def of_generation(
     db: Connection, source: str, generation: int, *, after: str = "", limit: int = 1000
 ) -> list[Row]:
-    """What a generation shows, by URL, from a URL on."""
+    """Return a page of the documents that a generation shows, by URL."""
     return await db.all("documents_of_generation", source=source, generation=generation, after=after, limit=limit)
 
 
@@ -84,37 +84,37 @@ async def versions_of(db: Connection, document: str) -> list[Row]:
 
 
 async def visible_by_url(db: Connection, url: str) -> list[Row]:
-    """The documents that active generations show at this URL."""
+    """Return the documents that active generations show at this URL."""
     return await db.all("visible_versions_by_url", url=url)
 
 
 async def past_by_url(db: Connection, url: str) -> list[Row]:
-    """The documents that were ever shown at this URL, the latest first."""
+    """Return the documents that were ever shown at this URL, the latest first."""
     return await db.all("past_versions_by_url", url=url)
 
 
 async def held_by_url(db: Connection, url: str) -> list[Row]:
-    """The documents that held generations bring to this URL."""
+    """Return the documents that held generations have at this URL."""
     return await db.all("held_versions_by_url", url=url)
 
 
 async def version_in_generation(db: Connection, document: str, generation: int) -> Row | None:
-    """What a generation shows of a document."""
+    """Return the version of a document that a generation shows."""
     return await db.one("version_in_generation", document=document, generation=generation)
 
 
 async def version_born_in(db: Connection, document: str, generation: int) -> Row | None:
-    """What a generation brings for a document, whether or not it is active yet."""
+    """Return the version that a generation adds to a document, whether or not it is active yet."""
     return await db.one("version_born_in", document=document, generation=generation)
 
 
 async def differing_versions(db: Connection, source: str, a: int, b: int) -> list[Row]:
-    """The versions that exactly one of two generations shows."""
+    """Return the versions that exactly one of two generations shows."""
     return await db.all("differing_versions", source=source, a=a, b=b, first=min(a, b), last=max(a, b))
 
 
 async def versions_born_in(db: Connection, source: str, generation: int) -> list[Row]:
-    """The versions that a generation brings."""
+    """Return the versions that a generation adds."""
     return await db.all("versions_born_in", source=source, generation=generation)
 
 
@@ -141,7 +141,7 @@ async def has_former(db: Connection, source: str) -> bool:
 
 
 async def new_matching_former(db: Connection, source: str, generation: int) -> list[tuple[NewPage, FormerDocument]]:
-    """New pages, each with a missing or deleted document that last had the same content or URL."""
+    """Return new pages, each with a missing or deleted document that last had the same content or URL."""
     return [
         (
             _new_page(row),
@@ -192,7 +192,7 @@ async def upcoming_by_url(
 
 
 async def discard_new(db: Connection, new_versions: Iterable[tuple[int, str]]) -> None:
-    """Versions, and their documents, that were never seen and will not be."""
+    """Delete versions and documents that no generation has shown or will show."""
     dropped = list(new_versions)
     await db.run_many("delete_version", [{"id": version_id} for version_id, _ in dropped])
     await db.run_many("delete_document", [{"id": document} for _, document in dropped])
@@ -201,7 +201,7 @@ async def discard_new(db: Connection, new_versions: Iterable[tuple[int, str]]) -
 async def reassign_version(
     db: Connection, *, version_id: int, provisional_id: str, document_id: str, generation: int
 ) -> None:
-    """The version at a new URL belongs to a document that was there before; the provisional one was never seen."""
+    """Give the version at a new URL to a document that existed before, and delete its provisional document."""
     await db.run("delete_pending_version", document=document_id, generation=generation)  # of a page that is given up
     await db.run("end_version", document=document_id, generation=generation)
     await db.run("reassign_version", version=version_id, document=document_id)
@@ -209,14 +209,14 @@ async def reassign_version(
 
 
 async def end_versions(db: Connection, documents: Iterable[str], *, generation: int) -> None:
-    """From this generation on they are not shown."""
+    """End the versions of documents: from this generation on they are not visible."""
     rows = [{"document": document, "generation": generation} for document in documents]
     await db.run_many("delete_pending_version", rows)
     await db.run_many("end_version", rows)
 
 
 async def replace_changed(db: Connection, source: str, *, generation: int) -> None:
-    """The old versions of changed documents end, the new ones live."""
+    """End the old versions of changed documents and publish the new ones."""
     await db.run("end_replaced_versions", source=source, generation=generation)
     await db.run("publish_pending_versions", source=source, generation=generation)
 
@@ -228,7 +228,7 @@ async def apply_metadata_updates(db: Connection, job: str) -> None:
 async def replaced_validators(
     db: Connection, source: str, generation: int, *, limit: int = 1000
 ) -> list[tuple[Validators, Validators]]:
-    """The validators of pages that a generation changed, before and after."""
+    """Return the validators of pages that a generation changed, before and after."""
     return [
         (
             Validators(etag=row["etag_before"], last_modified=row["last_modified_before"]),
@@ -239,7 +239,7 @@ async def replaced_validators(
 
 
 async def has_validators(db: Connection, source: str, *, limit: int = 1000) -> bool | None:
-    """Whether the pages that are shown have any, as far as the first of them tell; None: none is shown."""
+    """Return whether any of the first visible pages has validators; None if no page is visible."""
     row = await db.one("has_validators", source=source, limit=limit)
     return None if row is None or row["some"] is None else bool(row["some"])
 
@@ -263,7 +263,7 @@ async def set_lifecycles(db: Connection, changes: Iterable[LifecycleChange]) -> 
 
 
 async def roll_back(db: Connection, source: str, *, target: int, number: int, reason: str) -> None:
-    """Generation ``number`` shows exactly what ``target`` showed."""
+    """Make generation ``number`` show exactly what ``target`` showed."""
     await db.run("end_versions_since", source=source, target=target, number=number)
     await db.run("restore_versions", source=source, target=target, number=number)
     await db.run("show_rolled_back_documents", source=source)
@@ -271,7 +271,7 @@ async def roll_back(db: Connection, source: str, *, target: int, number: int, re
 
 
 async def delete_by_generation(db: Connection, source: str, generation: int, *, limit: int) -> int:
-    """How many rows of an abandoned generation were deleted; 0: none are left."""
+    """Delete rows of an abandoned generation. Returns how many; 0 when none are left."""
     deleted = await db.run("delete_versions_of_generation", source=source, generation=generation, limit=limit)
     return deleted or await db.run("delete_documents_of_generation", source=source, generation=generation, limit=limit)
 
@@ -282,12 +282,22 @@ async def delete_by_source(db: Connection, source: str, *, limit: int) -> int:
 
 
 async def delete_dead_versions(db: Connection, source: str, *, oldest: int, limit: int) -> int:
-    """How many versions that no retained generation shows were deleted."""
+    """Delete versions that no retained generation shows. Returns how many."""
     return await db.run("delete_dead_versions", source=source, oldest=oldest, limit=limit)
 
 
 async def delete_orphaned(db: Connection, source: str, *, limit: int) -> int:
     return await db.run("delete_orphaned_documents", source=source, limit=limit)
+
+
+async def document_ids_by_url(db: Connection, source: str, generation: int, urls: Sequence[str]) -> dict[str, str]:
+    """Return the ids of the documents that a generation shows at these URLs, by URL."""
+    found: dict[str, str] = {}
+    for start in range(0, len(urls), URLS_PER_QUERY):
+        chunk = list(urls[start : start + URLS_PER_QUERY])
+        rows = await db.all("document_ids_by_url", source=source, generation=generation, urls=chunk)
+        found |= {row["url"]: str(row["document_id"]) for row in rows}
+    return found
 
 
 def _new_page(row: Row) -> NewPage:

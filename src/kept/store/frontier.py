@@ -1,4 +1,4 @@
-"""The frontier of a job: rows in, nouns out."""
+"""The frontier of a job: its entries, their leases and outcomes, and the ledger they become."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -52,7 +52,7 @@ async def list_changed_pages(db: Connection, source: str) -> list[ChangedPage]:
 
 
 async def insert(db: Connection, job: str, discovered: Iterable[DiscoveredUrl]) -> int:
-    """How many of them the frontier did not have. Inserted in the order of their URLs: no deadlocks."""
+    """Insert entries, in the order of their URLs so that there are no deadlocks. Returns how many are new."""
     ordered = sorted(discovered, key=lambda entry: entry.url)
     return await db.run_many(
         "insert_entry",
@@ -89,7 +89,7 @@ async def mark_reached(db: Connection, job: str, discovered: Iterable[Discovered
 
 
 async def is_missing_any(db: Connection, job: str, urls: Sequence[str]) -> bool:
-    """Whether one of these URLs is not in it."""
+    """Return whether one of these URLs has no entry."""
     return await db.one("missing_entry", job=job, urls=list(urls)) is not None
 
 
@@ -119,7 +119,7 @@ async def urls(db: Connection, job: str) -> set[str]:
 
 
 async def stored_etags(db: Connection, *, source: str, base: int, signature: str) -> dict[str, StoredEtag]:
-    """What the base shows, by URL."""
+    """Return every URL that the base shows, with its version and, where that suffices, its ETag."""
     rows: list[Any] = await db.tuples("stored_etags", source=source, base=base, signature=signature)
     return {row[0]: row for row in rows}
 
@@ -142,7 +142,7 @@ async def stored_pages(db: Connection, versions: Sequence[int]) -> list[StoredPa
 async def lease(
     db: Connection, job: str, *, worker: str, limit: int, reached: bool = True, known: bool = False
 ) -> list[FrontierEntry]:
-    """Entries that are due, now this worker's."""
+    """Lease entries that are due to a worker."""
     ids = [
         row["id"]
         for row in await db.all("lease_entries", job=job, worker=worker, limit=limit, reached=reached, known=known)
@@ -202,19 +202,19 @@ async def open_entries(db: Connection, job: str) -> OpenEntries:
 
 
 async def count_leased_new(db: Connection, job: str) -> int:
-    """How many entries that may become new documents are leased, by anyone."""
+    """Count the leased entries, of all workers, that may become new documents."""
     row = await db.one("count_leased_new", job=job)
     assert row is not None, "a count is always there"
     return int(row["entries"])
 
 
 async def release_entries(db: Connection, worker: str) -> None:
-    """What this worker has leased is anybody's again."""
+    """Release the entries that a worker has leased."""
     await db.run("release_entries", worker=worker)
 
 
 async def set_batch(db: Connection, job: str, urls: Sequence[str], *, batch: int) -> None:
-    """These entries belong to another batch than was thought."""
+    """Move entries to another batch than they were settled in."""
     await db.run("set_batch", job=job, urls=list(urls), batch=batch)
 
 
@@ -270,7 +270,7 @@ async def ledger_entries(db: Connection, url: str) -> list[Row]:
 
 
 async def unchanged_without_entry(db: Connection, url: str) -> list[Row]:
-    """What crawls that list everything found unchanged: they leave no entry. Rows as of ledger()."""
+    """Return pages that crawls which list everything found unchanged, without an entry; rows as of ledger_entries()."""
     return await db.all("unchanged_without_entry", url=url)
 
 
@@ -279,12 +279,27 @@ async def not_kept(db: Connection, job: str, *, limit: int) -> list[Row]:
 
 
 async def list_superseded(db: Connection, source: str) -> list[str]:
-    """Jobs whose frontier is no longer the ledger of their source."""
+    """Return jobs whose frontier is no longer the ledger of their source."""
     return [row["id"] for row in await db.all("superseded_frontiers", source=source)]
 
 
 async def delete(db: Connection, job: str, limit: int) -> int:
     return await db.run("delete_entries", job=job, limit=limit)
+
+
+async def entries_since(db: Connection, job: str, *, batch: int, entry: int, limit: int) -> list[Row]:
+    """Return finished entries of a job after an entry of one of its batches, in the order they were committed."""
+    return await db.all("entries_since", job=job, batch=batch, entry=entry, limit=limit)
+
+
+async def list_entries(db: Connection, job: str, *, outcome: str | None, after: str, limit: int) -> list[Row]:
+    """Return a page of a job's entries, by URL; only those of an outcome, or ``open`` ones, if one is named."""
+    return await db.all("entries_of_job", job=job, outcome=outcome, after=after, limit=limit)
+
+
+async def list_batches(db: Connection, job: str) -> list[Row]:
+    """Return how many entries each batch settled, and when."""
+    return await db.all("batches_of_job", job=job)
 
 
 def _entry(row: Row) -> FrontierEntry:

@@ -40,5 +40,10 @@ async def jobs_with_frontier(db: Connection, source: str) -> list[str]:
     return [row["job_id"] for row in await db.all("jobs_with_frontier", source=source)]
 
 
+async def try_start_pass(db: Connection, name: str, *, min_interval: float) -> bool:
+    """Start a maintenance pass for all processes. Returns False if one was started within so many seconds."""
+    return await db.run("start_maintenance_pass", name=name, seconds=min_interval) > 0
+
+
 def _count(row: Row | None) -> int:
     return int(row["rows"]) if row else 0

@@ -1,4 +1,4 @@
-"""Generations: rows in, nouns out."""
+"""Generations, and what each of them changed."""
 
 import json
 from dataclasses import fields
@@ -8,18 +8,19 @@ from kept.model.generation import GENERATION_TRANSITIONS, Generation, Generation
 from kept.model.source import SourceSettings
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
+FIRST_ID = "00000000-0000-0000-0000-000000000000"
 LARGEST_NUMBER = 2**63 - 1  # that a column can hold; what people type may be larger
 
 
 async def insert(
     db: Connection, source: str, number: int, *, job: str | None, mode: str | None = None, reason: str | None = None
 ) -> None:
-    """A generation that is being built on what is active now."""
+    """Insert a generation that is being built on the active one."""
     await db.run("insert_generation", source=source, number=number, job=job, mode=mode, reason=reason)
 
 
 async def inherit_settings(db: Connection, source: str, number: int, *, inherit_from: int) -> None:
-    """Most of what it shows was not visited under today's settings: a change of them is still to come."""
+    """Copy the settings of another generation: most documents were not visited under the current ones of the source."""
     await db.run("inherit_settings", source=source, number=number, heir_of=inherit_from)
 
 
@@ -35,13 +36,13 @@ async def all(db: Connection, source: str) -> list[Generation]:
 
 
 async def upcoming(db: Connection, source: str) -> Generation | None:
-    """The one that is being built, or that waits for a person."""
+    """Return the generation that is being built or held."""
     row = await db.one("upcoming_generation", source=source)
     return None if row is None else _read(row)
 
 
 async def transition(db: Connection, generation: Generation, to: GenerationState, reason: str | None = None) -> bool:
-    """True if it moved; False if that is no move of the table, or somebody moved it first."""
+    """Change its state. Returns False if that is no legal transition, or another process changed it first."""
     if to not in GENERATION_TRANSITIONS[generation.state]:
         return False
     values = {"source": generation.source_id, "number": generation.number, "from": generation.state, "to": to}
@@ -58,7 +59,7 @@ async def activate_generation(
     whole: bool,
     partial: str | None,
 ) -> bool:
-    """True if it is active now; False if it is no longer being built or held."""
+    """Activate it. Returns False if it is no longer being built or held."""
     return (
         await db.run(
             "activate_generation",
@@ -94,13 +95,13 @@ async def count_changes(db: Connection, source: str, number: int) -> GenerationC
 
 
 async def last_verified(db: Connection, source: str) -> datetime | None:
-    """When a crawl last visited every known document."""
+    """Return when a crawl last visited every known document."""
     row = await db.one("last_verified", source=source)
     return parse_optional_time(row["verified_at"]) if row else None
 
 
 async def list_uncleared(db: Connection, source: str) -> list[int]:
-    """Abandoned generations whose rows are not all gone yet."""
+    """Return abandoned generations whose rows are not all deleted yet."""
     return [row["number"] for row in await db.all("uncleared_generations", source=source)]
 
 
@@ -113,14 +114,46 @@ async def mark_cleared(db: Connection, source: str, number: int) -> None:
 
 
 async def oldest_retained(db: Connection, source: str, *, keep: int, younger_than: timedelta) -> int | None:
-    """The number from which on everything is kept; None for a source that has nothing yet."""
+    """Return the number of the oldest generation to keep; None for a source that has none."""
     row = await db.one("oldest_retained", source=source, keep=keep, seconds=younger_than.total_seconds())
     return row["number"] if row else None
 
 
 async def cleanup_old_generations(db: Connection, source: str, *, oldest: int) -> int:
-    """How many generations were forgotten. Their versions have to be gone already."""
+    """Delete generations before ``oldest``, after their versions. Returns how many."""
     return await db.run("delete_old_generations", source=source, oldest=oldest)
+
+
+# Changes -------------------------------------------------------------------------------------------------------
+
+
+async def changes_by_generation(db: Connection, source: str, *, since: int) -> dict[int, Row]:
+    """Return how many documents each generation after ``since`` added, changed, moved and lost, by its number."""
+    rows = await db.all("changes_by_generation", source=source, since=since)
+    return {row["number"]: row for row in rows}
+
+
+async def changed_generations(
+    db: Connection, *, since: datetime, at: datetime, source: str, number: int, limit: int
+) -> list[Row]:
+    """Return the generations of all sources that changed something, the latest first, from one of them on."""
+    return await db.all("changed_generations", since=since, at=at, source=source, number=number, limit=limit)
+
+
+async def changed_generations_of_source(
+    db: Connection, source: str, *, since: datetime, number: int, limit: int
+) -> list[Row]:
+    """Return the generations of a source that changed something, the latest first, from a number on."""
+    return await db.all("changed_generations_of_source", since=since, source=source, number=number, limit=limit)
+
+
+async def changes_in_generation(
+    db: Connection, source: str, generation: int, *, url: str = "", document: str = FIRST_ID, limit: int
+) -> list[Row]:
+    """Return the change of each document in a generation, by URL, after this URL and document."""
+    return await db.all(
+        "changes_in_generation", source=source, generation=generation, url=url, document=document, limit=limit
+    )
 
 
 def _read(row: Row) -> Generation:

@@ -1,13 +1,13 @@
-"""Crawl jobs and the workers' places in them: rows in, nouns out."""
+"""Crawl jobs, the workers' leases of them, and the shares that leases have of a host."""
 
 import json
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from kept.errors import LeaseLost
 from kept.model.generation import Tally
-from kept.model.job import CrawlJob, CrawlMode, JobStatus, JobSummary, Lease, Progress
+from kept.model.job import CrawlJob, CrawlMode, HostShare, JobStatus, JobSummary, Lease, Progress
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 _FIRST_ID, _LAST_ID = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
@@ -23,7 +23,7 @@ async def insert(
     payload: Mapping[str, Any] | None = None,
     owner: str | None = None,
 ) -> CrawlJob | None:
-    """The new job; None if the source has a live one already."""
+    """Insert a job. Returns None if the source has a live one already."""
     row = await db.one(
         "insert_job", id=id, source=source, mode=mode, priority=priority, payload=json.dumps(payload or {}), user=owner
     )
@@ -37,13 +37,13 @@ async def get(db: Connection, id: str) -> CrawlJob | None:
 async def list_recent(
     db: Connection, *, status: JobStatus | None = None, limit: int = 50, before: str | None = None
 ) -> list[JobSummary]:
-    """The latest first; from behind a job on, if it is named."""
+    """Return a page of jobs, the latest first, after the job ``before``."""
     rows = await db.all("recent_jobs", before=before or _LAST_ID, status=status, limit=limit)
     return [read_summary(row) for row in rows]
 
 
 async def find_by_id_prefix(db: Connection, prefix: str) -> list[JobSummary]:
-    """The jobs whose id begins so; two at most."""
+    """Return the jobs whose id begins so; two at most."""
     return [read_summary(row) for row in await db.all("jobs_by_id_prefix", beginning=f"{prefix}%")]
 
 
@@ -52,12 +52,12 @@ async def last(db: Connection, source: str) -> CrawlJob | None:
 
 
 async def last_full_crawl(db: Connection, source: str) -> CrawlJob | None:
-    """The last crawl that visited everything; its frontier is the ledger."""
+    """Return the last crawl that visited everything; its frontier is the ledger."""
     return _job(await db.one("last_full_crawl", source=source))
 
 
 async def lock_live(db: Connection, source: str) -> CrawlJob | None:
-    """The source's live job, locked until this transaction ends."""
+    """Lock the live job of a source until this transaction ends."""
     return _job(await db.one("lock_live_job", source=source))
 
 
@@ -66,24 +66,24 @@ async def lock(db: Connection, id: str) -> CrawlJob | None:
 
 
 async def merge_into_pending(db: Connection, id: str, *, mode: CrawlMode, priority: int) -> CrawlJob | None:
-    """The waiting job, widened; None if it is not waiting any more."""
+    """Widen a pending job. Returns None if it is no longer pending."""
     return _job(await db.one("merge_into_pending_job", id=id, mode=mode, priority=priority))
 
 
 async def request_rerun(db: Connection, id: str, mode: CrawlMode) -> CrawlJob | None:
-    """The running job, after which another follows; None if it is not running any more."""
+    """Let another crawl follow a running job. Returns None if it is no longer running."""
     return _job(await db.one("request_rerun", id=id, mode=mode))
 
 
 async def claim(db: Connection, *, worker: str, job: str | None = None) -> CrawlJob | None:
-    """The first job that is due (or the one named), now processing; None if nothing is due."""
+    """Claim the first pending job, or the one named. Returns None if none is pending."""
     return _job(await db.one("claim_job", worker=worker, job=job))
 
 
 async def find_joinable(
     db: Connection, *, host: str, pid: int, entries_per_worker: int, excluded: list[str]
 ) -> str | None:
-    """The first job that others walk, with open entries enough for another, in which this process has no place."""
+    """Return the first running job with enough open entries for this process to join it, unless it has already."""
     row = await db.one("joinable_job", host=host, pid=pid, enough=entries_per_worker, but=excluded)
     return row["id"] if row else None
 
@@ -102,7 +102,7 @@ async def acquire_lease(db: Connection, lease: Lease) -> None:
 
 
 async def release_lease(db: Connection, lease_id: str) -> None:
-    """The worker's leases lapse."""
+    """Delete a lease; the entries that it holds are open again."""
     await db.run("release_lease", id=lease_id)
 
 
@@ -116,7 +116,7 @@ async def lock_lease(db: Connection, lease: Lease) -> None:
 
 
 async def requeue_if_unleased(db: Connection, job: str) -> bool:
-    """True if nobody walks the job any more, and it waits for the next worker."""
+    """Make a job without workers pending again. Returns False if it has workers or is not running."""
     return await db.run("requeue_if_unleased", job=job) > 0
 
 
@@ -129,40 +129,43 @@ async def leases_on_host(db: Connection, host: str) -> list[Lease]:
 
 
 async def list_leases(db: Connection, *, after: str | None, limit: int) -> list[Lease]:
-    """A page of all places, after the one named."""
+    """Return a page of all leases, after the one named."""
     return [_lease(row) for row in await db.all("leases", after=after or _FIRST_ID, limit=limit)]
 
 
 async def list_stale_leases(db: Connection, stale_after: timedelta, *, after: str | None, limit: int) -> list[Lease]:
-    """A page of the places that were silent for so long by the database's clock, after the one named."""
+    """Return a page of the leases without a heartbeat for so long by the database's clock, after the one named."""
     seconds = stale_after.total_seconds()
     rows = await db.all("stale_leases", seconds=seconds, after=after or _FIRST_ID, limit=limit)
     return [_lease(row) for row in rows]
 
 
 async def revoke_lease(db: Connection, lease: Lease) -> bool:
-    """True if the place is gone; False if its worker was heard of since."""
+    """Delete a stale lease. Returns False if its worker had a heartbeat meanwhile."""
     return await db.run("revoke_lease", id=lease.id, attempt=lease.attempt, beats=lease.heartbeat_count) > 0
 
 
 async def list_stalled(db: Connection, limit: int) -> list[str]:
-    """Jobs that say somebody walks them, and nobody does."""
+    """Return jobs in processing whose workers are all gone."""
     return [row["id"] for row in await db.all("stalled_jobs", limit=limit)]
 
 
 async def status_if_leased(db: Connection, lease: Lease) -> JobStatus | None:
-    """What the place's job has come to; None if the worker was replaced."""
+    """Return the status of the leased job; None if the lease is lost."""
     row = await db.one("status_if_leased", worker=lease.id, job=lease.job_id)
     return JobStatus(row["status"]) if row and row["attempt"] == lease.attempt else None
 
 
 async def reap(db: Connection, job: str, error: str) -> CrawlJob | None:
-    """The job, pending again or failed with this error; None while somebody walks it."""
+    """Make a job without workers pending again, or failed when its retries are spent; None while it has workers."""
     return _job(await db.one("reap_job", job=job, error=error))
 
 
 async def heartbeat(db: Connection, lease: Lease) -> bool:
-    """True while this worker has its place. Its own row first: locks are taken in one order everywhere."""
+    """Record that a worker is alive. Returns False if its lease is lost.
+
+    Its own row first: locks are taken in one order everywhere.
+    """
     here = await db.run("lease_heartbeat", worker=lease.id) > 0
     await db.run("job_heartbeat", job=lease.job_id)
     return here
@@ -173,7 +176,7 @@ async def set_generation(db: Connection, id: str, generation: int, *, discovered
 
 
 async def mark_listed(db: Connection, id: str, *, lists_everything: bool, unlisted: bool) -> bool:
-    """True if nobody had listed it before."""
+    """Record that the frontier has its first entries. Returns False if it had them already."""
     return await db.run("mark_listed", id=id, lists_everything=lists_everything, unlisted=unlisted) > 0
 
 
@@ -186,7 +189,7 @@ async def advance_batch(
     bytes: int = 0,
     limited: bool = False,
 ) -> CrawlJob:
-    """The job after one more batch; the counts are not. Raises LeaseLost if it was ended meanwhile."""
+    """Count one more batch, without its outcomes. Raises LeaseLost if the job was ended meanwhile."""
     row = await db.one(
         "advance_batch",
         job=id,
@@ -201,7 +204,7 @@ async def advance_batch(
 
 
 async def update_progress(db: Connection, id: str, *, min_interval: float = 0.0) -> CrawlJob | None:
-    """The job, its progress up to date; None if there is nothing to count, or it was counted within so many seconds.
+    """Count the outcomes since the last time. Returns None if there are none, or that was within so many seconds.
 
     It has to be locked.
     """
@@ -209,7 +212,7 @@ async def update_progress(db: Connection, id: str, *, min_interval: float = 0.0)
 
 
 async def count_new_since_progress(db: Connection, id: str) -> int:
-    """New documents that the progress of a locked job does not have yet."""
+    """Count new documents that the progress of a locked job does not include yet."""
     row = await db.one("count_new_since_progress", job=id)
     return int(row["entries"]) if row else 0
 
@@ -232,6 +235,35 @@ async def pause(db: Connection, id: str) -> bool:
 
 async def resume(db: Connection, id: str) -> bool:
     return await db.run("resume_job", id=id) > 0
+
+
+async def list_live_or_recent(db: Connection, *, since: datetime) -> list[JobSummary]:
+    """Return the jobs that are live or ended since then, the oldest first."""
+    return [read_summary(row) for row in await db.all("live_or_recent_jobs", since=since)]
+
+
+async def count_by_status(db: Connection) -> dict[str, int]:
+    return {row["status"]: row["jobs"] for row in await db.all("jobs_by_status")}
+
+
+# Shares of hosts -----------------------------------------------------------------------------------------------
+
+
+async def lock_host(db: Connection, host: str) -> None:
+    """Lock the shares of a host until the transaction ends."""
+    await db.one("lock_host", host=host)
+
+
+async def host_shares(db: Connection, host: str, *, expires_after: float) -> list[HostShare]:
+    """Return the shares that were renewed within so many seconds, the oldest first."""
+    rows = await db.all("host_shares", host=host, seconds=expires_after)
+    return [HostShare(lease_id=row["lease_id"], concurrency=row["concurrency"], slots=row["slots"]) for row in rows]
+
+
+async def upsert_host_share(db: Connection, host: str, share: HostShare) -> bool:
+    """Insert or renew the share of a lease. Returns False if the lease is lost."""
+    values = {"lease": share.lease_id, "concurrency": share.concurrency, "slots": share.slots}
+    return await db.run("upsert_host_share", host=host, **values) > 0
 
 
 def _job(row: Row | None) -> CrawlJob | None:

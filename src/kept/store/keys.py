@@ -1,9 +1,11 @@
-"""API keys, and what their owners use."""
+"""API keys, what their owners use, and the idempotency keys of their requests."""
 
 from dataclasses import dataclass
 
 from kept.model.key import ApiKey, KeyScope
 from kept.store.database import Connection, Row, parse_time
+
+IDEMPOTENCY_KEY_SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,25 @@ async def usage(db: Connection, owner: str) -> KeyUsage:
 async def assign_source_owner(db: Connection, source: str, owner: str) -> None:
     """Make a key the owner of a source, unless it has one."""
     await db.run("assign_source_owner", id=source, owner=owner)
+
+
+# Idempotency keys ----------------------------------------------------------------------------------------------
+
+
+async def claim_idempotency_key(db: Connection, *, owner: str, key: str, request: str) -> bool:
+    """Claim a key for a request. Returns False if it was used before; of two at the same time the second waits."""
+    await db.run("delete_expired_idempotency_keys", seconds=IDEMPOTENCY_KEY_SECONDS)
+    return await db.run("insert_idempotency_key", owner=owner, key=key, request=request) > 0
+
+
+async def set_idempotency_job(db: Connection, *, owner: str, key: str, job: str) -> None:
+    await db.run("set_idempotency_job", owner=owner, key=key, job=job)
+
+
+async def get_idempotency_key(db: Connection, *, owner: str, key: str) -> tuple[str, str | None] | None:
+    """Return the request of a key and the job that it led to; None for a key that is unknown or has expired."""
+    row = await db.one("idempotency_key", owner=owner, key=key, seconds=IDEMPOTENCY_KEY_SECONDS)
+    return None if row is None else (row["request"], row["job_id"])
 
 
 def _key(row: Row | None) -> ApiKey | None:

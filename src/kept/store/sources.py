@@ -1,4 +1,4 @@
-"""Sources: their rows, schedules and counts."""
+"""Sources, their schedules, and counts of what is kept."""
 
 import json
 from datetime import datetime
@@ -121,6 +121,18 @@ async def delete(db: Connection, id: str) -> None:
     await db.run("delete_jobs_of_source", source=id)
     await db.run("delete_generations_of_source", source=id)
     await db.run("delete_source", id=id)
+
+
+async def count_totals(db: Connection) -> dict[str, int]:
+    """Return how many sources, visible documents and sections there are."""
+    row = await db.one("count_totals")
+    assert row is not None, "always one row"
+    return {name: int(count) for name, count in row.items()}
+
+
+async def list_active_numbers(db: Connection) -> dict[str, int | None]:
+    """Return the number of the active generation of every source, None for one that has none."""
+    return {row["id"]: row["active_generation"] for row in await db.all("active_numbers")}
 
 
 def _source(row: Row | None) -> Source | None:

@@ -55,7 +55,7 @@ def _parse(text: str) -> Outline:
 
 _OUTLINE_KEY = "kept"  # in the env that markdown-it passes through its rules
 _BLANKS = (" ", "\t")
-_MAX_NESTING = 20  # of lists and quotations; links in deeper ones are not outline
+_MAX_NESTING = 20  # of lists and quotations; links in deeper ones are not found
 
 
 @cache

@@ -3,7 +3,7 @@
     find_links    the targets of links, in one pass, however the brackets are nested
     plain_text    the text without markup, as a browser would show it
 
-Links are not targets by markdown-it-py, which parses the whole paragraph into tokens: reading Markdown would take five
+markdown-it-py does not find the links, because it parses the whole paragraph into tokens: reading would take five
 times as long, and quadratic time for a paragraph of brackets (docs/decisions/0027). `tests/unit/test_markdown.py`
 compares the results.
 """

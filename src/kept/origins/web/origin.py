@@ -17,11 +17,10 @@ import errno
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from socket import gaierror
-from time import monotonic
 
 from kept.errors import SourceUnavailable
 from kept.model.document import RENDERED_CONTENT_TYPE, Validators
@@ -36,32 +35,24 @@ from kept.model.frontier import (
     Visit,
 )
 from kept.model.source import RenderMode, SourceSettings
-from kept.model.url import resolve_link as resolve_link
-from kept.model.url import with_route
+from kept.model.url import resolve_link, with_route
 from kept.origins.origin import AllotHostSlots, Origin
 from kept.origins.web import llms, sitemap
 from kept.origins.web.browser import Browser
 from kept.origins.web.client_factory import check_access
 from kept.origins.web.http.address_policy import AddressForbidden
 from kept.origins.web.http.client import HttpClient
-from kept.origins.web.http.messages import FailedRequest, FailureKind, HttpResponse
-from kept.origins.web.rate_limiter import (
-    MAX_CRAWL_DELAY,
-    SHARED_RATE_LIMITERS,
-    CrawlRateLimiter,
-    HostRateLimiter,
-    RateLimiters,
-    parse_retry_after,
-)
+from kept.origins.web.http.messages import FailedRequest, HttpResponse
+from kept.origins.web.polite_client import NO_RULES, PoliteClient
+from kept.origins.web.rate_limiter import SHARED_RATE_LIMITERS, CrawlRateLimiter, RateLimiters
 from kept.origins.web.responses import (
     OK_STATUSES,
     PERMANENT_REDIRECTS,
     REDIRECT_STATUSES,
     is_html,
     make_visit,
-    wants_page_body,
 )
-from kept.origins.web.robots import RobotsCache, RobotsRules, RobotsUnreachable, parse_product_token
+from kept.origins.web.robots import RobotsUnreachable, parse_product_token
 from kept.origins.web.scope import SETTINGS_REASONS, WebScope, folder_of, origin_of
 from kept.origins.web.soft_404 import (
     LOGIN_REASON,
@@ -75,7 +66,6 @@ from kept.origins.web.soft_404 import (
 
 MAX_REDIRECTS = 10
 PROBE_SECONDS = 2.0
-ROBOTS_FORBID = "robots.txt forbids it"
 VISITS_PER_SLOT = 4  # visits in flight per request slot: while some pages are parsed, others are fetched
 
 
@@ -110,9 +100,7 @@ class WebOrigin(Origin):
         self._known_sitemaps = known_sitemaps
         self._browser_program = browser
         self._exit_stack = AsyncExitStack()
-        self._sites: dict[str, _Site] = {}
         self._soft_404s: dict[str, asyncio.Task[Soft404 | None]] = {}
-        self._robots_task: asyncio.Task[RobotsRules | RobotsUnreachable] | None = None
 
     @cached_property
     def _client(self) -> HttpClient:
@@ -123,8 +111,17 @@ class WebOrigin(Origin):
         return client
 
     @cached_property
-    def _robots(self) -> RobotsCache:
-        return RobotsCache(self._client, self._user_agent)
+    def _polite_client(self) -> PoliteClient:
+        polite_client = PoliteClient(
+            self._client,
+            self._rate,
+            self._access,
+            user_agent=self._user_agent,
+            max_bytes=self._max_bytes,
+            now=self._now,
+        )
+        self._exit_stack.push_async_callback(polite_client.close)
+        return polite_client
 
     @cached_property
     def _browser(self) -> Browser:
@@ -147,8 +144,7 @@ class WebOrigin(Origin):
         await self._rate.renew_slots(allot)
         origin = origin_of(self._root)
         await self._rate.join_host(origin)
-        if self._robots_agent is not None and self._robots_task is None:  # early, while the crawl is being prepared
-            self._robots_task = asyncio.create_task(self._robots.get_rules(origin))
+        self._polite_client.prefetch_rules(origin)  # early, while the crawl is being prepared
 
     def check(self) -> None:
         check_access(self._access)
@@ -175,14 +171,12 @@ class WebOrigin(Origin):
             ) from None
 
     async def close(self) -> None:
-        tasks = [*self._soft_404s.values(), *([self._robots_task] if self._robots_task else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for probe in self._soft_404s.values():
+            probe.cancel()
+        await asyncio.gather(*self._soft_404s.values(), return_exceptions=True)
         self._soft_404s.clear()
-        self._rate.close()
-        self._sites.clear()
         await self._exit_stack.aclose()
+        self._rate.close()
 
     def admits(self, url: str) -> bool:
         return self._scope.admits(url)
@@ -191,12 +185,7 @@ class WebOrigin(Origin):
         return self._scope.why_excluded(url)
 
     async def why_forbidden(self, url: str) -> str | None:
-        if self._robots_agent is None:
-            return None
-        rules = await self._robots.get_rules(origin_of(url))
-        if isinstance(rules, RobotsUnreachable):
-            return f"robots.txt unreachable ({rules.reason})"
-        return None if rules.allows(url) else ROBOTS_FORBID
+        return await self._polite_client.why_forbidden(url)
 
     async def list(self, *, include_excluded: bool = False) -> AsyncIterator[ListedUrl | ListingFailure]:
         if self._pages:
@@ -212,12 +201,12 @@ class WebOrigin(Origin):
     async def _list_seeds(self, admits: Callable[[str], bool]) -> AsyncIterator[ListedUrl | ListingFailure]:
         """Yield the admitted pages that the site's own lists name: its sitemaps and llms.txt."""
         origin = origin_of(self._root)
-        rules = await self._robots.get_rules(origin)
+        rules = await self._polite_client.get_rules(origin)
         if isinstance(rules, RobotsUnreachable):
             yield ListingFailure(url=f"{origin}/robots.txt", reason=f"robots.txt unreachable ({rules.reason})")
             if self._robots_agent is not None:
                 return
-            rules = _NO_RULES
+            rules = NO_RULES
         allows = rules.allows if self._robots_agent is not None else lambda url: True
         folders = list(dict.fromkeys((folder_of(self._root), f"{origin}/")))
         guessed = [url for url in (f"{folder}sitemap.xml" for folder in folders) if allows(url)]
@@ -240,7 +229,7 @@ class WebOrigin(Origin):
         headers = (
             entry.base_version.validators.as_headers() if conditional and entry.base_version and not always else None
         )
-        response = await self._request(url, headers=headers, seconds=None)
+        response = await self._polite_client.request(url, headers=headers)
         if isinstance(response, HttpResponse):
             visit = (
                 await self._follow_redirects(entry, response)
@@ -301,7 +290,7 @@ class WebOrigin(Origin):
 
     async def _probe_soft_404(self, origin: str) -> Soft404 | None:
         folder = folder_of(self._root) if self._root.startswith(f"{origin}/") else f"{origin}/"
-        response = await self._request(folder + PROBE_NAME, headers=None, seconds=None)
+        response = await self._polite_client.request(folder + PROBE_NAME)
         if not isinstance(response, HttpResponse):
             return None
         if response.status in REDIRECT_STATUSES:
@@ -335,7 +324,8 @@ class WebOrigin(Origin):
                 )
             seen.add(to)
             # No validators: the stored ones belong to the redirect target of the last visit.
-            following = await self._request(to, headers=None, seconds=max(0.001, self._client.timeouts.total - spent))
+            seconds_left = max(0.001, self._client.timeouts.total - spent)
+            following = await self._polite_client.request(to, seconds=seconds_left)
             if isinstance(following, FailedRequest):
                 return self._to_visit(following)
             if not isinstance(following, HttpResponse):
@@ -346,53 +336,10 @@ class WebOrigin(Origin):
             response = following
             spent += response.elapsed
 
-    async def _request(
-        self, url: str, *, headers: dict[str, str] | None, seconds: float | None
-    ) -> HttpResponse | FailedRequest | Refused | Unreachable:
-        """Make one request, if robots.txt allows it, when the host has a slot."""
-        origin = origin_of(url)
-        site = self._sites.get(origin)
-        if site is None or site.rules.expires_at <= monotonic():
-            joined = await self._join_site(origin)
-            if isinstance(joined, Unreachable):
-                return joined
-            site = joined
-        if self._robots_agent is not None and not site.rules.allows(url):
-            return Refused(reason=ROBOTS_FORBID)
-        if pause := await site.host.acquire():
-            return Unreachable(reason="the server asked for a longer pause", retry_after=pause)
-        started_at = monotonic()
-        try:
-            response = await self._client.request(
-                url, max_bytes=self._max_bytes, headers=headers, wants_body=wants_page_body, seconds=seconds
-            )
-        except BaseException:
-            site.host.release_unused()
-            raise
-        if isinstance(response, FailedRequest) and response.kind is FailureKind.FORBIDDEN:
-            site.host.release_unused()  # no request was made
-            return response
-        wait = None
-        if isinstance(response, HttpResponse) and response.status >= 300 and "Retry-After" in response.headers:
-            wait = parse_retry_after(response.headers, self._now())
-        site.host.release(started_at=started_at, elapsed=response.elapsed, status=response.status, retry_after=wait)
-        return response
-
     def _to_visit(self, response: HttpResponse | FailedRequest) -> Visit:
         if isinstance(response, HttpResponse) and self._access.headers:
             response = response._replace(body=self._client.redact_bytes(response.body))
         return make_visit(response, now=self._now, robots_agent=self._robots_agent)
-
-    async def _join_site(self, origin: str) -> "_Site | Unreachable":
-        host, crawl = await self._rate.join_host(origin)
-        rules = await self._robots.get_rules(origin) if self._robots_agent is not None else _NO_RULES
-        if isinstance(rules, RobotsUnreachable):
-            return Unreachable(reason=f"robots.txt unreachable ({rules.reason})", retry_after=rules.retry_in)
-        site = self._sites.get(origin)
-        if site is None or site.rules is not rules:
-            host.set_delay(crawl, max(self._access.delay, min(rules.crawl_delay, MAX_CRAWL_DELAY)))
-            site = self._sites[origin] = _Site(host, rules)
-        return site
 
 
 def _soft_404_visit(entry: FrontierEntry, status: int | None) -> Visit:
@@ -400,14 +347,3 @@ def _soft_404_visit(entry: FrontierEntry, status: int | None) -> Visit:
     if entry.base_version is None:
         return Refused(reason=SOFT_404_REASON, status=status)
     return Unreachable(reason=SOFT_404_REASON, status=status, is_retryable=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Site:
-    """The rate limiter and the rules of one origin (scheme, host, port)."""
-
-    host: HostRateLimiter
-    rules: RobotsRules
-
-
-_NO_RULES = RobotsRules("", "")

@@ -213,3 +213,16 @@ SELECT j.id
                                  AND f.worker_id IS NULL
                                LIMIT :enough * 8) AS open) >= :enough * CASE WHEN w.workers > 8 THEN 8 ELSE w.workers END
  ORDER BY j.priority DESC, j.created_at LIMIT 1;
+
+-- name: host_shares
+-- The oldest first: it keeps its slots when others join.
+SELECT lease_id, concurrency, slots FROM host_shares
+ WHERE host = :host AND renewed_at > ago(:seconds)
+ ORDER BY joined_at, lease_id;
+
+-- name: upsert_host_share
+-- Changes no row when the worker was reaped.
+INSERT INTO host_shares (host, lease_id, concurrency, slots, joined_at, renewed_at)
+SELECT :host, id, :concurrency, :slots, now(), now() FROM job_workers WHERE id = :lease
+ON CONFLICT (host, lease_id) DO UPDATE
+   SET concurrency = excluded.concurrency, slots = excluded.slots, renewed_at = excluded.renewed_at;

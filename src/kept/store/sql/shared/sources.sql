@@ -5,9 +5,9 @@ SELECT count(*) AS sources, COALESCE(sum(g.documents), 0) AS documents,
   FROM sources s LEFT JOIN generations g ON g.source_id = s.id AND g.number = s.active_generation
  WHERE s.removed_at IS NULL;
 
--- name: source_generations
--- The active generation of each source.
-SELECT id, name, version, active_generation FROM sources WHERE removed_at IS NULL ORDER BY id;
+-- name: active_numbers
+-- The number of the active generation of each source.
+SELECT id, active_generation FROM sources WHERE removed_at IS NULL ORDER BY id;
 
 -- name: insert_source
 -- The new source's id. No row: the name, or the root, is taken.

@@ -1,4 +1,4 @@
-"""No address that is not public is ever dialled, however it is spelled and by whatever way it comes in (fault 15).
+"""No address that is not public is ever dialled, however it is spelled and wherever it comes from (fault 15).
 
 Nothing here leaves this machine. Names are resolved by a table; every connection that the code under test tries to make
 is written down, and led to a server on loopback if it is for the one public address of the table, else refused.
@@ -118,7 +118,7 @@ class World:
             rate_limiters=RateLimiters(),
         )
 
-    def egress(self) -> HttpClient:
+    def client(self) -> HttpClient:
         return HttpClient(resolver=self.resolve, open_socket=self.open_socket)
 
     @property
@@ -201,11 +201,11 @@ async def as_base(world: World, host: str) -> None:
     link = resolve_link("page", f"http://{host}/")
     if link is None or link.startswith(f"{SITE}/"):
         return
-    egress = world.egress()
-    answer = await egress.request(link, max_bytes=1000)
+    client = world.client()
+    answer = await client.request(link, max_bytes=1000)
     assert isinstance(answer, FailedRequest)
     assert answer.kind is FailureKind.FORBIDDEN
-    await egress.close()
+    await client.close()
 
 
 async def as_redirect(world: World, host: str) -> None:
@@ -215,9 +215,9 @@ async def as_redirect(world: World, host: str) -> None:
     found = await origin.visit(entry(f"{SITE}/here"), conditional=False)
     assert isinstance(found, Refused | Unreachable) or (isinstance(found, Fetched) and b"own" in found.body)
     await origin.close()
-    egress = world.egress()
-    await egress.get_following_redirects(f"{SITE}/here", max_bytes=1000)
-    await egress.close()
+    client = world.client()
+    await client.get_following_redirects(f"{SITE}/here", max_bytes=1000)
+    await client.close()
 
 
 async def as_robots(world: World, host: str) -> None:
@@ -265,7 +265,7 @@ WAYS = (as_root, as_link, as_base, as_redirect, as_robots, as_sitemap, as_name)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nothing_that_is_not_public_is_dialled(way: Any) -> None:
+def test_no_address_that_is_not_public_is_dialled(way: Any) -> None:
     async def story() -> None:
         async with a_world() as world:
             for host in HOSTS:
@@ -278,38 +278,38 @@ def test_nothing_that_is_not_public_is_dialled(way: Any) -> None:
 # ── The gate itself ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_is_public_is_dialled_at_the_very_address_that_was_checked() -> None:
+def test_a_public_host_is_dialled_at_exactly_the_checked_address() -> None:
     async def story() -> None:
         async with a_world() as world:
             world.answers["/page"] = body("hello")
-            egress = world.egress()
-            answer = await egress.request(f"{SITE}/page", max_bytes=1000)
+            client = world.client()
+            answer = await client.request(f"{SITE}/page", max_bytes=1000)
             assert not isinstance(answer, FailedRequest)
             assert answer.body == b"hello"
             assert world.dialled == [PUBLIC]
-            await egress.close()
+            await client.close()
 
     asyncio.run(story())
 
 
-def test_an_allowed_pair_opens_that_host_and_port_and_nothing_else() -> None:
+def test_an_allowed_pair_permits_that_host_and_port_only() -> None:
     async def story() -> None:
         world = World()
         world.names["other.test"] = ["127.0.0.1"]
         allowed = frozenset({("localhost", 8000)})
-        egress = HttpClient(allowed=allowed, resolver=world.resolve, open_socket=world.open_socket)
-        await egress.request("http://localhost:8000/", max_bytes=10)
+        client = HttpClient(allowed=allowed, resolver=world.resolve, open_socket=world.open_socket)
+        await client.request("http://localhost:8000/", max_bytes=10)
         assert set(world.dialled) == {"127.0.0.1", "::1"}
         world.dialled.clear()
         for url in (
             "http://localhost/", "http://localhost:8001/", "http://127.0.0.1:8000/", "http://[::1]:8000/",
             "http://other.test:8000/", "https://localhost/", "http://127.0.0.2:8000/",
         ):  # fmt: skip
-            answer = await egress.request(url, max_bytes=10)
+            answer = await client.request(url, max_bytes=10)
             assert isinstance(answer, FailedRequest), url
             assert answer.kind is FailureKind.FORBIDDEN, url
         assert world.dialled == []
-        await egress.close()
+        await client.close()
 
     asyncio.run(story())
 
@@ -320,39 +320,39 @@ def test_an_allowed_pair_opens_that_host_and_port_and_nothing_else() -> None:
      "//docs.test/", "http://docs.test:0/", "http://docs.test:99999/", "http://user@docs.test/", "http://docs.test\\@127.0.0.1/",
      "http://docs.test/\r\nHost: x", "http://docs.test/ü", "http://DOCS.test/", "http://docs.test/#x", "http:///x", ""],
 )  # fmt: skip
-def test_what_is_not_a_canonical_web_address_is_not_asked(url: str) -> None:
+def test_a_url_that_is_not_canonical_is_not_requested(url: str) -> None:
     async def story() -> None:
         world = World()
-        egress = world.egress()
-        answer = await egress.request(url, max_bytes=10)
+        client = world.client()
+        answer = await client.request(url, max_bytes=10)
         assert isinstance(answer, FailedRequest)
         assert answer.kind is FailureKind.FORBIDDEN
         assert world.dialled == []
-        await egress.close()
+        await client.close()
 
     asyncio.run(story())
 
 
-def test_the_last_look_holds_whatever_led_there() -> None:
-    egress = World().egress()
+def test_the_check_at_the_socket_holds_by_itself() -> None:
+    client = World().client()
     for address in ("127.0.0.1", "::1", "169.254.169.254", "::ffff:10.0.0.1"):
         with pytest.raises(OSError, match="not a public address"):
-            egress._new_socket((socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 80)))
+            client._new_socket((socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 80)))
 
 
-def test_behind_a_proxy_private_targets_are_refused_all_the_same() -> None:
+def test_behind_a_proxy_private_hosts_are_forbidden_as_well() -> None:
     async def story() -> None:
         world = World()
         world.names["proxy.test"] = ["10.1.1.1"]
-        egress = HttpClient(proxy="http://proxy.test:3128", resolver=world.resolve, open_socket=world.open_socket)
+        client = HttpClient(proxy="http://proxy.test:3128", resolver=world.resolve, open_socket=world.open_socket)
         for url in ("http://127.0.0.1/", "http://rebound.test/", "http://proxy.test:3128/", "https://localhost/"):
-            answer = await egress.request(url, max_bytes=10)
+            answer = await client.request(url, max_bytes=10)
             assert isinstance(answer, FailedRequest)
             assert answer.kind is FailureKind.FORBIDDEN
         assert world.dialled == []
-        await egress.request(f"{SITE}/", max_bytes=10)
+        await client.request(f"{SITE}/", max_bytes=10)
         assert world.dialled == ["10.1.1.1"], "the proxy, which the owner named"
-        await egress.close()
+        await client.close()
 
     asyncio.run(story())
 
@@ -362,12 +362,12 @@ def test_behind_a_proxy_private_targets_are_refused_all_the_same() -> None:
     ["93.184.216.34", "8.8.8.8", "192.0.1.1", "2606:4700::1111", "2a00::1", "::ffff:8.8.8.8", "64:ff9b::808:808",
      "2002:808:808::1"],
 )  # fmt: skip
-def test_public_addresses_are_open(address: str) -> None:
+def test_public_addresses_are_allowed(address: str) -> None:
     assert why_not_public(address) is None
 
 
 @given(st.ip_addresses(v=4))
-def test_what_python_calls_private_is_closed(address: IPv4Address) -> None:
+def test_addresses_that_python_calls_private_are_forbidden(address: IPv4Address) -> None:
     if address.is_private or address.is_multicast or address.is_reserved or not address.is_global:
         assert why_not_public(str(address))
         assert why_not_public(f"::ffff:{address}")
@@ -375,12 +375,12 @@ def test_what_python_calls_private_is_closed(address: IPv4Address) -> None:
 
 
 @given(st.ip_addresses(v=6))
-def test_ipv6_is_open_only_where_it_was_given_out(address: IPv6Address) -> None:
+def test_ipv6_is_allowed_only_in_allocated_ranges(address: IPv6Address) -> None:
     if why_not_public(str(address)) is None:
         assert address in IPv6Network("2000::/3") or address in IPv6Network("64:ff9b::/96") or address.ipv4_mapped
 
 
 @given(st.text(max_size=30))
-def test_what_is_no_address_is_closed(text: str) -> None:
+def test_text_that_is_not_an_address_is_forbidden(text: str) -> None:
     if not any(character in text for character in ".:"):
         assert why_not_public(text)

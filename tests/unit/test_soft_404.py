@@ -1,4 +1,4 @@
-"""What says 200 and is no page, and above all: what is one."""
+"""Soft 404s and log-in forms, and above all the pages that must not be taken for them."""
 
 import time
 from pathlib import Path
@@ -32,7 +32,7 @@ PROSE = "<p>" + "Passwords are stored as a hash with a salt, and nobody can read
         page("Docs", f"<h2>Anmelden</h2>{FORM}", nav="<li>wort " * 90).replace(b"Anmelden", b"Anmeldeseite"),
     ],
 )
-def test_a_form_for_a_password_is_no_page(body: bytes) -> None:
+def test_a_password_form_is_not_a_page(body: bytes) -> None:
     assert is_login_form(body)
 
 
@@ -65,11 +65,13 @@ def test_a_page_about_passwords_is_a_page(body: bytes) -> None:
         (f"{SITE}/guide?next=/login", True, False),
     ],
 )
-def test_a_redirect_leads_to_a_form_by_its_name_and_its_promise_to_return(url: str, outside: bool, leads: bool) -> None:
+def test_a_redirect_to_a_log_in_page_is_known_by_its_path_and_return_parameter(
+    url: str, outside: bool, leads: bool
+) -> None:
     assert is_login_redirect(url, outside=outside) is leads
 
 
-def test_a_url_may_say_itself_that_it_is_a_form() -> None:
+def test_a_log_in_page_is_known_by_its_url() -> None:
     assert is_login_url(f"{SITE}/account/login/")
     assert is_login_url(f"{SITE}/register?plan=free")
     assert not is_login_url(f"{SITE}/guide/registers.html")
@@ -82,7 +84,7 @@ def absence(title: str = "Not found", text: str = "<h1>Oh no</h1><p>There is no 
     return found
 
 
-def test_what_answers_like_a_made_up_page_is_not_there() -> None:
+def test_a_response_equal_to_that_for_a_made_up_page_is_a_soft_404() -> None:
     missing = "<h1>Oh no</h1><p>There is no <code>/docs/old page</code> here.</p><!-- request 17 -->"
     assert absence().matches(page("Not found", missing), f"{SITE}/docs/old%20page")
     assert absence(text="<p>Not found. Request 4f3a.</p>").matches(
@@ -103,13 +105,13 @@ def test_a_page_of_the_same_template_is_a_page(title: str, text: str) -> None:
     assert not absence().matches(page(title, text), f"{SITE}/docs/404.html")
 
 
-def test_a_shell_that_scripts_fill_says_nothing_about_what_is_there() -> None:
+def test_a_page_that_scripts_fill_is_not_taken_for_a_soft_404() -> None:
     shell = b"<title>Docs</title><div id=app></div><script src=app.js></script><noscript>Please run scripts</noscript>"
     assert Soft404.from_page(shell, f"{SITE}/{PROBE_NAME}") is None
     assert Soft404.from_page(b"", f"{SITE}/{PROBE_NAME}") is None
 
 
-def test_what_is_large_is_a_page_whatever_it_looks_like() -> None:
+def test_a_large_response_is_a_page() -> None:
     large = page("Log in", FORM + "<!--" + "x" * MAX_BYTES + "-->")
     assert not is_login_form(large)
     assert Soft404.from_page(large, f"{SITE}/{PROBE_NAME}") is None
@@ -119,7 +121,7 @@ def test_what_is_large_is_a_page_whatever_it_looks_like() -> None:
     assert not lost.matches(page("Lost", PROSE + "<!--" + "x" * MAX_BYTES + "-->"), f"{SITE}/a")
 
 
-def test_a_redirect_of_everything_says_something_only_if_it_forgets_what_was_asked() -> None:
+def test_a_redirect_is_a_soft_404_only_if_its_target_does_not_contain_the_requested_name() -> None:
     assert Soft404.from_redirect(f"{SITE}/en/{PROBE_NAME}") is None
     assert Soft404.from_redirect(None) is None
     home = Soft404.from_redirect(f"{SITE}/")
@@ -138,7 +140,7 @@ def test_no_page_makes_it_slow(piece: bytes) -> None:
 
 
 @pytest.mark.parametrize("folder", ["/usr/share/doc/git/html", "/usr/share/doc/sqlite3"])
-def test_no_page_of_a_manual_is_taken_for_anything_else(folder: str) -> None:
+def test_no_page_of_a_real_manual_is_taken_for_a_form_or_a_soft_404(folder: str) -> None:
     pages = sorted(Path(folder).rglob("*.html"))[:400]
     if not pages:
         pytest.skip(f"{folder} has no pages here")

@@ -1,4 +1,4 @@
-"""Our own HTTP client: what is whole, what is not, when a connection is used again, and what a request says."""
+"""HTTP connections: complete and incomplete responses, reuse of connections, the bytes of requests, proxies."""
 
 import asyncio
 import gzip
@@ -17,7 +17,7 @@ from kept.origins.web.http.address_policy import parse_endpoint
 from kept.origins.web.http.client import HttpClient
 from kept.origins.web.http.messages import FailedRequest, FailureKind, Headers, HttpResponse, SecretHeaders, Timeouts
 from kept.origins.web.http.upstream_proxy import parse_upstream_proxy
-from tests.unit.test_egress import certificate, here, serving  # noqa: F401 - a fixture
+from tests.unit.test_http_client import certificate, here, serving  # noqa: F401 - a fixture
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -35,7 +35,7 @@ class Server:
     def url(self, path: str = "/") -> str:
         return f"http://127.0.0.1:{self.port}{path}"
 
-    def egress(self, **more: Any) -> HttpClient:
+    def client(self, **more: Any) -> HttpClient:
         return HttpClient(allowed=frozenset({("127.0.0.1", self.port)}), **{"timeouts": PATIENCE, **more})
 
 
@@ -89,9 +89,9 @@ def asked(
 
     async def story() -> tuple[list[HttpResponse | FailedRequest], Server]:
         async with a_server(talk) as server:
-            egress = server.egress()
-            answers = [await egress.request(server.url(), max_bytes=most, **more) for _ in range(times)]
-            await egress.close()
+            client = server.client()
+            answers = [await client.request(server.url(), max_bytes=most, **more) for _ in range(times)]
+            await client.close()
             return answers, server
 
     return asyncio.run(story())
@@ -126,7 +126,7 @@ WHOLE = {
 
 @pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_body_ends_where_its_server_says(name: str, at_once: bool) -> None:
+def test_the_end_of_a_body_is_found_in_each_framing(name: str, at_once: bool) -> None:
     said, then = WHOLE[name]
     pieces = [said] if at_once else [said[start : start + 1] for start in range(len(said))]
     (answer,), _ = asked(saying(*pieces, then=then))
@@ -136,7 +136,7 @@ def test_a_body_ends_where_its_server_says(name: str, at_once: bool) -> None:
 
 
 @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
-def test_some_answers_have_no_body_whatever_they_say(status: bytes) -> None:
+def test_some_statuses_have_no_body_whatever_the_headers_say(status: bytes) -> None:
     answers, server = asked(saying(b"HTTP/1.1 " + status + b"\r\nContent-Length: 50\r\n\r\n"), times=3)
     assert [body_of(answer) for answer in answers] == [b""] * 3
     assert server.connections == 1
@@ -169,7 +169,7 @@ def test_some_answers_have_no_body_whatever_they_say(status: bytes) -> None:
         (b"HTTP/1.1 103 Hints\r\n\r\n" * 30 + GOOD, "the server sent nothing but interim answers"),
     ],
 )
-def test_what_is_not_whole_or_not_http_is_no_answer(said: bytes, reason: str) -> None:
+def test_a_truncated_or_invalid_response_is_a_failure(said: bytes, reason: str) -> None:
     (answer,), _ = asked(saying(said, then="close"))
     assert isinstance(answer, FailedRequest), answer
     assert answer.kind is FailureKind.TEMPORARY
@@ -186,7 +186,7 @@ def test_what_is_not_whole_or_not_http_is_no_answer(said: bytes, reason: str) ->
         b"HTTP/1.1 103 Hints\r\nX: ",
     ],
 )
-def test_what_goes_on_without_saying_anything_is_given_up(begins: bytes) -> None:
+def test_endless_data_without_content_is_a_failure(begins: bytes) -> None:
     answer = asked(saying(begins, *[b"a" * 65_536] * 200))[0][0]
     assert reason_of(answer) == "its headers are too long"
 
@@ -201,7 +201,7 @@ def test_headers_are_bounded_line_by_line(longest: int, lines: int) -> None:
 # ── Which connection is used again ───────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_connection_that_was_closed_while_idle_is_no_error() -> None:
+def test_a_connection_that_was_closed_while_idle_is_replaced() -> None:
     async def one_each(made: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answers once; at the second request it closes, as a server does whose patience has just ended."""
         made.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
@@ -217,7 +217,7 @@ def test_a_connection_that_was_closed_while_idle_is_no_error() -> None:
     assert server.connections == 1, "it may have been acted upon"
 
 
-def test_half_an_answer_is_not_asked_for_again() -> None:
+def test_a_request_is_not_repeated_after_half_a_response() -> None:
     async def talk(made: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for said in (GOOD, GOOD[:8]):
             made.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
@@ -228,7 +228,7 @@ def test_half_an_answer_is_not_asked_for_again() -> None:
     assert server.connections == 1
 
 
-def test_a_connection_is_not_trusted_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_connection_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     from kept.origins.web.http import pool
 
     assert asked(saying(GOOD), times=3)[1].connections == 1
@@ -238,44 +238,44 @@ def test_a_connection_is_not_trusted_for_ever(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("more", [b"and more", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlies", b"HTTP/1.1 2"])
 @pytest.mark.parametrize("at_once", [True, False])
-def test_what_nobody_asked_for_is_nobodys_answer(more: bytes, at_once: bool) -> None:
+def test_unrequested_data_is_never_taken_for_a_response(more: bytes, at_once: bool) -> None:
     async def story() -> None:
         pieces = [GOOD + more] if at_once else [GOOD, more]
         async with a_server(saying(*pieces, pause=0.02)) as server:
-            egress = server.egress()
+            client = server.client()
             for _ in range(3):
-                assert body_of(await egress.request(server.url(), max_bytes=100)) == b"hello"
+                assert body_of(await client.request(server.url(), max_bytes=100)) == b"hello"
                 await asyncio.sleep(0.1)
             assert server.connections == 3
-            await egress.close()
+            await client.close()
 
     asyncio.run(story())
 
 
-def test_whoever_gives_up_leaves_no_connection_and_disturbs_nobody_elses() -> None:
+def test_a_cancelled_request_closes_its_connection_and_no_other() -> None:
     async def story() -> None:
         async with a_server(saying(GOOD[:9], GOOD[9:], pause=0.2)) as server:
-            egress = server.egress()
-            tasks = [asyncio.create_task(egress.request(server.url(f"/{n}"), max_bytes=100)) for n in range(20)]
+            client = server.client()
+            tasks = [asyncio.create_task(client.request(server.url(f"/{n}"), max_bytes=100)) for n in range(20)]
             await asyncio.sleep(0.1)
             for task in tasks[::2]:
                 task.cancel()
             done = await asyncio.gather(*tasks, return_exceptions=True)
             assert [isinstance(one, asyncio.CancelledError) for one in done] == [True, False] * 10
             assert all(body_of(one) == b"hello" for one in done[1::2])  # type: ignore[arg-type]
-            assert [pool.connection_count for pool in egress._host_pools.values()] == [10]
-            await egress.close()
+            assert [pool.connection_count for pool in client._host_pools.values()] == [10]
+            await client.close()
 
     asyncio.run(story())
 
 
-def test_closing_ends_what_is_under_way() -> None:
+def test_closing_the_client_ends_requests_in_flight() -> None:
     async def story() -> None:
         async with a_server(saying(then="wait")) as server:
-            egress = server.egress()
-            task = asyncio.create_task(egress.request(server.url(), max_bytes=100))
+            client = server.client()
+            task = asyncio.create_task(client.request(server.url(), max_bytes=100))
             await asyncio.sleep(0.05)
-            await egress.close()
+            await client.close()
             assert reason_of(await task) == "the connection was closed before an answer came"
 
     asyncio.run(story())
@@ -295,7 +295,7 @@ UNWANTED = {
 
 
 @pytest.mark.parametrize("name", UNWANTED)
-def test_a_body_that_nobody_wants_is_read_only_if_that_is_cheap(name: str) -> None:
+def test_an_unwanted_body_is_drained_only_if_it_is_small(name: str) -> None:
     said, then, connections = UNWANTED[name]
     began = time.monotonic()
     answers, server = asked(saying(said, then=then), times=3)
@@ -304,7 +304,7 @@ def test_a_body_that_nobody_wants_is_read_only_if_that_is_cheap(name: str) -> No
     assert time.monotonic() - began < connection.DRAIN_SECONDS
 
 
-def test_a_body_that_nobody_wants_is_not_waited_for() -> None:
+def test_an_unwanted_body_that_is_slow_is_not_drained() -> None:
     began = time.monotonic()
     (answer,), _ = asked(saying(b"HTTP/1.1 404 No\r\nContent-Length: 500\r\n\r\nhello", then="wait"))
     assert (body_of(answer), answer.status) == (b"", 404)
@@ -314,24 +314,24 @@ def test_a_body_that_nobody_wants_is_not_waited_for() -> None:
 # ── What a request says, and what headers are ────────────────────────────────────────────────────────────────────────
 
 
-def test_what_a_request_says() -> None:
+def test_the_bytes_of_a_request() -> None:
     async def story() -> None:
         async with a_server(saying(GOOD)) as server:
             secrets = SecretHeaders(
                 parse_endpoint(server.url()), (("X-Key", "one"), ("X-Key", "two"), ("accept", "text/x-own"))
             )
-            egress = server.egress(user_agent="Kept/1", secret_headers=secrets)
-            await egress.request(server.url("/a?b=c"), max_bytes=100)
-            await egress.request(
+            client = server.client(user_agent="Kept/1", secret_headers=secrets)
+            await client.request(server.url("/a?b=c"), max_bytes=100)
+            await client.request(
                 server.url("/"), max_bytes=100, headers={"If-None-Match": '"é"', "ACCEPT": "text/plain"}
             )
-            await egress.request(
+            await client.request(
                 server.url("/"), max_bytes=100, body=b"{}", headers={"content-type": "application/json"}
             )
             for wrong in ("a\r\nX: y", "a\nb", "a\0b"):
-                answer = await egress.request(server.url("/"), max_bytes=100, headers={"X": wrong})
+                answer = await client.request(server.url("/"), max_bytes=100, headers={"X": wrong})
                 assert reason_of(answer) == "no valid answer (ValueError)"
-            await egress.close()
+            await client.close()
             first, second, third = (head.split("\r\n") for head in server.heads)
             host = f"Host: 127.0.0.1:{server.port}"
             keys = ["X-Key: one", "X-Key: two"]
@@ -344,7 +344,7 @@ def test_what_a_request_says() -> None:
     asyncio.run(story())
 
 
-def test_headers_are_found_in_any_case_and_those_that_came_twice_are_all_there() -> None:
+def test_headers_are_case_insensitive_and_repeated_ones_are_all_available() -> None:
     headers = Headers([(b"X-Robots-Tag", b"noindex "), (b"ETag", b'"\xe9"'), (b"x-robots-tag", b"nofollow")])
     assert headers["x-ROBOTS-tag"] == headers.get("X-Robots-Tag") == "noindex"
     assert headers.get_all("X-robots-tag") == ["noindex", "nofollow"]
@@ -358,20 +358,20 @@ def test_headers_are_found_in_any_case_and_those_that_came_twice_are_all_there()
 
 
 @pytest.mark.parametrize("host", ["127.1", "0x7f.1", "2130706433", "0x7f000001", "017700000001", "127.0.0.1.", "0x"])
-def test_a_number_that_may_be_an_address_is_no_name(host: str) -> None:
+def test_a_numeric_host_is_not_resolved(host: str) -> None:
     async def story() -> None:
         async def never(host: str, port: int) -> Sequence[str]:
             raise AssertionError("it was resolved")
 
-        for egress in (HttpClient(resolver=never), HttpClient(resolver=never, proxy="http://127.0.0.1:1")):
-            answer = await egress.request(f"http://{host}/", max_bytes=10)
+        for client in (HttpClient(resolver=never), HttpClient(resolver=never, proxy="http://127.0.0.1:1")):
+            answer = await client.request(f"http://{host}/", max_bytes=10)
             assert isinstance(answer, FailedRequest)
             assert answer.kind is FailureKind.FORBIDDEN
 
     asyncio.run(story())
 
 
-def test_no_certificates_are_read_for_http(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_certificates_are_loaded_for_http(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> ssl.SSLContext:
         raise AssertionError("they were")
 
@@ -393,14 +393,14 @@ def test_no_certificates_are_read_for_http(monkeypatch: pytest.MonkeyPatch) -> N
         ("http://bücher.test:80", ("xn--bcher-kva.test", 80, False, None)),
     ],
 )
-def test_how_a_proxy_is_named(url: str, found: tuple[object, ...]) -> None:
+def test_the_url_of_a_proxy_is_parsed(url: str, found: tuple[object, ...]) -> None:
     proxy = parse_upstream_proxy(url)
     assert (proxy.host, proxy.port, proxy.is_tls, proxy.authorization) == found
 
 
 @pytest.mark.parametrize("secure_proxy", [False, True])
 @pytest.mark.parametrize("secure_site", [False, True])
-def test_a_proxy_is_asked_and_connections_through_it_are_used_again(
+def test_requests_go_through_the_proxy_and_its_connections_are_reused(
     certificate: Path,  # noqa: F811
     secure_proxy: bool,
     secure_site: bool,
@@ -417,10 +417,10 @@ def test_a_proxy_is_asked_and_connections_through_it_are_used_again(
                 port = listening.sockets[0].getsockname()[1]
                 scheme = "https" if secure_proxy else "http"
                 where = f"{scheme}://{upstream.username}:{upstream.password}@docs.test:{port}"
-                egress = HttpClient(allowed=allowed, resolver=here, proxy=where, ca_file=str(certificate))
+                client = HttpClient(allowed=allowed, resolver=here, proxy=where, ca_file=str(certificate))
                 url = f"{'https' if secure_site else 'http'}://docs.test:{site.port}/"
                 for _ in range(3):
-                    assert body_of(await egress.request(url, max_bytes=100)) == b"hello"
+                    assert body_of(await client.request(url, max_bytes=100)) == b"hello"
                 if secure_site:
                     assert site.connections == 1
                     assert "Proxy-Authorization" not in site.heads[0], "the tunnel's business"
@@ -433,7 +433,7 @@ def test_a_proxy_is_asked_and_connections_through_it_are_used_again(
                 else:
                     assert isinstance(refused, HttpResponse)
                     assert refused.status == 407
-                for one in (egress, wrong):
+                for one in (client, wrong):
                     await one.close()
                 listening.close()
                 await asyncio.sleep(0.05)
@@ -443,7 +443,7 @@ def test_a_proxy_is_asked_and_connections_through_it_are_used_again(
     asyncio.run(story())
 
 
-def test_a_site_that_speaks_no_tls_and_one_that_ends_without_a_word(certificate: Path) -> None:  # noqa: F811
+def test_a_site_without_tls_and_one_that_closes_without_a_response(certificate: Path) -> None:  # noqa: F811
     async def ends(made: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello")
@@ -457,11 +457,11 @@ def test_a_site_that_speaks_no_tls_and_one_that_ends_without_a_word(certificate:
     async def story() -> None:
         async with a_server(plainly) as plain, a_server(ends, ssl=serving(certificate)) as site:
             for server, reason in ((plain, "no secure connection could be made"), (site, "the answer was cut short")):
-                egress = HttpClient(
+                client = HttpClient(
                     allowed=frozenset({("docs.test", server.port)}), resolver=here, ca_file=str(certificate)
                 )
-                answer = await egress.request(f"https://docs.test:{server.port}/", max_bytes=100)
+                answer = await client.request(f"https://docs.test:{server.port}/", max_bytes=100)
                 assert reason_of(answer) == reason
-                await egress.close()
+                await client.close()
 
     asyncio.run(story())

@@ -1,4 +1,4 @@
-"""The gate to the network: unpacking within limits, deadlines, secrets, TLS by name, and the gate as a proxy."""
+"""The HTTP client: decompression within limits, deadlines, secrets, TLS by name; and the gate proxy."""
 
 import asyncio
 import base64
@@ -58,7 +58,7 @@ PACKERS = {
     sizes=st.lists(st.integers(1, 500), min_size=1, max_size=5),
     piece=st.integers(1, 300),
 )
-def test_what_was_packed_is_unpacked_however_it_arrives(
+def test_a_compressed_body_is_decompressed_however_it_is_split(
     encoding: str, data: bytes, sizes: list[int], piece: int
 ) -> None:
     packed = PACKERS[encoding](data)
@@ -74,7 +74,7 @@ def test_what_was_packed_is_unpacked_however_it_arrives(
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "Deflate ", "br", "zstd"])
-def test_what_ends_too_early_or_is_something_else_is_not_unpacked(encoding: str) -> None:
+def test_a_body_that_ends_too_early_or_is_damaged_is_undecodable(encoding: str) -> None:
     packed = PACKERS[encoding](PAGE * 10)
     for damaged in (packed[:-3], packed[: len(packed) // 2], PAGE, b"\xff" * 100, packed[:20] + b"\xff" * 50):
         decoder = BodyDecoder(encoding, 1 << 20)
@@ -101,7 +101,7 @@ def test_zeros_after_the_end_are_padding() -> None:
     assert decoder.body() == PAGE
 
 
-def test_a_page_that_packs_well_is_no_bomb_and_a_bomb_is() -> None:
+def test_a_highly_compressible_page_is_not_a_bomb_and_a_bomb_is() -> None:
     table = b"".join(b"<tr><td>%d</td><td>0.000000</td><td>0.000000</td></tr>\n" % row for row in range(100_000))
     honest = BodyDecoder("gzip", 1 << 25)
     packed = gzip.compress(table, 1)
@@ -124,7 +124,7 @@ def _feed(decoder: BodyDecoder, packed: bytes) -> None:
 # ── Deadlines ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_silence_and_length_end_a_task_and_nothing_else_does() -> None:
+def test_the_read_and_the_total_timeout_end_a_task_and_nothing_else_does() -> None:
     async def story() -> None:
         deadlines = Deadlines(total=0.3, read=0.1)
         with pytest.raises(RequestTimedOut, match=r"nothing came for 0\.1 s"), deadlines.track():
@@ -178,11 +178,11 @@ def test_a_cancellation_from_outside_stays_one() -> None:
         ("https://docs.test", None),
     ],
 )
-def test_what_a_url_connects_to(url: str, target: Endpoint | None) -> None:
+def test_the_endpoint_of_a_url(url: str, target: Endpoint | None) -> None:
     assert parse_endpoint(url) == target
 
 
-def test_a_secret_is_taken_out_of_whatever_is_shown() -> None:
+def test_secrets_are_redacted_from_text() -> None:
     secrets = SecretHeaders(parse_endpoint("https://docs.test/"), (("Authorization", "Bearer abcdefgh"), ("X", "ab")))
     assert secrets.redact("tried abcdefgh and Bearer abcdefgh, ab") == "tried *** and ***, ab"
     assert "abcdefgh" not in repr(secrets)
@@ -192,16 +192,16 @@ def test_a_secret_is_taken_out_of_whatever_is_shown() -> None:
     assert SecretHeaders(parse_endpoint("https://docs.test/"), (("X", ""), ("Y", " "))).redact("as it is") == "as it is"
 
 
-def test_settings_say_how_to_ask() -> None:
+def test_a_client_is_built_from_the_settings_of_a_source() -> None:
     asked = SourceSettings(
         access=Access(
             headers=(Header(name="Authorization", value="env:T"),), proxy="secret:p", allowed=("localhost:80",)
         )
     )
     values = {"env:T": "Bearer abcdefgh", "secret:p": "http://u:p@127.0.0.1:3128"}
-    egress = make_http_client("https://docs.test/", asked, look_up=values.__getitem__)
-    assert egress.redact("abcdefgh") == "***"
-    assert "3128" not in repr(egress)
+    client = make_http_client("https://docs.test/", asked, look_up=values.__getitem__)
+    assert client.redact("abcdefgh") == "***"
+    assert "3128" not in repr(client)
     for wrong in (
         Access(allowed=("localhost",)),
         Access(allowed=("localhost:²",)),
@@ -225,7 +225,7 @@ def test_settings_say_how_to_ask() -> None:
     assert "+https://example.org/why" in default_user_agent("https://example.org/why")
 
 
-def test_settings_survive_the_database_and_older_ones_are_understood() -> None:
+def test_settings_survive_serialization_and_older_ones_still_load() -> None:
     import json
 
     full = SourceSettings(
@@ -246,41 +246,41 @@ def test_settings_survive_the_database_and_older_ones_are_understood() -> None:
 # ── Asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def egress_to(site: HostileSite, **more: object) -> HttpClient:
+def client_for(site: HostileSite, **more: object) -> HttpClient:
     return HttpClient(allowed=frozenset({("127.0.0.1", site.port)}), **more)  # type: ignore[arg-type]
 
 
 def test_a_body_that_is_not_wanted_is_not_read_and_its_connection_is_used_again() -> None:
     async def story() -> None:
         async with hostile() as site:
-            egress = egress_to(site)
+            client = client_for(site)
             for path in ("/404", "/410", "/403", "/302", "/good") * 5:
-                answer = await egress.request(site.url(path), max_bytes=10_000)
+                answer = await client.request(site.url(path), max_bytes=10_000)
                 assert isinstance(answer, HttpResponse)
                 assert answer.body == (PAGE if path == "/good" else b"")
-            assert [way.connection_count for way in egress._host_pools.values()] == [1]
-            await egress.close()
+            assert [way.connection_count for way in client._host_pools.values()] == [1]
+            await client.close()
 
     asyncio.run(story())
 
 
-def test_what_is_cut_is_cut_at_the_limit() -> None:
+def test_a_truncated_body_ends_at_the_limit() -> None:
     async def story() -> None:
         async with hostile() as site:
-            egress = egress_to(site)
+            client = client_for(site)
             for path in ("/large", "/endless", "/endless-chunks", "/bomb-gzip"):
-                answer = await egress.request(site.url(path), max_bytes=5000, truncate=True)
+                answer = await client.request(site.url(path), max_bytes=5000, truncate=True)
                 assert isinstance(answer, HttpResponse), path
                 assert len(answer.body) == 5000
-            await egress.close()
+            await client.close()
 
     asyncio.run(story())
 
 
-def test_what_went_wrong_is_said_in_words() -> None:
+def test_failures_have_readable_reasons() -> None:
     async def story() -> None:
         async with hostile() as site:
-            egress = egress_to(site, timeouts=Timeouts(connect=1, read=0.2, total=0.5))
+            client = client_for(site, timeouts=Timeouts(connect=1, read=0.2, total=0.5))
             wrong = {
                 "/reset": "the connection was closed before an answer came",
                 "/closed": "the connection was closed before an answer came",
@@ -293,30 +293,30 @@ def test_what_went_wrong_is_said_in_words() -> None:
                 "/gzip-cut": "cannot be unpacked: ends too early",
             }
             for path, reason in wrong.items():
-                answer = await egress.request(site.url(path), max_bytes=10_000)
+                answer = await client.request(site.url(path), max_bytes=10_000)
                 assert isinstance(answer, FailedRequest), path
                 assert (path, answer.reason, answer.kind) == (path, reason, FailureKind.TEMPORARY)
             port = site.port
-            await egress.close()
-        egress = HttpClient(allowed=frozenset({("127.0.0.1", port)}))
-        answer = await egress.request(f"http://127.0.0.1:{port}/", max_bytes=10)
+            await client.close()
+        client = HttpClient(allowed=frozenset({("127.0.0.1", port)}))
+        answer = await client.request(f"http://127.0.0.1:{port}/", max_bytes=10)
         assert isinstance(answer, FailedRequest)
         assert "refused" in answer.reason.lower()
-        await egress.close()
+        await client.close()
 
     asyncio.run(story())
 
 
-def test_a_name_that_nobody_knows() -> None:
+def test_a_host_name_that_does_not_resolve() -> None:
     async def story() -> None:
         async def nobody(host: str, port: int) -> Sequence[str]:
             raise OSError("no such name")
 
-        egress = HttpClient(resolver=nobody)
-        answer = await egress.request("https://docs.test/", max_bytes=10)
+        client = HttpClient(resolver=nobody)
+        answer = await client.request("https://docs.test/", max_bytes=10)
         assert isinstance(answer, FailedRequest)
         assert (answer.kind, answer.reason) == (FailureKind.TEMPORARY, "its host name cannot be resolved")
-        await egress.close()
+        await client.close()
 
     asyncio.run(story())
 
@@ -346,7 +346,7 @@ async def here(host: str, port: int) -> Sequence[str]:
     return ["127.0.0.1"]
 
 
-def test_tls_is_by_name_though_the_address_is_pinned(certificate: Path) -> None:
+def test_tls_checks_the_host_name_though_the_address_is_pinned(certificate: Path) -> None:
     names: list[str | None] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -366,12 +366,12 @@ def test_tls_is_by_name_though_the_address_is_pinned(certificate: Path) -> None:
         assert isinstance(answer, HttpResponse)
         assert answer.body == b"hello"
         assert names == ["docs.test", f"Host: docs.test:{port}"]
-        for egress, host in ((trusting, "other.test"), (HttpClient(allowed=allowed, resolver=here), "docs.test")):
-            refused = await egress.request(f"https://{host}:{port}/", max_bytes=10)
+        for client, host in ((trusting, "other.test"), (HttpClient(allowed=allowed, resolver=here), "docs.test")):
+            refused = await client.request(f"https://{host}:{port}/", max_bytes=10)
             assert isinstance(refused, FailedRequest)
             assert refused.kind is FailureKind.PERMANENT
             assert refused.reason.startswith("its certificate is not trusted")
-            await egress.close()
+            await client.close()
         server.close()
 
     asyncio.run(story())
@@ -391,11 +391,11 @@ async def said(proxy: GateProxy, request: str, *, password: str | None = None) -
         writer.close()
 
 
-def test_programs_go_through_the_gate_and_nowhere_else() -> None:
+def test_the_gate_proxy_forwards_to_allowed_hosts_only() -> None:
     async def story() -> None:
         async with hostile() as site, hostile() as other:
-            egress = egress_to(site)
-            async with GateProxy(egress) as proxy:
+            client = client_for(site)
+            async with GateProxy(client) as proxy:
                 assert proxy.url.startswith("http://127.0.0.1:")
                 page = await said(
                     proxy, f"GET {site.url('/good')} HTTP/1.1\r\nHost: liar.test\r\nConnection: keep-alive"
@@ -418,16 +418,16 @@ def test_programs_go_through_the_gate_and_nowhere_else() -> None:
                 assert wrong.startswith(b"HTTP/1.1 407")
                 assert proxy.password not in repr(proxy)
                 assert not other.requests
-            await egress.close()
+            await client.close()
 
     asyncio.run(story())
 
 
-def test_a_client_of_its_own_can_use_the_tunnel() -> None:
+def test_another_http_client_can_use_the_tunnel() -> None:
     async def story() -> None:
         async with hostile() as site:
-            egress = egress_to(site)
-            async with GateProxy(egress) as proxy:
+            client = client_for(site)
+            async with GateProxy(client) as proxy:
                 reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
                 login = base64.b64encode(f"kept:{proxy.password}".encode()).decode()
                 writer.write(
@@ -444,17 +444,17 @@ def test_a_client_of_its_own_can_use_the_tunnel() -> None:
                     session.get(site.url("/good"), proxy=proxy.url, proxy_headers=headers, headers=headers) as answer,
                 ):
                     assert await answer.read() == PAGE
-            await egress.close()
+            await client.close()
 
     asyncio.run(story())
 
 
-def test_one_gate_behind_another() -> None:
+def test_one_gate_proxy_behind_another() -> None:
     """A source's own proxy is the way out for programs as well."""
 
     async def story() -> None:
         async with hostile() as site:
-            outer = egress_to(site)
+            outer = client_for(site)
             async with GateProxy(outer) as upstream:
                 where = upstream.url.replace("http://", f"http://{upstream.username}:{upstream.password}@")
                 inner = HttpClient(allowed=frozenset({("127.0.0.1", site.port)}), proxy=where)
@@ -469,10 +469,10 @@ def test_one_gate_behind_another() -> None:
     asyncio.run(story())
 
 
-def test_programs_go_through_a_proxy_that_speaks_tls(certificate: Path) -> None:
+def test_the_gate_proxy_works_behind_a_proxy_with_tls(certificate: Path) -> None:
     async def story() -> None:
         async with hostile() as site:
-            outer = egress_to(site)
+            outer = client_for(site)
             async with GateProxy(outer) as upstream:
                 secured = await asyncio.start_server(upstream._handle_client, "127.0.0.1", 0, ssl=serving(certificate))
                 port = secured.sockets[0].getsockname()[1]
@@ -504,11 +504,11 @@ def test_a_proxy_that_hangs_up_instead_of_answering_is_a_bad_gateway() -> None:
 
         server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        egress = HttpClient(allowed=frozenset({("127.0.0.1", 9)}), proxy=f"http://127.0.0.1:{port}")
-        async with GateProxy(egress) as proxy:
+        client = HttpClient(allowed=frozenset({("127.0.0.1", 9)}), proxy=f"http://127.0.0.1:{port}")
+        async with GateProxy(client) as proxy:
             assert (await said(proxy, "CONNECT 127.0.0.1:9 HTTP/1.1")).startswith(b"HTTP/1.1 502")
             await asyncio.wait_for(gone.wait(), 5)
-        await egress.close()
+        await client.close()
         server.close()
 
     asyncio.run(story())

@@ -1,4 +1,4 @@
-"""How hard a host is asked, and when it is left alone."""
+"""Rate limits of a host: how they adapt, and how requests wait for slots."""
 
 import asyncio
 import time
@@ -51,7 +51,7 @@ def learn(
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_an_overloaded_host_is_asked_half_as_hard_down_to_one_then_harder_again(status: int) -> None:
+def test_an_overloaded_host_halves_the_concurrency_down_to_one_and_then_it_grows_again(status: int) -> None:
     tempo, seen = AdaptiveRate(), []
     for second in range(1, 7):
         learn(tempo, second * 10.0, status=status)
@@ -62,21 +62,21 @@ def test_an_overloaded_host_is_asked_half_as_hard_down_to_one_then_harder_again(
     assert tempo.concurrency == DEFAULT_CONCURRENCY
 
 
-def test_answers_that_were_under_way_do_not_cut_twice() -> None:
+def test_responses_to_earlier_requests_do_not_reduce_the_rate_twice() -> None:
     tempo = AdaptiveRate()
     for _ in range(8):
         learn(tempo, 10.0, status=503, took=1)
     assert int(tempo.concurrency) == 4
 
 
-def test_a_burst_of_refusals_is_one_strike() -> None:
+def test_a_burst_of_overload_responses_reduces_the_rate_once() -> None:
     tempo = AdaptiveRate()
     for _ in range(8):
         tempo.record_response(started_at=1.0, now=2.0, elapsed=1.0, status=503, retry_after=None)
     assert (int(tempo.concurrency), tempo.not_before) == (4, 3.0)
 
 
-def test_one_page_that_is_out_of_order_for_a_day_does_not_stop_the_rest() -> None:
+def test_one_page_that_is_unavailable_for_a_day_does_not_stop_the_others() -> None:
     tempo = AdaptiveRate()
     learn(tempo, 10, status=503, wait=86400)
     assert tempo.not_before == 0
@@ -84,7 +84,7 @@ def test_one_page_that_is_out_of_order_for_a_day_does_not_stop_the_rest() -> Non
     assert tempo.not_before == 86420, "but the second in a row does"
 
 
-def test_it_waits_as_long_as_it_is_told_or_longer_each_time() -> None:
+def test_the_pause_is_that_of_retry_after_or_doubles_each_time() -> None:
     tempo = AdaptiveRate()
     learn(tempo, 10, status=429, wait=30)
     assert tempo.not_before == 40
@@ -96,7 +96,7 @@ def test_it_waits_as_long_as_it_is_told_or_longer_each_time() -> None:
     assert pauses == [1, 2, 4, 8]
 
 
-def test_rising_latency_slows_it_down_and_a_host_that_is_always_slow_does_not() -> None:
+def test_rising_latency_reduces_the_rate_and_constant_latency_does_not() -> None:
     tempo = AdaptiveRate()
     for answer in range(50):
         learn(tempo, answer / 10, took=0.1)
@@ -116,7 +116,7 @@ STATUSES = st.sampled_from([200, 304, 404, 429, 500, 503, None])
 
 
 @given(st.lists(st.tuples(STATUSES, st.floats(0, 100), st.none() | st.floats(0, 1000))))
-def test_whatever_happens_one_request_is_possible_and_no_more_than_allowed(
+def test_the_concurrency_is_always_between_one_and_the_maximum(
     story: list[tuple[int | None, float, float | None]],
 ) -> None:
     tempo, now = AdaptiveRate(), 0.0
@@ -139,7 +139,7 @@ async def request(host: HostRateLimiter, *, seconds: float = 0.01, peak: list[in
     host.release(started_at=began, elapsed=0.01, status=200)
 
 
-def test_no_more_than_allowed_are_under_way_and_two_crawls_share() -> None:
+def test_no_more_requests_than_allowed_are_in_flight_and_two_crawls_share_them() -> None:
     async def story() -> None:
         pacing = RateLimiters()
         assert pacing.for_host("docs.test", 443) is pacing.for_host("docs.test", 443)
@@ -172,7 +172,7 @@ def test_a_delay_is_kept_between_starts() -> None:
     asyncio.run(story())
 
 
-def test_a_pause_holds_everybody_and_ends() -> None:
+def test_a_pause_holds_all_requests_and_ends() -> None:
     async def story() -> None:
         host = HostRateLimiter()
         await host.acquire()
@@ -189,7 +189,7 @@ def test_a_pause_holds_everybody_and_ends() -> None:
     asyncio.run(story())
 
 
-def test_turns_that_are_given_up_are_not_lost() -> None:
+def test_slots_of_cancelled_waiters_are_not_lost() -> None:
     async def story() -> None:
         host = HostRateLimiter()
         with host.join(max_concurrency=2, delay=0):

@@ -35,7 +35,7 @@ async def visited(origin: ZipOrigin) -> list[Visit]:
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_a_damaged_member_cannot_be_unpacked_however_it_was_packed(tmp_path: Path, packing: str) -> None:
+def test_a_damaged_member_cannot_be_unpacked_with_any_compression(tmp_path: Path, packing: str) -> None:
     path = tmp_path / "docs.zip"
     origin = a_zip(path, PACKINGS[packing])
     (whole,) = asyncio.run(visited(origin))
@@ -60,7 +60,7 @@ def test_a_member_whose_name_is_damaged_cannot_be_unpacked(tmp_path: Path) -> No
     assert isinstance(broken, Unreachable)
 
 
-def test_the_members_are_looked_through_once_not_once_for_each(tmp_path: Path) -> None:
+def test_members_are_indexed_once(tmp_path: Path) -> None:
     origin = a_zip(tmp_path / "docs.zip", zipfile.ZIP_STORED, members=20)
     with patch.object(zipfile.ZipFile, "infolist", autospec=True, side_effect=zipfile.ZipFile.infolist) as looked:
         assert len(asyncio.run(visited(origin))) == 20
