@@ -1,4 +1,4 @@
-"""What several walks may ask of one host, on both databases."""
+"""Shares of several crawls in one host, on both databases."""
 
 from kept.crawl import host_budget
 from kept.crawl.host_budget import HostBudget
@@ -12,7 +12,7 @@ HOST = "docs.test:443"
 
 
 class Asked(Site):
-    """A site with so many slots, whose share is renewed when it is told to."""
+    """An origin with a number of slots, whose share is renewed on demand."""
 
     at_once = 2
     slots = 0
@@ -22,7 +22,7 @@ class Asked(Site):
 
 
 @story
-async def test_one_that_comes_later_waits_for_its_part_and_leaves_only_where_it_has_none(db: Database) -> None:
+async def test_a_later_worker_waits_for_its_share_and_leaves_only_without_one(db: Database) -> None:
     origins, sharings = [], []
     for name in ("first", "second", "third"):
         source = await a_source(db, name, root=f"https://docs.test/{name}/")
@@ -49,7 +49,7 @@ async def test_one_that_comes_later_waits_for_its_part_and_leaves_only_where_it_
 
 
 @story
-async def test_a_share_that_changes_hands_is_renewed_sooner(db: Database) -> None:
+async def test_a_share_that_is_not_balanced_is_renewed_sooner(db: Database) -> None:
     for name in ("first", "second"):
         await queue.enqueue(db, (await a_source(db, name, root=f"https://docs.test/{name}/")).id)
     first, second = await a_lease(db), await a_lease(db)
