@@ -1,4 +1,4 @@
-"""Git repositories and packages through the command line, with edge cases: secrets, errors, unusual files, caches."""
+"""Git repositories and packages, through the command line and at their edges: secrets, refusals, odd files, caches."""
 
 import asyncio
 import base64
@@ -69,7 +69,7 @@ def allowing(server: GitServer) -> SourceSettings:
 
 
 async def opened(origin: GitOrigin) -> dict[str, Visit]:
-    """Return every URL that an origin lists with its visit."""
+    """Return every URL that an origin lists, with its visit."""
     try:
         await origin.open()
         urls = [one.url async for one in origin.list()]
@@ -131,7 +131,7 @@ def test_a_token_is_sent_to_its_host_only(kept: Kept, server: GitServer, by: str
 # Versions and what is chosen -----------------------------------------------------------------------------------------
 
 
-def test_a_tag_is_a_version_and_patterns_select_files(kept: Kept, server: GitServer) -> None:
+def test_a_tag_is_a_version_and_patterns_choose(kept: Kept, server: GitServer) -> None:
     repository = server.repository("o/birds.git")
     repository.commit({"docs/tern.md": TERN, "docs/draft.md": TERN + "\nA draft.\n", "lib/x.md": "# X\n\nCode.\n"})
     repository.git("tag", "v1.2")
@@ -170,7 +170,7 @@ def test_a_tag_is_a_version_and_patterns_select_files(kept: Kept, server: GitSer
         ("{folder}/missing.git", "is not a git repository"),
     ],
 )
-def test_each_error_says_what_to_do(server: GitServer, tmp_path: Path, root: str, sentence: str) -> None:
+def test_each_refusal_has_advice(server: GitServer, tmp_path: Path, root: str, sentence: str) -> None:
     server.repository("docs.git").commit({"a.md": TERN})
     server.repository("empty.git")
     server.pages["/page.git/info/refs"] = (200, "<h1>A page</h1>")
@@ -187,7 +187,7 @@ def test_each_error_says_what_to_do(server: GitServer, tmp_path: Path, root: str
     assert sentence.format(url=server.url) in str(refused.value)
 
 
-def test_a_token_in_a_server_message_is_not_shown(server: GitServer, tmp_path: Path) -> None:
+def test_a_token_in_a_server_message_is_not_repeated(server: GitServer, tmp_path: Path) -> None:
     token = f"tok-{uuid4().hex}"
     line = f"ERR {token} is not known here"
     server.pages["/docs.git/info/refs"] = (200, f"001e# service=git-upload-pack\n0000{len(line) + 4:04x}{line}")
@@ -199,7 +199,7 @@ def test_a_token_in_a_server_message_is_not_shown(server: GitServer, tmp_path: P
     assert token not in str(refused.value)
 
 
-def test_all_requests_of_git_go_through_the_gate_proxy(server: GitServer, tmp_path: Path) -> None:
+def test_every_request_of_git_passes_the_gate(server: GitServer, tmp_path: Path) -> None:
     server.repository("docs.git").commit({"a.md": TERN})
     (tmp_path / "other").mkdir()
 
@@ -217,7 +217,7 @@ def test_all_requests_of_git_go_through_the_gate_proxy(server: GitServer, tmp_pa
         assert not other.asked
 
 
-def test_a_hanging_git_is_killed_with_its_child_processes(server: GitServer, tmp_path: Path) -> None:
+def test_a_hanging_git_is_killed_with_its_children(server: GitServer, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         settings = SourceSettings(access=Access(allowed=(f"127.0.0.1:{port}",)))
@@ -238,7 +238,7 @@ def test_a_hanging_git_is_killed_with_its_child_processes(server: GitServer, tmp
 # What lies in repositories -------------------------------------------------------------------------------------------
 
 
-def test_unusual_files_are_left_out_or_kept_exactly(tmp_path: Path) -> None:
+def test_odd_files_are_left_out_or_kept_exactly(tmp_path: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
     odd = os.fsdecode(b"b\xff \xc3\xa9#?.md")
     Repository(tmp_path / "odd.git").commit(
@@ -270,7 +270,7 @@ def test_unusual_files_are_left_out_or_kept_exactly(tmp_path: Path) -> None:
     assert fetched.validators.etag == blob
 
 
-def test_a_clone_that_is_damaged_incomplete_or_shared_still_works(server: GitServer, tmp_path: Path) -> None:
+def test_a_broken_incomplete_or_shared_clone_is_repaired(server: GitServer, tmp_path: Path) -> None:
     repository = server.repository("docs.git")
     files = {f"{number}.md": TERN * number for number in range(1, 40)}
     repository.commit(files)
@@ -304,7 +304,7 @@ def test_a_clone_that_is_damaged_incomplete_or_shared_still_works(server: GitSer
     assert {type(visit) for visit in found.values()} == {Fetched}, "at the latest by the second crawl"
 
 
-def test_the_git_protocol_works(tmp_path: Path) -> None:
+def test_gits_own_server_works_too(tmp_path: Path) -> None:
     Repository(tmp_path / "served" / "docs.git").commit({"a.md": TERN})
     with git_daemon(tmp_path / "served") as url:
         settings = SourceSettings(access=Access(allowed=(url.removeprefix("git://"),)))
@@ -313,7 +313,7 @@ def test_the_git_protocol_works(tmp_path: Path) -> None:
     assert [type(visit) for visit in found.values()] == [Fetched]
 
 
-def test_ssh_is_the_users_own_and_never_prompts(tmp_path: Path) -> None:
+def test_the_users_ssh_is_used_without_prompts(tmp_path: Path) -> None:
     Repository(tmp_path / "docs.git").commit({"a.md": TERN})
     ssh = tmp_path / "ssh"
     ssh.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/told\nfor last; do :; done\nexec sh -c "$last"\n')
