@@ -1,47 +1,48 @@
-"""Everything Kept raises on purpose.
+"""The errors that Kept raises.
 
-    KeptError                 the sentence is meant for the person who called
-    ├── WrongCall             the call itself is wrong: an argument, a setting, a query
-    ├── NoSuchThing           what was named is not there
-    ├── NotAllowed            the caller is not known, or may not do this
-    ├── LimitReached          the caller has as much as they may have: later, or after giving something up
-    ├── NeedsDecision         a person has to decide first (held, paused, live job)
+    KeptError                 its message is shown to the user
+    ├── InvalidInput          an argument, a setting or a query is not valid
+    ├── NotFound              the named thing does not exist
+    ├── AccessDenied          the caller is not authenticated, or lacks the permission
+    ├── QuotaExceeded         a quota of the caller is used up
+    ├── NeedsDecision         a person has to decide first (held generation, paused or live job)
     ├── SourceUnavailable     the origin as a whole cannot be read: the crawl fails, nothing is deleted
     │   ├── SourceMissing     there is nothing at its root
-    │   └── SecretUnavailable a value that its site has to be told cannot be had
-    ├── EmbedderUnavailable   what makes vectors does not answer; they are made later
-    ├── TextRefused           what makes vectors will never make one for this text
-    ├── RerankerUnavailable   what takes a second look at hits does not answer; they stay in their order
-    ├── LeaseLost             this worker was replaced; whatever it was about to write is refused
-    └── StoreError            the database cannot do what was asked
-        ├── StoreUnreachable  not there, or not answering
-        ├── StoreFull         no room left, or the disk answers with errors
-        ├── StoreDamaged      the file is not a sound database
-        └── StoreTooNew       written by a newer Kept
+    │   └── SecretUnavailable a secret that the origin needs is not set
+    ├── EmbedderUnavailable   the embedding model is not available; vectors are made later
+    ├── TextRejected          the embedding model will never accept this text
+    ├── RerankerUnavailable   the reranker is not available; hits stay in their order
+    ├── LeaseLost             this worker was replaced, and its writes are refused
+    └── StoreError            a database operation failed
+        ├── StoreUnreachable  the database does not exist, or does not answer
+        ├── StoreFull         the disk is full, or fails
+        ├── StoreCorrupt      the file is not a sound database
+        ├── StoreTooNew       written by a newer Kept
+        └── StoreTooOld       written by a Kept that is too old to be upgraded
 
-Each error says what was expected, what was found and what to do next. A missing page or a slow server
-is everyday life, not an error: see ``kept.model.frontier.Visit``.
+A message says what was expected, what was found and what to do next. A missing page or a slow server is not an error
+but an outcome: see ``kept.model.frontier.Visit``.
 """
 
 
 class KeptError(Exception):
-    """The sentence is meant for the person who called."""
+    """The base of all errors. The message is shown to the user."""
 
 
 class InvalidInput(KeptError):
-    """The call itself is wrong."""
+    """An argument, a setting or a query is not valid."""
 
 
 class NotFound(KeptError):
-    """What was named is not there."""
+    """The named thing does not exist."""
 
 
 class AccessDenied(KeptError):
-    """The caller is not known, or may not do this."""
+    """The caller is not authenticated, or lacks the permission."""
 
 
 class QuotaExceeded(KeptError):
-    """The caller has as much as they may have."""
+    """A quota of the caller is used up."""
 
 
 class NeedsDecision(KeptError):
@@ -57,39 +58,39 @@ class SourceMissing(SourceUnavailable):
 
 
 class SecretUnavailable(SourceUnavailable):
-    """A value that the site has to be told cannot be had."""
+    """A secret that the origin needs is not set."""
 
 
 class EmbedderUnavailable(KeptError):
-    """What makes vectors does not answer. They are made later; until then words alone find the sections."""
+    """The embedding model is not available. Vectors are made later; until then search is lexical."""
 
-    def __init__(self, sentence: str, *, retry_after: float = 0.0) -> None:
-        super().__init__(sentence)
+    def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
+        super().__init__(message)
         self.retry_after = retry_after  # seconds
 
 
 class TextRejected(KeptError):
-    """What makes vectors does not take this text, now or later."""
+    """The embedding model does not accept this text, now or later."""
 
 
 class RerankerUnavailable(KeptError):
-    """What takes a second look at hits does not answer. They stay in the order they were found in."""
+    """The reranker is not available. Hits stay in their order."""
 
 
 class LeaseLost(KeptError):
-    """This worker no longer holds its place in the job. Nothing it was about to write is written."""
+    """This worker no longer holds its lease of the job. Its transaction is rolled back."""
 
 
 class StoreError(KeptError):
-    """The database cannot do what was asked."""
+    """A database operation failed."""
 
 
 class StoreUnreachable(StoreError):
-    """The database is not there, or does not answer."""
+    """The database does not exist, or does not answer."""
 
 
 class StoreFull(StoreError):
-    """There is no room left for the database, or its disk answers with errors."""
+    """The disk of the database is full, or fails."""
 
 
 class StoreCorrupt(StoreError):

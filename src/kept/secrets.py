@@ -1,15 +1,15 @@
-"""Secrets: what a site has to be told and nobody else may see. The database only knows where each is to be found.
+"""Secrets of sources. The database stores only references to them.
 
-    env:NAME      in the environment variable NAME, at the time of the crawl
-    secret:NAME   in the secrets file, which only its owner may read
+    env:NAME      the value of the environment variable NAME at the time of the crawl
+    secret:NAME   an entry of the secrets file, which only its owner may read
 
-A reference may follow a word that is no secret: ``Bearer env:TOKEN``, ``session=env:SID``.
+A reference may follow a public prefix: ``Bearer env:TOKEN``, ``session=env:SID``.
 """
 
 import json
 import os
 import re
-import secrets as chance
+import secrets as random_tokens
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -29,50 +29,50 @@ class SecretStore:
         self._environment = environment
 
     def __repr__(self) -> str:
-        return f"Secrets({self._file})"
+        return f"SecretStore({self._file})"
 
     def look_up(self, value: str) -> str:
-        """What a header's or a proxy's value stands for; SecretUnavailable where it cannot be had."""
+        """Return a value with its reference resolved. Raises SecretUnavailable if the secret is not set."""
         if (reference := parse_secret_reference(value)) is None:
             return value
-        before, kind, name = reference
-        found = (self._environment.get(name, "") if kind == "env" else self._read().get(name, "")).strip()
-        if not found:
+        prefix, kind, name = reference
+        secret = (self._environment.get(name, "") if kind == "env" else self._read().get(name, "")).strip()
+        if not secret:
             raise SecretUnavailable(
                 f"The environment variable {name} is not set, and the site has to be told its value. "
                 "Set it and run the same command again."
                 if kind == "env"
                 else f"The secret {name} is not in {self._file}. Set it again with 'kept set', on this machine."
             )
-        if _CONTROL.search(found):
+        if _CONTROL.search(secret):
             raise SecretUnavailable(f"The value of {kind}:{name} has line breaks or control characters in it.")
-        return before + found
+        return prefix + secret
 
     def seal(self, settings: SourceSettings, before: SourceSettings | None = None) -> SourceSettings:
-        """The settings as they may be stored: each value that was said is in the file, and a reference in its place.
+        """Move secret values into the secrets file. Returns the settings with references in their place.
 
-        ``before``: the settings they replace.
+        ``before``: the settings they replace. Raises InvalidInput as ``check_references`` does.
         """
         check_references(settings, before)
-        fresh: dict[str, str] = {}
+        new_secrets: dict[str, str] = {}
 
-        def sealed(what: str, value: str) -> str:
+        def seal_value(label: str, value: str) -> str:
             if not value or parse_secret_reference(value):
                 return value
-            name = f"{what.lower()}-{chance.token_hex(6)}"
-            fresh[name] = value
+            name = f"{label.lower()}-{random_tokens.token_hex(6)}"
+            new_secrets[name] = value
             return f"secret:{name}"
 
-        made = _map_secret_values(settings, sealed)
-        if fresh:
-            self._update_file(lambda held: held | fresh)
-        return made
+        sealed = _map_secret_values(settings, seal_value)
+        if new_secrets:
+            self._update_file(lambda secrets: secrets | new_secrets)
+        return sealed
 
     def delete(self, settings: SourceSettings, keep: SourceSettings | None = None) -> None:
-        """Deletes from the file what only these settings refer to."""
-        gone = _secret_names(settings) - (_secret_names(keep) if keep else set())
-        if gone:
-            self._update_file(lambda held: {name: value for name, value in held.items() if name not in gone})
+        """Delete from the file the secrets that these settings refer to and ``keep`` does not."""
+        unused = _secret_names(settings) - (_secret_names(keep) if keep else set())
+        if unused:
+            self._update_file(lambda secrets: {name: value for name, value in secrets.items() if name not in unused})
 
     def _read(self) -> dict[str, str]:
         try:
@@ -81,37 +81,37 @@ class SecretStore:
                     raise SecretUnavailable(
                         f"Others may read {self._file}, which holds secrets. Run: chmod 600 '{self._file}'"
                     )
-                held: dict[str, str] = json.load(file)
-                return held
+                secrets: dict[str, str] = json.load(file)
+                return secrets
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            what = error.strerror if isinstance(error, OSError) else "it is no JSON"
+            what = error.strerror if isinstance(error, OSError) else "it is not JSON"
             raise SecretUnavailable(f"The secrets in {self._file} cannot be read: {what}.") from None
 
     def _update_file(self, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
-        """Replaces the file as a whole; two who do it at once take turns."""
+        """Replace the file atomically, under a lock, so that concurrent changes are not lost."""
         import fcntl
 
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600), "wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             content = json.dumps(change(self._read()), indent=2, sort_keys=True).encode()
-            fresh = self._file.with_suffix(f".{chance.token_hex(4)}")
+            draft = self._file.with_suffix(f".{random_tokens.token_hex(4)}")
             try:
-                with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                     file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
-                os.replace(fresh, self._file)
+                os.replace(draft, self._file)
             except BaseException:
                 with suppress(OSError):
-                    fresh.unlink()
+                    draft.unlink()
                 raise
 
 
 def check_references(settings: SourceSettings, before: SourceSettings | None = None) -> None:
-    """WrongCall where settings refer to secrets that those they replace did not have: what is there is others'."""
+    """Raise InvalidInput if settings refer to stored secrets that those they replace do not: they belong to others."""
     if _secret_names(settings) - (_secret_names(before) if before else set()):
         raise InvalidInput("'secret:NAME' is how Kept itself refers to a secret. Say its value, or 'env:NAME'.")
 

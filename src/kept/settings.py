@@ -1,6 +1,6 @@
-"""Settings: defaults < file < environment < arguments; read once, checked whole, handed over.
+"""Loads the settings, once: defaults < file < environment < arguments.
 
-A file is ``kept.toml`` in the working folder, else in the user's config folder. Every setting is also an
+The file is ``kept.toml`` in the working folder, else in the user's config folder. Every setting is also an
 environment variable: ``crawl.grace_days`` is ``KEPT_CRAWL__GRACE_DAYS``, the database ``KEPT_DATABASE``.
 """
 
@@ -15,18 +15,18 @@ from kept.errors import InvalidInput
 
 @dataclass(frozen=True, kw_only=True)
 class CrawlSettings:
-    """When a document that is not seen any more is given up, and when a person should look first."""
+    """When a missing document is deleted, and when the brake holds a generation for review."""
 
     grace_crawls: int = 2
     grace_days: float = 7.0
     brake_percent: float = 20.0
     brake_documents: int = 5
-    browser: str = ""  # the Chromium for pages that need one; empty: whichever is installed
+    browser: str = ""  # path of the Chromium that renders pages; empty: the one that is installed
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkSettings:
-    """How workers keep their jobs."""
+    """Heartbeats of workers, and when a silent one counts as dead."""
 
     heartbeat_seconds: float = 10.0
     silent_seconds: float = 120.0
@@ -34,7 +34,7 @@ class WorkSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class HistorySettings:
-    """What is kept of the past: whichever keeps more."""
+    """How much history garbage collection leaves: whichever of the two keeps more."""
 
     generations: int = 10
     days: float = 30.0
@@ -42,72 +42,72 @@ class HistorySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleSettings:
-    """What holds for every schedule."""
+    """Bounds of adaptive schedules, and how often a scheduled crawl is a full one."""
 
-    shortest_hours: float = 1.0  # between refreshes, where Kept decides
+    shortest_hours: float = 1.0  # between refreshes of an adaptive schedule
     longest_days: float = 30.0
-    full_every: int = 10  # runs; 0: none is full
+    full_every: int = 10  # runs; 0: never
 
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookSettings:
-    """Who is told what came of crawls."""
+    """The operator's webhook, which receives the events of every source."""
 
-    url: str = ""  # of everything; or where to find it: "env:NAME"
-    secret: str = field(default="", repr=False)  # signs what is told; better "env:NAME"
-    allow: str = ""  # "host:port host:port": addresses that are not public and may be told all the same
+    url: str = ""  # or a reference: "env:NAME"
+    secret: str = field(default="", repr=False)  # signs the requests; better "env:NAME"
+    allow: str = ""  # "host:port host:port": private addresses that webhooks may be sent to
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkSettings:
-    """What callers of the server may name as a source: 1 is yes, 0 is no."""
+    """Which sources clients of the server may add: 1 is yes, 0 is no."""
 
-    allow_private: int = 0  # hosts that are not public
-    allow_files: int = 0  # folders and files of the server's machine, and its environment
+    allow_private: int = 0  # on private addresses
+    allow_files: int = 0  # files and folders of the server's machine, and values from its environment
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbedSettings:
-    """Who says what sections mean, as vectors."""
+    """The embedding model for vector search."""
 
-    provider: str = "auto"  # static, openai (any server that speaks so), none; auto: static where a search uses it
-    model: str = ""  # of the server
-    url: str = ""  # of the server, up to and including /v1
-    key: str = field(default="", repr=False)  # of the server; better "env:NAME"
+    provider: str = "auto"  # static, openai (any compatible server), none; auto: static if search.mode needs vectors
+    model: str = ""  # name of the server's model
+    url: str = ""  # base URL of the server, ending in /v1
+    key: str = field(default="", repr=False)  # API key of the server; better "env:NAME"
     batch_size: int = 64  # texts in one request
-    dimensions: int = 0  # of a vector; 0: as the model has it
+    dimensions: int = 0  # of a vector; 0: the model's own
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
-    """What a search goes by."""
+    """How sections are searched."""
 
-    mode: str = "lexical"  # words; or meaning, or fused: both
+    mode: str = "lexical"  # lexical, meaning (vectors), or fused (both)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RerankSettings:
-    """Who takes a second look at the first hits; nobody, unless a server is named."""
+    """The reranking server; without a URL, hits are not reranked."""
 
-    url: str = ""  # of the server, up to /rerank
+    url: str = ""  # base URL of the server, without /rerank
     model: str = ""
     key: str = field(default="", repr=False)  # better "env:NAME"
-    hits: int = 30  # that it is shown
-    seconds: float = 2.0  # until the hits come without it
+    hits: int = 30  # sent to the reranker
+    seconds: float = 2.0  # timeout; then the hits stay as they are
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServeSettings:
-    """What the server lets in, and how much of it. 0: no limit."""
+    """Limits of the server. 0: no limit."""
 
-    hosts: str = ""  # "docs.example.com wiki.example.com": what else it is called; with any, keys are needed
-    requests_per_minute: int = 600  # of one key, or of one address without a key
-    at_once: int = 64  # requests
-    streams: int = 200  # connections that stay open to be told what happens
-    seconds: float = 60.0  # until an answer begins; longer only for a request that is long
+    hosts: str = ""  # "docs.example.com wiki.example.com": accepted Host names; with any, requests need a key
+    requests_per_minute: int = 600  # per key, or per address without a key
+    at_once: int = 64  # concurrent requests
+    streams: int = 200  # open event streams
+    seconds: float = 60.0  # until a response begins; longer for large uploads
     upload_mb: int = 100
-    uploads: str = ""  # the folder for them; empty: in the user's data folder
-    live_jobs: int = 20  # of one key
+    uploads: str = ""  # folder for uploads; empty: in the user's data folder
+    live_jobs: int = 20  # per key
     sources: int = 1000
     pages: int = 100_000
 
@@ -125,18 +125,18 @@ class Settings:
     search: SearchSettings
     rerank: RerankSettings
     serve: ServeSettings
-    secrets_file: Path  # of this user; no setting: it lies in the user's data folder
-    cache_folder: Path  # for what can be fetched again
-    environment: Mapping[str, str] = field(repr=False)  # where "env:NAME" is looked up
-    value_origins: Mapping[str, str] = field(default_factory=dict)  # the name of a setting -> where its value came from
+    secrets_file: Path  # in the user's data folder; not a setting
+    cache_folder: Path  # for data that can be fetched again
+    environment: Mapping[str, str] = field(repr=False)  # resolves "env:NAME"
+    value_origins: Mapping[str, str] = field(default_factory=dict)  # setting name -> default, file, variable or option
 
     @property
     def uploads_folder(self) -> Path:
-        said = self.serve.uploads
-        return Path(said).expanduser().resolve() if said else self.secrets_file.with_name("uploads")
+        folder = self.serve.uploads
+        return Path(folder).expanduser().resolve() if folder else self.secrets_file.with_name("uploads")
 
     def effective(self) -> dict[str, Any]:
-        """Every setting by its name."""
+        """Return every setting by its full name."""
         sections = {name: getattr(self, name) for name in _SECTIONS}
         return {"database": self.database} | {
             f"{name}.{one.name}": getattr(section, one.name)
@@ -163,37 +163,37 @@ _CHOICES = {"embed.provider": ("auto", "static", "openai", "none"), "search.mode
 
 
 def load(*, environment: Mapping[str, str], folder: Path, database: str | None = None) -> Settings:
-    """The effective settings. Raises WrongCall with the name of whatever is wrong."""
+    """Return the effective settings. Raises InvalidInput with the name of the first invalid one."""
     defaults = _defaults()
-    values, came_from = dict(defaults), dict.fromkeys(defaults, "default")
+    values, value_origins = dict(defaults), dict.fromkeys(defaults, "default")
     for where, name, value in [*_from_file(folder), *_from_environment(environment), *_from_arguments(database)]:
         if name not in defaults:
             raise InvalidInput(f"{where}: there is no setting '{name}'. 'kept config' lists them.")
-        values[name], came_from[name] = _convert_and_check(name, value, defaults[name], where), where
-    made = {
+        values[name], value_origins[name] = _convert_and_check(name, value, defaults[name], where), where
+    sections = {
         section: kind(**{one.name: values[f"{section}.{one.name}"] for one in fields(kind)})
         for section, kind in _SECTIONS.items()
     }
     if values["embed.provider"] == "openai" and not (values["embed.url"] and values["embed.model"]):
-        where = came_from["embed.provider"]
+        where = value_origins["embed.provider"]
         raise InvalidInput(f"{where}: embed.provider is openai, so embed.url and embed.model have to say which.")
-    _check_work(made["work"], came_from)
+    _check_work(sections["work"], value_origins)
     return Settings(
         database=values["database"],
         secrets_file=_data_folder() / "secrets.json",
         cache_folder=_cache_folder(),
         environment=environment,
-        value_origins=came_from,
-        **made,
+        value_origins=value_origins,
+        **sections,
     )
 
 
-def _check_work(work: WorkSettings, came_from: Mapping[str, str]) -> None:
-    """A worker has to be heard of twice before anybody may take it for dead: one heartbeat may come late."""
+def _check_work(work: WorkSettings, value_origins: Mapping[str, str]) -> None:
+    """Raise InvalidInput unless two heartbeats fit into the silence after which a worker counts as dead."""
     if work.heartbeat_seconds <= 0:
-        raise InvalidInput(f"{came_from['work.heartbeat_seconds']}: work.heartbeat_seconds should be more than 0.")
+        raise InvalidInput(f"{value_origins['work.heartbeat_seconds']}: work.heartbeat_seconds should be more than 0.")
     if work.silent_seconds < 2 * work.heartbeat_seconds:
-        changed = [came_from[f"work.{name}"] for name in ("silent_seconds", "heartbeat_seconds")]
+        changed = [value_origins[f"work.{name}"] for name in ("silent_seconds", "heartbeat_seconds")]
         where = next((one for one in changed if one != "default"), "default")
         raise InvalidInput(
             f"{where}: work.silent_seconds ({work.silent_seconds:g}) should be at least twice work.heartbeat_seconds"
@@ -224,7 +224,7 @@ def _from_file(folder: Path) -> Iterator[tuple[str, str, Any]]:
     for file in (folder / "kept.toml", user_config_path("kept", appauthor=False) / "kept.toml"):
         if not file.is_file():
             continue
-        import tomllib  # only who has a file needs it
+        import tomllib  # late: most runs have no file
 
         try:
             content = tomllib.loads(file.read_text("utf-8"))
@@ -253,20 +253,20 @@ def _from_arguments(database: str | None) -> Iterator[tuple[str, str, Any]]:
 
 
 def _convert_and_check(name: str, value: Any, default: Any, where: str) -> Any:
-    """The value in the kind of its default; no setting may be negative, infinite or of another kind."""
+    """Return the value in the type of its default. Raises InvalidInput for another type, negative or infinite."""
     kind = type(default)
-    allowed = (str,) if kind is str else (str, int, float)  # the environment has only texts
+    allowed = (str,) if kind is str else (str, int, float)  # environment variables are strings
     try:
-        made = kind(value) if isinstance(value, allowed) and not isinstance(value, bool) else None
+        converted = kind(value) if isinstance(value, allowed) and not isinstance(value, bool) else None
     except (ValueError, OverflowError):
-        made = None
-    if isinstance(value, float) and made != value:  # not the same any more: a part of a whole number
-        made = None
-    if name in _SECRET_NAMES and made is None:
+        converted = None
+    if isinstance(value, float) and converted != value:  # a fraction for a whole number
+        converted = None
+    if name in _SECRET_NAMES and converted is None:
         raise InvalidInput(f"{where}: {name} should be a text.")
-    if made is None or (kind is not str and not (math.isfinite(made) and made >= 0)):
+    if converted is None or (kind is not str and not (math.isfinite(converted) and converted >= 0)):
         wanted = {int: "a whole number", float: "a number"}.get(kind, "a text")
         raise InvalidInput(f"{where}: {name} should be {wanted} and not negative; it is {value!r}.")
-    if made not in (choices := _CHOICES.get(name, (made,))):
+    if converted not in (choices := _CHOICES.get(name, (converted,))):
         raise InvalidInput(f"{where}: {name} should be one of {', '.join(choices)}; it is {value!r}.")
-    return made
+    return converted

@@ -37,8 +37,8 @@ def _run(suite: list[str], module: str, known: Path) -> int:
         )
         try:
             asked = ["--url", f"{_address(kept)}/mcp", "--requirements", REQUIREMENTS]
-            told = ["--expected-failures", str(known), "--output-dir", f"{scratch}/results"]
-            return subprocess.call([*suite, "server", *asked, *told])
+            options = ["--expected-failures", str(known), "--output-dir", f"{scratch}/results"]
+            return subprocess.call([*suite, "server", *asked, *options])
         finally:
             kept.terminate()
             kept.wait(20)

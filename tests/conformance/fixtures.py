@@ -1,8 +1,8 @@
-"""``kept serve`` with what the conformance suite looks for: tools, prompts and resources that are made for it.
+"""``kept serve`` with the tools, prompts and resources that the conformance suite calls.
 
     python -m tests.conformance.fixtures serve --port 0
 
-Everything before and around them is Kept's own: the gate, the lifespan, the sessions, the server of its tools.
+Everything around them is Kept's own: middleware, lifespan, sessions, the MCP server with its tools.
 """
 
 import base64

@@ -46,6 +46,7 @@ from kept.maintenance.gc import Retention, collect
 from kept.model.document import Content, ParsedPage
 from kept.model.frontier import FrontierEntry, ListingFailure, Visit
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.section import SectionMatch
 from kept.model.source import Limits, Scope, Source, SourceKind, SourceSettings
 from kept.model.tokens import FullTextQuery, Term
 from kept.service import jobs
@@ -589,7 +590,7 @@ class Histories(RuleBasedStateMachine):
                 self.compare_generations(side)
                 for number in numbers:
                     self.compare_shown(side, number, shown[number])
-                    self.compare_found(side, number, [row for row in in_search if row["generation"] == number])
+                    self.compare_found(side, number, [match for match in in_search if match.generation == number])
         for side in self.sides:
             self.compare_active(side)
             self.compare_documents(side)
@@ -628,10 +629,10 @@ class Histories(RuleBasedStateMachine):
                 side.ids[version.document] = row["id"]
             assert row["id"] == side.ids[version.document], f"generation {number}, {row['url']}: not that document"
 
-    def compare_found(self, side: Side, number: int, rows: list[Mapping[str, Any]]) -> None:
+    def compare_found(self, side: Side, number: int, matches: list[SectionMatch]) -> None:
         """Search finds every section of what is shown, and nothing else."""
         shown = side.promised.generations[number].shows.values()
-        assert sorted((row["url"], row["document_id"], row["text"]) for row in rows) == sorted(
+        assert sorted((match.url, match.document_id, match.text) for match in matches) == sorted(
             (version.url, side.ids[version.document], section.text)
             for version in shown
             for section in content(version.content).sections

@@ -62,7 +62,7 @@ async def grow_silent(db: Database, lease: Lease, hand: Hand) -> None:
 
 
 @story
-async def test_a_silent_worker_loses_its_job_and_one_that_is_heard_of_keeps_it(db: Database) -> None:
+async def test_a_silent_worker_loses_its_job_and_one_with_heartbeats_keeps_it(db: Database) -> None:
     hand = Hand()
     reaper = Reaper(clock=hand)
     await queue.enqueue(db, (await a_source(db)).id)
@@ -83,7 +83,7 @@ async def test_a_silent_worker_loses_its_job_and_one_that_is_heard_of_keeps_it(d
 
 
 @story
-async def test_a_job_that_makes_no_progress_fails_when_its_retries_are_spent(db: Database) -> None:
+async def test_a_job_that_makes_no_progress_fails_when_its_retries_are_used_up(db: Database) -> None:
     hand = Hand()
     reaper = Reaper(clock=hand)
     await queue.enqueue(db, (await a_source(db)).id)
@@ -97,13 +97,13 @@ async def test_a_job_that_makes_no_progress_fails_when_its_retries_are_spent(db:
 
 
 @story
-async def test_a_worker_heard_of_after_it_was_judged_is_not_buried(db: Database) -> None:
+async def test_a_worker_with_a_heartbeat_since_it_was_found_stale_keeps_its_lease(db: Database) -> None:
     await queue.enqueue(db, (await a_source(db)).id)
     lease = await a_lease(db)
     async with db.transaction() as tx:
         await jobs.heartbeat(tx, lease)
     async with db.transaction() as tx:
-        assert not await jobs.revoke_lease(tx, lease), "it was judged by what it said before"
+        assert not await jobs.revoke_lease(tx, lease), "the decision was based on an older heartbeat"
 
 
 @story
@@ -161,7 +161,7 @@ async def test_more_silent_workers_than_a_page_holds_are_all_reaped_in_one_pass(
 
 
 @story
-async def test_a_job_that_nobody_walks_though_it_says_so_is_given_back(db: Database) -> None:
+async def test_a_processing_job_without_workers_is_requeued(db: Database) -> None:
     await queue.enqueue(db, (await a_source(db)).id)
     lease = await a_lease(db)
     async with db.transaction() as tx:
@@ -170,7 +170,7 @@ async def test_a_job_that_nobody_walks_though_it_says_so_is_given_back(db: Datab
     assert (await job_of(db, lease)).status is JobStatus.PENDING
 
 
-def test_two_workers_that_leave_at_once_leave_nothing_behind(database_url: str) -> None:
+def test_two_workers_that_release_a_job_at_once_leave_it_pending(database_url: str) -> None:
     async def tell() -> None:
         from kept.jobs.worker import _release_lease
 
@@ -194,7 +194,7 @@ def _fields(lease: Lease) -> dict[str, Any]:
 # Waking --------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_job_wakes_whoever_waits_and_a_wait_without_one_ends(database_url: str) -> None:
+def test_a_new_job_wakes_waiting_workers_and_a_wait_without_one_ends(database_url: str) -> None:
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
             assert not await other.wait_for_notification(JOBS_CHANNEL, 0.05)
@@ -211,7 +211,7 @@ def test_a_new_job_wakes_whoever_waits_and_a_wait_without_one_ends(database_url:
     asyncio.run(tell())
 
 
-def test_a_call_between_two_waits_is_not_missed(database_url: str) -> None:
+def test_a_notification_between_two_waits_is_not_missed(database_url: str) -> None:
     async def tell() -> None:
         async with a_database(database_url) as db, a_database(database_url) as other:
             assert not await other.wait_for_notification(JOBS_CHANNEL, 0.01)
@@ -228,7 +228,7 @@ def test_a_call_between_two_waits_is_not_missed(database_url: str) -> None:
 
 
 @story
-async def test_a_job_may_be_named_by_the_beginning_of_its_id(db: Database) -> None:
+async def test_a_job_may_be_named_by_a_prefix_of_its_id(db: Database) -> None:
     job = await queue.enqueue(db, (await a_source(db)).id)
     assert (await jobs_service.show_job(db, job.id[:20])).job == job
     assert (await jobs_service.show_job(db, job.id.upper())).source == "docs"
@@ -253,7 +253,7 @@ def test_many_small_jobs_are_each_run_once_in_the_order_of_priority(database_url
     many_jobs.run(database_url, tmp_path, jobs=100 if is_sqlite else 200, workers=3 if is_sqlite else 4, chance=chance)
 
 
-# What is asked for is done, and what makes progress is not given up --------------------------------------------
+# Requests are not lost, and a crawl that makes progress does not fail -------------------------------------------
 
 
 @story
@@ -284,7 +284,7 @@ async def test_a_request_during_a_running_job_is_not_lost(db: Database) -> None:
 
 
 @story
-async def test_a_crawl_that_is_killed_thirty_times_while_it_makes_progress_is_not_given_up(db: Database) -> None:
+async def test_a_crawl_that_is_killed_thirty_times_while_it_makes_progress_does_not_fail(db: Database) -> None:
     job = await queue.enqueue(db, (await a_source(db)).id)
     for number in range(30):
         dead = await a_lease(db, host=this_host(), pid=2**22 + 1)
@@ -327,7 +327,7 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @story
-async def test_a_job_that_was_paused_when_its_source_failed_goes_on_when_it_is_resumed(db: Database) -> None:
+async def test_a_job_that_was_paused_when_its_source_failed_continues_when_it_is_resumed(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, Site({ROOT: Page("before")}))
     job = await queue.enqueue(db, source.id)
@@ -345,7 +345,7 @@ async def test_a_job_that_was_paused_when_its_source_failed_goes_on_when_it_is_r
 
 
 class Unlucky(Site):
-    """A site that is gone as soon as somebody has done something to its crawl."""
+    """A site that fails as soon as something was done to its crawl."""
 
     def __init__(self, meanwhile: Callable[[], Awaitable[object]]) -> None:
         super().__init__({})
@@ -378,7 +378,7 @@ async def test_a_job_does_not_wait_for_the_time_it_was_asked_for_to_come_again(d
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @story
-async def test_a_job_that_a_bug_ends_says_so_and_not_that_its_worker_timed_out(db: Database) -> None:
+async def test_the_error_of_a_job_that_a_bug_ended_names_the_bug(db: Database) -> None:
     job = await queue.enqueue(db, (await a_source(db)).id)
     stop, runs = asyncio.Event(), 0
 
@@ -394,7 +394,7 @@ async def test_a_job_that_a_bug_ends_says_so_and_not_that_its_worker_timed_out(d
     assert (ended.status, ended.error) == (JobStatus.FAILED, "a bug in Kept: KeyError: 'no such thing'")
 
 
-def test_whoever_follows_a_job_hears_when_it_is_gone_with_its_source(tmp_path: Path) -> None:
+def test_following_a_job_ends_when_it_is_removed_with_its_source(tmp_path: Path) -> None:
     async def tell() -> None:
         made = load(environment={}, folder=tmp_path, database=f"sqlite:///{tmp_path}/kept.db")
         async with open_runtime(made) as runtime, asyncio.timeout(5):

@@ -25,7 +25,7 @@ def nowhere(source: Source, url: str) -> str | None:
 
 
 @story
-async def test_each_url_has_an_account_of_what_came_of_it(db: Database) -> None:
+async def test_the_ledger_has_the_outcome_of_each_url(db: Database) -> None:
     await crawl(db, await a_source(db), Site(PAGES))
     [kept] = await ledger.explain_url(db, f"{ROOT}page#part", nowhere)
     assert (kept.source, kept.outcome, kept.reason, kept.http_status) == ("docs", "new", None, 200)
@@ -40,8 +40,8 @@ async def test_every_url_that_was_not_kept_is_counted_under_its_reason(db: Datab
     source = await a_source(db)
     await crawl(db, source, Site(PAGES))
     found = await ledger.summarize_not_kept(db, "docs", examples=1)
-    told = {(one.outcome, one.reason): (one.count, one.examples) for one in found.reasons}
-    assert told == {
+    reasons = {(one.outcome, one.reason): (one.count, one.examples) for one in found.reasons}
+    assert reasons == {
         ("skipped", "too large"): (2, [f"{ROOT}big1"]),
         ("gone", "404 Not Found"): (1, [f"{ROOT}gone"]),
         ("failed", "500 Internal Server Error"): (1, [f"{ROOT}down"]),
@@ -62,7 +62,7 @@ async def test_every_url_that_was_not_kept_is_counted_under_its_reason(db: Datab
 
 
 @story
-async def test_all_sources_that_know_a_url_are_asked_the_latest_first(db: Database) -> None:
+async def test_all_sources_that_know_a_url_are_listed_the_latest_first(db: Database) -> None:
     for name in ("one", "two"):
         await crawl(
             db,

@@ -31,9 +31,9 @@ async def test_a_crawl_killed_after_any_batch_knows_whether_a_limit_of_depth_kep
     source = await a_source(db, settings=SourceSettings(limits=Limits(max_depth=1)))
     settled = settle.commit_batch
 
-    async def killed(*given: object, **named: object) -> CrawlJob:
-        job = await settled(*given, **named)  # type: ignore[arg-type]
-        if any(isinstance(one, VisitResult) for part in given if isinstance(part, list) for one in part):
+    async def killed(*args: object, **kwargs: object) -> CrawlJob:
+        job = await settled(*args, **kwargs)  # type: ignore[arg-type]
+        if any(isinstance(one, VisitResult) for part in args if isinstance(part, list) for one in part):
             raise StoreUnreachable("killed")
         return job
 
@@ -74,20 +74,22 @@ async def test_a_limit_keeps_no_document_out_that_moves_while_other_pages_name_i
 
 
 @story
-async def test_a_site_that_is_faster_than_the_store_waits_for_it(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_site_that_is_faster_than_the_database_waits_for_it(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pipeline, "BATCH_PAGES", 20)
     monkeypatch.setattr(entry_leases, "LEASE_BATCH_SIZE", 20)
     pages = {f"{ROOT}{at}": Page(f"Page {at}.") for at in range(500)}
     site = Site({ROOT: Page("root", tuple(pages)), **pages})
     settled, first, goes_on, sizes = settle.commit_batch, asyncio.Event(), asyncio.Event(), []
 
-    async def slowly(*given: Any, **named: Any) -> CrawlJob:
-        visited = next((one for one in given if isinstance(one, list)), [])
+    async def slowly(*args: Any, **kwargs: Any) -> CrawlJob:
+        visited = next((one for one in args if isinstance(one, list)), [])
         sizes.append(len(visited))
         if len(site.visits) > 1:
             first.set()
             await goes_on.wait()
-        return await settled(*given, **named)
+        return await settled(*args, **kwargs)
 
     monkeypatch.setattr(settle, "commit_batch", slowly)
     crawling = asyncio.create_task(crawl(db, await a_source(db), site))

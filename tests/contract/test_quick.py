@@ -37,9 +37,9 @@ async def quickly(db: Database, source: Source, site: Site, now: datetime | None
     job = await crawl(db, source, site, mode=CrawlMode.QUICK, now=now)
     assert job.status == "completed"
     async with db.snapshot() as snapshot:
-        made = await generations.get(snapshot, source.id, job.generation or 0)
-    assert made is not None
-    return made
+        generation = await generations.get(snapshot, source.id, job.generation or 0)
+    assert generation is not None
+    return generation
 
 
 @story
@@ -47,10 +47,10 @@ async def test_it_visits_the_root_and_nothing_else_that_is_known(db: Database) -
     source = await kept(db)
     before = await shown(db, source)
     looked = Site(site(p1="changed unnoticed"))
-    made = await quickly(db, source, looked)
+    generation = await quickly(db, source, looked)
     assert looked.visits == [ROOT]
-    assert (made.mode, made.state, made.tally) == ("quick", "active", Tally(unchanged=1))
-    assert made.documents == 7
+    assert (generation.mode, generation.state, generation.tally) == ("quick", "active", Tally(unchanged=1))
+    assert generation.documents == 7
     assert await shown(db, source) == before
 
 
@@ -60,9 +60,9 @@ async def test_it_follows_new_links_as_far_as_they_lead_to_what_is_new(db: Datab
     pages = site() | {ROOT: Page("the root", (*NAMES, f"{ROOT}new"))}
     pages |= {f"{ROOT}new": Page("new", (f"{ROOT}newer", NAMES[0])), f"{ROOT}newer": Page("newer", (ROOT,))}
     looked = Site(pages)
-    made = await quickly(db, source, looked)
+    generation = await quickly(db, source, looked)
     assert sorted(looked.visits) == [ROOT, f"{ROOT}new", f"{ROOT}newer"]
-    assert (made.documents, made.tally.new) == (9, 2)
+    assert (generation.documents, generation.tally.new) == (9, 2)
     assert {f"{ROOT}new", f"{ROOT}newer"} <= (await shown(db, source)).keys()
 
 
@@ -80,9 +80,9 @@ async def test_it_visits_what_the_sitemap_says_was_modified_since(db: Database) 
             NAMES[3]: now - timedelta(days=3),
         },
     )
-    made = await quickly(db, source, looked)
+    generation = await quickly(db, source, looked)
     assert sorted(looked.visits) == [ROOT, NAMES[0], NAMES[1]]
-    assert made.tally == Tally(changed=1, unchanged=2)
+    assert generation.tally == Tally(changed=1, unchanged=2)
 
 
 @story
@@ -93,7 +93,7 @@ async def test_a_sitemap_that_calls_everything_modified_is_not_believed_until_it
     crying = dict.fromkeys(pages, datetime.now(UTC) + timedelta(hours=1))
     once = Site(pages | leading, sitemap=crying)
     await quickly(db, source, once)
-    assert len(once.visits) == 13, "nobody knew"
+    assert len(once.visits) == 13, "it was not known yet"
     twice = Site(pages | leading, sitemap=crying)
     await quickly(db, source, twice)
     assert twice.visits == [ROOT]
@@ -102,7 +102,7 @@ async def test_a_sitemap_that_calls_everything_modified_is_not_believed_until_it
     await crawl(db, source, Site(edited, sitemap=crying))
     again = Site(edited, sitemap={f"{ROOT}3": datetime.now(UTC) + timedelta(hours=2)})
     await quickly(db, source, again)
-    assert sorted(again.visits) == [ROOT, f"{ROOT}3"], "more than half of what it said was true"
+    assert sorted(again.visits) == [ROOT, f"{ROOT}3"], "more than half of its dates were right"
 
 
 @story
@@ -114,9 +114,9 @@ async def test_it_visits_pages_whose_history_says_that_they_are_due(db: Database
     await quickly(db, source, soon)
     assert soon.visits == [ROOT]
     late = Site(site(p2="restless 3"))
-    made = await quickly(db, source, late, datetime.now(UTC) + LATER)
+    generation = await quickly(db, source, late, datetime.now(UTC) + LATER)
     assert sorted(late.visits) == [ROOT, NAMES[2]]
-    assert made.tally == Tally(changed=1, unchanged=1)
+    assert generation.tally == Tally(changed=1, unchanged=1)
 
 
 @story
@@ -134,9 +134,9 @@ async def test_it_tries_what_failed_again(db: Database) -> None:
     broken = site() | {NAMES[4]: Page(error="500 Internal Server Error")}
     source = await kept(db, broken)
     looked = Site(site())
-    made = await quickly(db, source, looked)
+    generation = await quickly(db, source, looked)
     assert sorted(looked.visits) == [ROOT, NAMES[4]]
-    assert (made.documents, made.tally.new) == (7, 1)
+    assert (generation.documents, generation.tally.new) == (7, 1)
 
     await quickly(db, source, Site(site() | {ROOT: Page(error="503 Service Unavailable")}))
     async with db.snapshot() as snapshot:
@@ -148,17 +148,17 @@ async def test_it_tries_what_failed_again(db: Database) -> None:
 
 
 @story
-async def test_it_sweeps_nothing_and_calls_nothing_missing(db: Database) -> None:
+async def test_it_ends_no_document_and_calls_nothing_missing(db: Database) -> None:
     source = await kept(db)
     alone = {ROOT: Page("the root leads nowhere")}
-    made = await quickly(db, source, Site(alone))
-    assert made.documents == 7
+    generation = await quickly(db, source, Site(alone))
+    assert generation.documents == 7
 
     refused = Site(site() | {NAMES[0]: Page(refused="robots.txt forbids it")})
     refused.sitemap = {NAMES[0]: datetime.now(UTC) + timedelta(hours=1)}
-    made = await quickly(db, source, refused)
+    generation = await quickly(db, source, refused)
     assert NAMES[0] in refused.visits
-    assert (made.documents, made.tally.skipped) == (7, 1)
+    assert (generation.documents, generation.tally.skipped) == (7, 1)
     async with db.snapshot() as snapshot:
         assert await documents.list_exceptional(snapshot, source.id, None) == []
 
@@ -168,8 +168,8 @@ async def test_what_it_saw_gone_is_gone(db: Database) -> None:
     source = await kept(db)
     pages = site()
     del pages[NAMES[5]]
-    made = await quickly(db, source, Site(pages, sitemap={NAMES[5]: datetime.now(UTC) + timedelta(hours=1)}))
-    assert (made.documents, made.tally.gone) == (6, 1)
+    generation = await quickly(db, source, Site(pages, sitemap={NAMES[5]: datetime.now(UTC) + timedelta(hours=1)}))
+    assert (generation.documents, generation.tally.gone) == (6, 1)
 
 
 @story
@@ -177,9 +177,9 @@ async def test_a_root_that_redirects_leads_it_to_the_page_behind(db: Database) -
     pages = site() | {ROOT: Page(redirect=f"{ROOT}home"), f"{ROOT}home": Page("home", tuple(NAMES))}
     source = await kept(db, pages)
     looked = Site(pages | {f"{ROOT}home": Page("home, changed", tuple(NAMES))})
-    made = await quickly(db, source, looked)
+    generation = await quickly(db, source, looked)
     assert looked.visits == [ROOT, f"{ROOT}home"]
-    assert made.tally == Tally(changed=1, skipped=1)
+    assert generation.tally == Tally(changed=1, skipped=1)
 
 
 @story
@@ -222,8 +222,8 @@ async def test_settings_that_changed_are_still_to_come_after_a_quick_crawl(db: D
     without = replace(source.settings, scope=Scope(exclude=("1",)))
     async with db.transaction() as tx:
         await sources.set_settings(tx, source.id, without)
-    made = await quickly(db, source, Site(site(), excluded=frozenset({NAMES[1]})))
-    assert (made.settings, made.documents) == (source.settings, 7)
+    generation = await quickly(db, source, Site(site(), excluded=frozenset({NAMES[1]})))
+    assert (generation.settings, generation.documents) == (source.settings, 7)
     await crawl(db, source, Site(site(), excluded=frozenset({NAMES[1]})))
     assert NAMES[1] not in await shown(db, source)
 

@@ -9,7 +9,7 @@ from tests.given import ROOT, Page, Site, a_database, a_source, crawl
 WORDS = "with enough words behind it that nobody takes it for a tiny page at all"
 
 
-def test_what_a_held_generation_would_do_is_shown_before_anybody_decides(database_url: str) -> None:
+def test_the_review_of_a_held_generation_shows_what_it_would_change(database_url: str) -> None:
     async def story() -> None:
         async with a_database(database_url) as db:
             source = await a_source(db)

@@ -172,9 +172,9 @@ class Reader:
         where = url(self.chance.choice(ALWAYS))
         async with self.db.snapshot() as snapshot:
             [row] = await documents.visible_by_url(snapshot, where)
-            [section] = await sections.get_sections_by_document(snapshot, row["document_id"])
+            [section] = await sections.of_content(snapshot, row["content_id"])
             assert row["generation"] == await self._active(snapshot)
-        return f"sections {where}", row["generation"], [(where, section["text"])]
+        return f"sections {where}", row["generation"], [(where, section.text)]
 
     async def _active(self, snapshot: Connection) -> int:
         source = await sources.get(snapshot, self.source)

@@ -251,8 +251,8 @@ def _fork(order: Order) -> dict[str, Any]:
     if order.kill_after is not None:
         executioner.start()
     with os.fdopen(receiving) as answer:
-        said = answer.read()
-    # The number is free for others once it was waited for: first nobody may want to kill it any more.
+        output = answer.read()
+    # Its process id may be reused once it was waited for: by then nothing may want to kill it any more.
     executioner.cancel()
     if order.kill_after is not None:
         executioner.join()
@@ -260,16 +260,16 @@ def _fork(order: Order) -> dict[str, Any]:
     if tracer:
         tracer.wait()
     killed = os.WIFSIGNALED(status)
-    found = {"killed": killed, "seconds": time.monotonic() - began} | _heard(said, killed)
+    found = {"killed": killed, "seconds": time.monotonic() - began} | _parse_output(output, killed)
     if found.get("first_batch"):
         found["first_batch"] -= began
     return found
 
 
-def _heard(said: str, killed: bool) -> dict[str, Any]:
+def _parse_output(output: str, killed: bool) -> dict[str, Any]:
     """What a crawler answered; nothing, if it was killed before or half-way through that."""
     try:
-        answer: dict[str, Any] = json.loads(said) if said else {}
+        answer: dict[str, Any] = json.loads(output) if output else {}
     except ValueError:
         if not killed:
             raise
@@ -289,7 +289,7 @@ def _trace(pid: int, order: Order) -> subprocess.Popen[bytes]:
         if tracer.poll() is not None:
             os.kill(pid, signal.SIGKILL)
             break
-        time.sleep(0.001)  # strace tells nobody that it has it
+        time.sleep(0.001)  # strace does not announce that it is attached
     os.kill(pid, signal.SIGCONT)
     return tracer
 
@@ -308,15 +308,15 @@ def _be_a_crawler(order: Order, answer: IO[str]) -> None:
         _log_visits(order.visits)
         asyncio.run(crawl(order.url, order.root, order.last_job) if order.root else _open(order.url))
     except Exception as raised:
-        error = _told(raised)
-    said = {
+        error = _error_text(raised)
+    output = {
         "error": error,
         "executed": points.executed,
         "many": points.many,
         "first_batch": points.first_batch,
         "writes": writes.n if writes else 0,
     }
-    json.dump(said, answer)
+    json.dump(output, answer)
 
 
 async def _open(url: str) -> None:
@@ -338,7 +338,7 @@ def _open_at_once(url: str, processes: int) -> list[str | None]:
             try:
                 asyncio.run(_open(url))
             except Exception as raised:
-                error = _told(raised)
+                error = _error_text(raised)
             os.write(sending, json.dumps(error).encode())
             os._exit(0)
         os.close(sending)
@@ -347,14 +347,14 @@ def _open_at_once(url: str, processes: int) -> list[str | None]:
     os.close(go)
     errors = []
     for pid, receiving in children:
-        with os.fdopen(receiving) as said:
-            errors.append(json.loads(said.read() or '"it died"'))
+        with os.fdopen(receiving) as output:
+            errors.append(json.loads(output.read() or '"it died"'))
         os.waitpid(pid, 0)
     return errors
 
 
-def _told(error: Exception) -> str:
-    """What the person is told; where it was not meant for a person, all of it."""
+def _error_text(error: Exception) -> str:
+    """Return the message of an error that is meant for users, or the whole traceback."""
     from kept.errors import KeptError
 
     if isinstance(error, KeptError):
@@ -380,10 +380,10 @@ async def crawl(url: str, root: str, last_job: str | None = None, heartbeat: flo
     from kept.service import jobs, sources
 
     beating = {"KEPT_WORK__HEARTBEAT_SECONDS": str(heartbeat)}
-    made = settings.load(environment=beating, folder=Path(os.devnull).parent, database=url)
+    loaded = settings.load(environment=beating, folder=Path(os.devnull).parent, database=url)
     kind, root = parse_root(root)
     allowed = (host_and_port(root),) if kind is SourceKind.WEB else ()
-    async with open_runtime(made) as runtime:
+    async with open_runtime(loaded) as runtime:
         source, _ = await sources.get_or_create_source(
             runtime.db, root=root, kind=kind, name="docs", settings=SourceSettings(access=Access(allowed=allowed))
         )

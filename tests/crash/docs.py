@@ -1,4 +1,4 @@
-"""What is crawled while it is disturbed: a folder, or a site; and what happens to it before that."""
+"""What is crawled in crash tests: a folder or a site, and the changes made to it before."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,14 +21,14 @@ Story = list[tuple[Callable[[], None], Then]]  # what happens to it, and whether
 class Docs(Protocol):
     root: str
     visits: str  # the file to which the crawling process writes what it visits
-    at_once: int  # pages that a crawl visits at once
+    concurrency: int  # pages that a crawl visits at once
 
     def story(self, name: ScenarioName) -> Story: ...
 
     def warm(self, crawlers: Crawlers) -> None: ...
 
     def visited(self) -> list[str]:
-        """The URLs that were visited since this was last asked."""
+        """Return the URLs that were visited since the last call."""
 
 
 class Folder:
@@ -39,7 +39,7 @@ class Folder:
         self._visits = folder.with_name(f"{folder.name} visits")
         self.root = str(folder)
         self.visits = str(self._visits)
-        self.at_once = FolderOrigin.concurrency
+        self.concurrency = FolderOrigin.concurrency
 
     def story(self, name: ScenarioName) -> Story:
         match name:
@@ -71,13 +71,13 @@ class Folder:
 
 
 class Web:
-    """A site; what was visited is what its server was asked for."""
+    """A site; visits are the requests of its server."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self.root = site.root
         self.visits = "/dev/null"
-        self.at_once = VISITS_PER_SLOT * Access().concurrency
+        self.concurrency = VISITS_PER_SLOT * Access().concurrency
 
     def story(self, name: ScenarioName) -> Story:
         assert name != "a refresh that is held", "folders show that"
@@ -94,9 +94,9 @@ class Web:
 
 
 def most_in_flight(docs: Docs) -> int:
-    """How many pages a walk has leased and not settled, at most.
+    """Return how many pages a crawl has leased and not settled, at most.
 
     It leases when no more than half a lease is left to hand out, and while less than a batch waits to be settled. So
     there are at most a batch that is being settled, one that waits, a lease and a half, and what is under way.
     """
-    return 2 * BATCH + BATCH * 3 // 2 + docs.at_once
+    return 2 * BATCH + BATCH * 3 // 2 + docs.concurrency

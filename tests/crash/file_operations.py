@@ -40,7 +40,7 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC).timestamp()
 
 
 class LockedFolder(FolderOrigin):
-    """A folder in which some files are locked, for whoever reads them; not even root could."""
+    """A folder in which some files cannot be read, not even by root."""
 
     locked: frozenset[str] = frozenset()
 
@@ -345,8 +345,8 @@ class Folders:
             states = {str(id): state for id, state in rows}
             assert {id: doc.state for id, doc in ids.items()} == states
             for id in self.chance.sample(sorted(ids), min(3, len(ids))):
-                told = await documents.versions_of(snapshot, id)
-                urls = [file_path(row["url"])[len(str(self.root)) + 1 :] for row in told]
+                versions = await documents.versions_of(snapshot, id)
+                urls = [file_path(row["url"])[len(str(self.root)) + 1 :] for row in versions]
                 assert urls == [path for path, _ in ids[id].history]
 
 
@@ -363,8 +363,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--operations", type=int, default=10_000)
     parser.add_argument("--seed", default=new_id())
-    said = parser.parse_args()
-    print(f"seed {said.seed}")
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}")
     server = PostgresServer(os.environ.get("KEPT_TEST_POSTGRES"))
     try:
         if not os.environ.get("KEPT_TEST_POSTGRES"):
@@ -372,7 +372,7 @@ def main() -> None:
         for store in ("sqlite", "postgres"):
             with tempfile.TemporaryDirectory() as folder:
                 url = f"sqlite:///{Path(folder, 'kept.db')}" if store == "sqlite" else server.create_database()
-                done = asyncio.run(story(url, said.operations, said.seed, Path(folder)))
+                done = asyncio.run(story(url, arguments.operations, arguments.seed, Path(folder)))
                 counts = f"{done.operations} operations, {done.crawls} crawls, {len(done.docs)} documents"
                 print(f"{store}: {counts}: as foreseen")
     finally:

@@ -268,13 +268,15 @@ def disturb(scenario: Scenario, crashes: Iterable[Crash], counts: Counts, *, wat
                     break
                 kills += 1
                 with store.at_rest(url) as left:
-                    said = check_interim(left, scenario, searching=kills == 1)
-                lost = set(visited) - said.done
-                assert lost <= said.leased, f"pages are lost that nobody had leased: {lost - said.leased}"
-                assert len(said.leased) <= allowed, f"{len(said.leased)} pages are in flight, {allowed} are allowed"
+                    state_left = check_interim(left, scenario, searching=kills == 1)
+                lost = set(visited) - state_left.done
+                assert lost <= state_left.leased, f"pages are lost that were not leased: {lost - state_left.leased}"
+                assert len(state_left.leased) <= allowed, (
+                    f"{len(state_left.leased)} pages are in flight, {allowed} are allowed"
+                )
                 counts.most_in_flight = max(counts.most_in_flight, len(lost))
                 in_flight += len(lost)
-                committed, may_kill = said.done, said.retries < MOST_SILENT_KILLS
+                committed, may_kill = state_left.done, state_left.retries < MOST_SILENT_KILLS
         again = len(every) - len(set(every))
         assert again <= in_flight, f"{again} pages were visited again, {in_flight} were in flight"
         counts.kills += kills
@@ -321,12 +323,12 @@ def _living(state: State) -> State:
 
 def check_interim(url: str, scenario: Scenario, *, searching: bool = True) -> Interim:
     """Before activation's commit everything old is shown, after it everything new; and a search finds it."""
-    said = interim(url, scenario.last_job)
-    assert said.shown in (scenario.before, scenario.after), "neither the old set nor the new one is shown"
-    if said.shown and searching:
+    state_left = interim(url, scenario.last_job)
+    assert state_left.shown in (scenario.before, scenario.after), "neither the old set nor the new one is shown"
+    if state_left.shown and searching:
         found = asyncio.run(_search_everywhere(url))
-        assert found == {row[0] for row in said.shown}, "a search finds something else than what is shown"
-    return said
+        assert found == {row[0] for row in state_left.shown}, "a search finds something else than what is shown"
+    return state_left
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Garbage collection beside readers, crawls and activations, killed at random.
 
-Every generation that is there shows what it showed when it became active; after two passes nothing is left that nobody
-needs. ``python -m tests.crash.killed_gc --seconds 60`` does it at length, on both databases.
+Every retained generation shows what it showed when it became active; after two passes no garbage is left.
+``python -m tests.crash.killed_gc --seconds 60`` does it at length, on both databases.
 """
 
 import argparse
@@ -49,7 +49,7 @@ class Race:
 
 
 async def race(url: str, seconds: float, chance: random.Random, *, readers: int = 20) -> Race:
-    """Everything at once for so long, then the reckoning."""
+    """Run everything at once for ``seconds``, then check the end state."""
     happened, until = Race(), time.monotonic() + seconds
     async with a_database(url) as db, a_database(url) as other:
         source, removed = await a_source(db), await a_source(db, "removed", root="https://removed.test/")
@@ -73,7 +73,7 @@ async def race(url: str, seconds: float, chance: random.Random, *, readers: int 
             await killer
         problems = [one for one in ended if isinstance(one, Exception)]
         assert problems == [], problems
-        await reckon(db, source, happened)
+        await check_end_state(db, source, happened)
     return happened
 
 
@@ -92,7 +92,7 @@ async def read_on(db: Database, source: Source, chance: random.Random, happened:
         await asyncio.sleep(pause)
         if not happened.records:
             continue
-        number, record = chance.choice(list(happened.records.items()))  # before it is gone, for whoever comes later
+        number, record = chance.choice(list(happened.records.items()))  # chosen before it may be gone
         async with db.snapshot() as snapshot:
             if await generations.get(snapshot, source.id, number) is None:
                 happened.records.pop(number, None)
@@ -142,8 +142,8 @@ async def collect_for_ever(url: str) -> None:
             await asyncio.sleep(0.02)
 
 
-async def reckon(db: Database, source: Source, happened: Race) -> None:
-    """After two passes nothing is left that nobody needs, and nothing is missing."""
+async def check_end_state(db: Database, source: Source, happened: Race) -> None:
+    """Check that after two passes no garbage is left and nothing is missing."""
     for _ in range(2):
         await collect(db, RETENTION)
     left, unsound = await find_garbage(db, RETENTION), await check_integrity(db, compute_content_hash)
@@ -184,17 +184,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", default=new_id())
     parser.add_argument("--collect", metavar="URL", help="only collect, until it is killed")
-    said = parser.parse_args()
-    if said.collect:
-        return make_collectors(said.collect, random.Random(said.seed))
-    print(f"seed {said.seed}")
+    arguments = parser.parse_args()
+    if arguments.collect:
+        return make_collectors(arguments.collect, random.Random(arguments.seed))
+    print(f"seed {arguments.seed}")
     server = PostgresServer(os.environ.get("KEPT_TEST_POSTGRES"))
     try:
         if not os.environ.get("KEPT_TEST_POSTGRES"):
             server.start()
         with tempfile.TemporaryDirectory() as folder:
             for url in (f"sqlite:///{Path(folder, 'kept.db')}", server.create_database()):
-                happened = asyncio.run(race(url, said.seconds / 2, random.Random(said.seed)))
+                happened = asyncio.run(race(url, arguments.seconds / 2, random.Random(arguments.seed)))
                 store = url.partition(":")[0]
                 print(f"{store}: {happened.crawls} crawls, {happened.reads} reads, {happened.kills} kills: all sound")
     finally:

@@ -46,11 +46,11 @@ def run(url: str, folder: Path, *, jobs: int, workers: int, chance: random.Rando
         until(lambda: _live(url) == 0, seconds)
         took = time.monotonic() - began
         until(lambda: _rows(url, "SELECT count(*) FROM job_workers") == [(0,)])  # each leaves when its job has ended
-        said = crew.logs()
-    assert not {"deadlock", "reaped"} & set(said.split()), _odd(said)
+        logs = crew.logs()
+    assert not {"deadlock", "reaped"} & set(logs.split()), _odd(logs)
     with reading(url) as db:
         ended = db.rows("SELECT status, attempt, n_new, count(*) FROM crawl_jobs GROUP BY status, attempt, n_new")
-        assert ended == [("completed", 1, 1, jobs)], f"{ended}\n{_odd(said)}"
+        assert ended == [("completed", 1, 1, jobs)], f"{ended}\n{_odd(logs)}"
         assert db.rows("SELECT state, count(*) FROM generations GROUP BY state") == [("active", jobs)]
         assert db.rows("SELECT count(*) FROM documents_active") == [(jobs,)]
         rows = db.rows("SELECT priority, started_at FROM crawl_jobs")

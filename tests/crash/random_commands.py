@@ -48,7 +48,7 @@ class Commands(RuleBasedStateMachine):
         self.status: dict[str, JobStatus] = {}  # of every job that ever was
         self.live: dict[str, str] = {}  # source -> its live job
         self.again: set[str] = set()
-        self.ghosts: dict[str, Lease] = {}  # jobs whose worker is dead, and nobody knows
+        self.ghosts: dict[str, Lease] = {}  # leases of dead workers that are not reaped yet
 
     def do(self, coroutine: Any) -> Any:
         return self.loop.run_until_complete(coroutine)
@@ -94,7 +94,7 @@ class Commands(RuleBasedStateMachine):
 
     @rule()
     def work(self) -> None:
-        """Somebody claims the first job that is due, and walks it to its end."""
+        """Claim the first job that is due, and crawl it to its end."""
         site = Site({f"{ROOT}{name}/": Page(name * 30) for name in "ab"})
 
         def make_run(lease: Lease, source: Source) -> CrawlRun:

@@ -21,8 +21,8 @@ from tests.postgres import PostgresServer
 
 
 def run_round(url: str, *, jobs: int) -> int:
-    """How many jobs the killed reaper had given back. Raises AssertionError if one is stuck, or counted twice."""
-    asyncio.run(desert(url, jobs))
+    """Return how many jobs the killed reaper had requeued. Raises AssertionError if one is stuck, or counted twice."""
+    asyncio.run(make_stalled_jobs(url, jobs))
     enough = random.randrange(1, jobs // 2)
     with start(url) as first:
         until(lambda: jobs - left(url) >= enough)
@@ -37,8 +37,8 @@ def run_round(url: str, *, jobs: int) -> int:
     return reaped
 
 
-async def desert(url: str, jobs: int) -> None:
-    """So many jobs whose workers, on other machines, have all been silent for three minutes."""
+async def make_stalled_jobs(url: str, jobs: int) -> None:
+    """Insert jobs whose workers, on other machines, have been silent for three minutes."""
     async with a_database(url) as db:
         for number in range(jobs):
             await queue.enqueue(db, (await a_source(db, f"s{number}", root=f"{ROOT}{number}/")).id)

@@ -1,7 +1,7 @@
-"""Everything that a database says after a crawl, in a form in which two runs can be compared.
+"""The state of a database after a crawl, in a form in which two runs can be compared.
 
 Ids and times are left out: a document is called by the URL at which it was first seen, a content by its hash. So are
-depths: how deep a page lies is what the first link to it said, and which link of a site comes first is chance.
+depths: the depth of a page comes from the first link to it, and which link comes first is chance.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import apsw
 import psycopg
 
-WATCHER = "watcher"  # the name of a session that only looks
+WATCHER = "watcher"  # the name of a session that only reads
 
 State = dict[str, list[tuple[Any, ...]]]
 
@@ -43,7 +43,7 @@ EVERYTHING = {
                       n_new, n_changed, n_unchanged, n_moved, n_gone, n_failed, n_skipped, bytes, error_message
                  FROM crawl_jobs""",
     "workers": "SELECT name FROM job_workers",
-    # A cancelled crawl is as far as it was; its frontier is nobody's ledger.
+    # The frontier of a cancelled crawl is no ledger, and how far it got is chance.
     "frontier": f"""SELECT j.generation, f.url, f.reached, {DOCUMENT.format(id="f.document_id")}, f.outcome,
                            f.reason, f.by_settings, f.renews, {ETAG.format(of="f")}, f.raw_hash, f.links
                       FROM frontier f JOIN crawl_jobs j ON j.id = f.job_id WHERE j.status <> 'cancelled'""",
@@ -73,15 +73,15 @@ class Reader(Protocol):
     def rows(self, sql: str) -> list[tuple[Any, ...]]: ...
 
     def full_text(self) -> list[tuple[Any, ...]]:
-        """What full text holds. Raises AssertionError where it does not agree with the sections."""
+        """Return the terms of the full-text index. Raises AssertionError where it does not agree with the sections."""
 
     def check(self) -> None:
-        """Raises AssertionError if the file is not sound."""
+        """Raise AssertionError if the file is not sound."""
 
 
 @contextmanager
 def reading(url: str) -> Iterator[Reader]:
-    """Reads that all see one moment."""
+    """Open a connection whose reads all see one snapshot."""
     if url.startswith("sqlite:///"):
         connection = apsw.Connection(url.removeprefix("sqlite:///"))
         connection.set_busy_timeout(60_000)
@@ -97,7 +97,7 @@ def reading(url: str) -> Iterator[Reader]:
 
 
 def everything(url: str) -> State:
-    """All there is to compare, of a database that is sound."""
+    """Return everything to compare, after checking that the database is sound."""
     with reading(url) as db:
         db.check()
         for what, sql in UNSOUND.items():
@@ -110,7 +110,7 @@ def everything(url: str) -> State:
 
 
 def difference(state: State, expected: State) -> str:
-    """Where two runs differ, in a few lines; empty if they do not."""
+    """Return where two runs differ, in a few lines; empty if they do not."""
     lines = []
     for what in sorted(state.keys() | expected.keys()):
         found, wanted = state.get(what, []), expected.get(what, [])
@@ -123,7 +123,7 @@ def difference(state: State, expected: State) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interim:
-    """What a database says in the middle of a crawl that was cut short."""
+    """The state of a database after a crawl was interrupted."""
 
     shown: list[tuple[Any, ...]]
     generation: int | None
@@ -160,7 +160,7 @@ def wait_until_left_alone(url: str) -> None:
         others = f"""SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
                         AND pid <> pg_backend_pid() AND application_name <> '{WATCHER}'"""
         while session.execute(others.encode()).fetchall()[0][0]:
-            time.sleep(0.002)  # the server tells nobody
+            time.sleep(0.002)  # the server does not announce it
 
 
 def _tables(url: str) -> str:

@@ -25,71 +25,75 @@ from tests.crash.state import everything
 from tests.given import a_database
 from tests.postgres import PostgresServer
 
-Given = Callable[..., Scenario]
+MakeScenario = Callable[..., Scenario]
 
 
 @pytest.fixture(scope="module")
-def given(crawlers: Crawlers, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Given:
+def make_scenario(
+    crawlers: Crawlers, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> MakeScenario:
     """A scenario, prepared once for all tests of this process."""
-    made: dict[tuple[str, str], Scenario] = {}
+    scenarios: dict[tuple[str, str], Scenario] = {}
 
     def prepared(name: ScenarioName, store: str, size: int) -> Scenario:
-        if (name, store) not in made:
+        if (name, store) not in scenarios:
             folder = tmp_path_factory.mktemp("crashes")
             server: PostgresServer | None = request.getfixturevalue("postgres_server") if store == "postgres" else None
-            made[name, store] = prepare(name, Store(folder, server), crawlers, Folder(folder / "docs", size))
-        return made[name, store]
+            scenarios[name, store] = prepare(name, Store(folder, server), crawlers, Folder(folder / "docs", size))
+        return scenarios[name, store]
 
     return prepared
 
 
 @pytest.mark.parametrize("name", ["a first crawl", "a refresh"])
 def test_a_crawl_killed_at_any_statement_ends_like_one_that_was_not(
-    given: Given, chance: random.Random, name: ScenarioName
+    make_scenario: MakeScenario, chance: random.Random, name: ScenarioName
 ) -> None:
-    scenario = given(name, "sqlite", 300)
+    scenario = make_scenario(name, "sqlite", 300)
     kill_at_each(scenario, chance.sample(one_of_each_statement(scenario, chance), 20))
 
 
-def test_a_crawl_killed_while_it_is_held_ends_like_one_that_was_not(given: Given, chance: random.Random) -> None:
-    scenario = given("a refresh that is held", "sqlite", 60)
+def test_a_crawl_killed_while_it_is_held_ends_like_one_that_was_not(
+    make_scenario: MakeScenario, chance: random.Random
+) -> None:
+    scenario = make_scenario("a refresh that is held", "sqlite", 60)
     deciding = ("transition_generation", "set_held_counts", "complete_job", "commit", "release_lease")
     kill_at_each(scenario, [point for point in one_of_each_statement(scenario, chance) if point.name in deciding])
 
 
 @pytest.mark.parametrize("name", ["a first crawl", "a refresh"])
 def test_a_crawl_on_postgresql_killed_at_some_statements_ends_like_one_that_was_not(
-    given: Given, chance: random.Random, name: ScenarioName
+    make_scenario: MakeScenario, chance: random.Random, name: ScenarioName
 ) -> None:
-    scenario = given(name, "postgres", 100)
+    scenario = make_scenario(name, "postgres", 100)
     kill_at_each(scenario, chance.sample(one_of_each_statement(scenario, chance), 8))
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 @pytest.mark.parametrize("name", ["a first crawl", "a refresh"])
 def test_a_crawl_killed_at_random_moments_ends_like_one_that_was_not(
-    given: Given, chance: random.Random, name: ScenarioName, store: str
+    make_scenario: MakeScenario, chance: random.Random, name: ScenarioName, store: str
 ) -> None:
-    scenario = given(name, store, 300 if store == "sqlite" else 100)
+    scenario = make_scenario(name, store, 300 if store == "sqlite" else 100)
     moments = random_moments(chance, scenario.undisturbed.seconds)
     counts = Counts()
     while counts.kills < 5:
         disturb(scenario, islice(moments, 5 - counts.kills), counts, watched=True)
 
 
-def test_refreshing_after_a_crawl_was_killed_goes_on_with_it(crawlers: Crawlers, tmp_path: Path) -> None:
+def test_a_refresh_after_a_killed_crawl_continues_it(crawlers: Crawlers, tmp_path: Path) -> None:
     url, folder = f"sqlite:///{tmp_path}/kept.db", tmp_path / "docs"
     files.plant(folder, 20)
     killed = crawlers.crawl(Order(url=url, root=str(folder), crash=Point("complete_job", "before", 1)))
     assert killed.killed
     refreshed = kept(url, "refresh", "docs", "--json")
     assert refreshed.returncode == 0, refreshed.stderr
-    said = json.loads(refreshed.stdout)
-    assert (said["generation"], said["counts"]["new"]) == (1, 20)
+    answer = json.loads(refreshed.stdout)
+    assert (answer["generation"], answer["counts"]["new"]) == (1, 20)
     assert len(json.loads(kept(url, "generations", "docs", "--json").stdout)["generations"]) == 1
 
 
-def test_a_job_whose_workers_all_die_at_once_is_given_up_and_what_was_asked_meanwhile_follows(
+def test_a_job_whose_workers_all_die_fails_and_the_crawl_requested_meanwhile_follows(
     crawlers: Crawlers, database_url: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "docs"
@@ -113,7 +117,7 @@ async def ask_again(url: str) -> None:
         assert job.again, "it is not known yet that its worker is dead"
 
 
-def test_a_worker_that_was_killed_is_dead_even_before_somebody_has_waited_for_it() -> None:
+def test_a_worker_that_was_killed_is_dead_even_while_it_is_a_zombie() -> None:
     killed = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     assert process_start_time(killed.pid)
     killed.kill()
@@ -135,6 +139,6 @@ def kill_at_each(scenario: Scenario, points: list[Point]) -> None:
     for row in scenario.in_a_row(points, 4):
         killed = disturb(scenario, [point for _, point in row], counts)
         for point, _ in row[killed:]:
-            again = (point, Point(point.name, point.side, 1))  # how often a heart beats is chance
+            again = (point, Point(point.name, point.side, 1))  # the number of heartbeats is chance
             assert any(disturb(scenario, [one], counts) for one in again), f"{scenario} never came {point}"
     assert counts.kills == len(points)

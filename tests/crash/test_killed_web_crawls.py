@@ -28,16 +28,16 @@ from tests.crash.test_full_disk import need_strace
 from tests.postgres import PostgresServer
 from tests.sites.manual import served
 
-Given = Callable[[ScenarioName, str, int], Scenario]
+MakeScenario = Callable[[ScenarioName, str, int], Scenario]
 Count = Callable[[str, object], None]
 
 KILLS = 10  # of each kind of crawl on each store: a tenth of the long form's
 
 
 @pytest.fixture
-def given(
+def make_scenario(
     crawlers: Crawlers, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[Given]:
+) -> Iterator[MakeScenario]:
     with ExitStack() as stack:
 
         def prepared(name: ScenarioName, store: str, pages: int) -> Scenario:
@@ -50,9 +50,9 @@ def given(
 
 @pytest.mark.parametrize(("name", "store"), [("a first crawl", "sqlite"), ("a refresh", "postgres")])
 def test_a_crawl_of_a_site_killed_at_random_moments_ends_like_one_that_was_not(
-    given: Given, chance: random.Random, record_property: Count, name: ScenarioName, store: str
+    make_scenario: MakeScenario, chance: random.Random, record_property: Count, name: ScenarioName, store: str
 ) -> None:
-    scenario, counts = given(name, store, 300), Counts()
+    scenario, counts = make_scenario(name, store, 300), Counts()
     moments = many_moments(chance, scenario.undisturbed, KILLS // 2)
     while counts.kills < KILLS:
         disturb(scenario, islice(moments, KILLS - counts.kills), counts, watched=True)
@@ -61,11 +61,11 @@ def test_a_crawl_of_a_site_killed_at_random_moments_ends_like_one_that_was_not(
 
 @pytest.mark.parametrize(("name", "store"), [("a first crawl", "postgres"), ("a refresh", "sqlite")])
 def test_a_crawl_of_a_site_killed_at_any_write_or_send_ends_like_one_that_was_not(
-    given: Given, chance: random.Random, record_property: Count, name: ScenarioName, store: str
+    make_scenario: MakeScenario, chance: random.Random, record_property: Count, name: ScenarioName, store: str
 ) -> None:
     """A tenth of the calls of both kinds of crawl together; every other one soon after it goes on."""
     need_strace()
-    scenario, counts = given(name, store, FEW_PAGES), Counts()
+    scenario, counts = make_scenario(name, store, FEW_PAGES), Counts()
     calls = calls_of(scenario)
     all_calls = count_calls(scenario, calls)
     rounds = max(KILLS, all_calls // 20) // 2
@@ -79,9 +79,9 @@ def test_a_crawl_of_a_site_killed_at_any_write_or_send_ends_like_one_that_was_no
 
 @pytest.mark.parametrize(("store", "rounds"), [("sqlite", 4), ("postgres", 2)])
 def test_a_refresh_that_is_killed_and_given_up_leaves_nothing_behind_that_hides_a_change(
-    given: Given, chance: random.Random, record_property: Count, store: str, rounds: int
+    make_scenario: MakeScenario, chance: random.Random, record_property: Count, store: str, rounds: int
 ) -> None:
-    scenario, counts = given("a refresh", store, 120), Counts()
+    scenario, counts = make_scenario("a refresh", store, 120), Counts()
     for _ in range(rounds):
         give_up(scenario, chance.uniform(0, scenario.undisturbed.seconds), counts)
     record_property("counted", f"{scenario}, killed at a random moment and given up: {counts}")

@@ -41,7 +41,7 @@ def postgres(postgres_server: PostgresServer) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("number", [3])
-def test_many_workers_walk_one_job_and_nothing_is_visited_twice_nor_the_host_asked_too_much(
+def test_many_workers_crawl_one_job_without_visiting_a_page_twice_or_exceeding_the_host_budget(
     postgres: str, tmp_path: Path, number: int
 ) -> None:
     with (
@@ -84,7 +84,7 @@ def test_killing_one_of_several_workers_changes_nothing_in_the_end(postgres: str
         assert sum(site.pages.values()) <= 201 + leased, "what was under way is visited again, and nothing else"
 
 
-def test_a_limit_holds_however_many_walk(postgres: str, tmp_path: Path) -> None:
+def test_a_limit_holds_for_any_number_of_workers(postgres: str, tmp_path: Path) -> None:
     with SlowSite(pages=200, seconds=0.05) as site, Workers(postgres, tmp_path, enough=10, silent=60) as workers:
         workers.kept("add", site.root, "--name", "slow", "--max-pages", "90", "--no-wait")
         for _ in range(3):
@@ -106,10 +106,12 @@ def test_reapers_that_are_killed_and_two_at_once_leave_no_job_stuck_and_count_ea
     reapers.run_round(postgres, jobs=60)
 
 
-def test_a_worker_that_is_interrupted_hands_its_crawl_back_and_the_next_goes_on(
+def test_a_worker_that_is_interrupted_releases_its_job_and_the_next_one_continues_it(
     database_url: str, tmp_path: Path
 ) -> None:
-    patient = Workers(database_url, tmp_path, heartbeat=5, silent=60)  # no busy moment makes it leave before it is told
+    patient = Workers(
+        database_url, tmp_path, heartbeat=5, silent=60
+    )  # so that a busy machine does not make it stop earlier
     with SlowSite(pages=60, seconds=0.1) as site, patient as workers:
         workers.kept("add", site.root, "--name", "slow", "--concurrency", "4", "--no-wait")
         first = workers.start()
@@ -192,7 +194,7 @@ def test_a_pause_takes_two_seconds_at_most_and_after_a_restart_of_everything_no_
         assert rows(database_url, "SELECT status FROM crawl_jobs") == [("paused",)]
         finished = {url for (url,) in rows(database_url, "SELECT url FROM frontier WHERE outcome IS NOT NULL")}
         workers.start()
-        assert sum(site.pages.values()) == visits, "nobody asks for anything while it is paused"
+        assert sum(site.pages.values()) == visits, "no request is sent while it is paused"
         site.visits.clear()
         workers.kept("resume", job)
         until(lambda: ended(database_url), 60)
@@ -220,7 +222,7 @@ FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 
 @pytest.mark.skipif(FAKETIME is None, reason="libfaketime is not installed")
 @pytest.mark.parametrize(("database_url", "days"), [("sqlite", 1), ("postgres", -1)], indirect=["database_url"])
-def test_a_clock_that_steps_by_a_day_gets_nobody_reaped(database_url: str, tmp_path: Path, days: int) -> None:
+def test_a_clock_that_steps_by_a_day_gets_no_worker_reaped(database_url: str, tmp_path: Path, days: int) -> None:
     clock = tmp_path / "clock"
     clock.write_text("+0d")
     faked = {
@@ -245,7 +247,7 @@ def test_a_clock_that_steps_by_a_day_gets_nobody_reaped(database_url: str, tmp_p
 # The database goes and comes back ------------------------------------------------------------------------------
 
 
-def test_a_worker_waits_for_a_database_that_is_away(tmp_path: Path) -> None:
+def test_a_worker_waits_for_a_database_that_is_unreachable(tmp_path: Path) -> None:
     server = PostgresServer()
     try:
         server.start()

@@ -65,7 +65,7 @@ class Workers:
         return process
 
     def kept(self, *arguments: str, code: int = 0) -> Any:
-        """What a command answers as JSON."""
+        """Run a command and return its JSON."""
         run = subprocess.run(
             [*self._command, *arguments, "--json"], env=self._environment, capture_output=True, text=True, timeout=60
         )
@@ -77,7 +77,7 @@ class Workers:
 
 
 def until(happened: Callable[[], Any], seconds: float = 30.0) -> Any:
-    """What ``happened`` gives, once it gives something: a process tells nobody what it does."""
+    """Poll until ``happened`` returns something true, and return that."""
     ends = time.monotonic() + seconds
     while not (found := happened()):
         assert time.monotonic() < ends, "it never happened"

@@ -43,7 +43,7 @@ def a_browser() -> Iterator[Browser]:
 
 @dataclass
 class Server:
-    """``kept serve`` on loopback; hosts that are not public may be named."""
+    """``kept serve`` on loopback; sources on private hosts are allowed."""
 
     database: str
     port: int = 0
@@ -51,7 +51,7 @@ class Server:
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def start(self) -> None:
-        """Again on the port it had, if it was there before."""
+        """Start the server, on the same port as before if it was started before."""
         allowed = {"KEPT_NETWORK__ALLOW_PRIVATE": "1"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "kept", "--database", self.database, "serve", "--port", str(self.port)],
@@ -87,7 +87,7 @@ def page(title: str, body: str) -> tuple[str, bytes]:
 
 
 def tern() -> dict[str, tuple[str, bytes]]:
-    """A small manual, to be changed by whoever asked for it."""
+    """Return a small manual that the test may change."""
     birds = ("avocet", "bittern", "curlew", "dunlin", "egret", "fulmar", "godwit", "heron")
     chapters = [f'<li><a href="/guide/{bird}.html">The {bird}</a>' for bird in birds]
     site = {

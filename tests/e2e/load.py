@@ -1,7 +1,7 @@
 """Many who ask at once, from one process: connections that stay open, at a pace of their own.
 
 ``offer`` asks at moments that were set beforehand, whether or not the last answer has come, and counts a query's time
-from its moment on: a server that keeps everybody waiting is not flattered. ``flood`` asks as fast as answers come.
+from its moment on: a slow server is not flattered. ``flood`` asks as fast as answers come.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ SECONDS = 30  # for an answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back; status 0: nothing did."""
+    """A response; status 0 means that none came."""
 
     status: int
     seconds: float
@@ -26,7 +26,7 @@ class Answer:
 
 @asynccontextmanager
 async def connected(url: str, number: int, headers: Mapping[str, str]) -> AsyncIterator[list[aiohttp.ClientSession]]:
-    """So many connections, each open and each alone in its session."""
+    """Open a number of connections, each in a session of its own."""
     async with AsyncExitStack() as stack:
         sessions = []
         for _ in range(number):
@@ -41,7 +41,7 @@ async def connected(url: str, number: int, headers: Mapping[str, str]) -> AsyncI
 async def offer(
     url: str, paths: Sequence[str], stop: asyncio.Event, *, connections: int, a_second: float, **headers: str
 ) -> list[Answer]:
-    """So many queries a second, in turn over all connections, until ``stop`` is set."""
+    """Send queries at a fixed rate, in turn over all connections, until ``stop`` is set."""
     answers: list[Answer] = []
     async with connected(url, connections, headers) as sessions, asyncio.TaskGroup() as asking:
         began = time.perf_counter()
@@ -56,7 +56,7 @@ async def offer(
 
 
 async def flood(url: str, paths: Sequence[str], *, connections: int, each: int, **headers: str) -> list[Answer]:
-    """Every connection asks so often, one time after the other."""
+    """Send ``each`` requests over every connection, one after the other."""
     answers: list[Answer] = []
 
     async def ask(first: int, session: aiohttp.ClientSession) -> None:

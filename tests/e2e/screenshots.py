@@ -1,4 +1,4 @@
-"""The pictures of docs/pages.md, made again: every page, light and dark, on a desk and on a phone.
+"""Makes the pictures of docs/pages.md: every page, light and dark, on a desktop and on a phone.
 
 python -m tests.e2e.screenshots docs/pages
 """
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _grow(browser: Browser, server: Server, root: str, site: dict[str, tuple[str, bytes]]) -> dict[str, str]:
-    """A source with a past and a decision to make, and where each page of it is."""
+    """Create a source with history and a held generation. Returns the URL of each page."""
     page = browser.new_page()
     page.on("dialog", lambda dialog: dialog.accept())
     for version in ("1.8", "2.0"):
@@ -84,7 +84,7 @@ def _grow(browser: Browser, server: Server, root: str, site: dict[str, tuple[str
 
 
 def _begin(browser: Browser, server: Server, root: str) -> str:
-    """A crawl that is under way."""
+    """Start a crawl. Returns the URL of its page."""
     page = browser.new_page()
     page.goto(f"{server.url}/add?root={root}")
     page.fill("#name", "manual")

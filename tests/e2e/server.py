@@ -1,4 +1,4 @@
-"""A server on loopback, as ``kept serve`` starts it, in a thread of its own; and a client that speaks to it."""
+"""A server on loopback, as ``kept serve`` starts it, in a thread of its own, and clients for it."""
 
 import asyncio
 import json
@@ -20,31 +20,33 @@ from kept.service import keys
 
 @dataclass
 class Server:
-    """What a test needs of a server that runs."""
+    """A running server."""
 
     url: str
     loop: asyncio.AbstractEventLoop
     runtime: Runtime
 
     def client(self, key: str | None = None, **headers: str) -> httpx2.Client:
-        told = headers | ({"Authorization": f"Bearer {key}"} if key else {})
-        return httpx2.Client(base_url=self.url, headers=told, timeout=30)
+        all_headers = headers | ({"Authorization": f"Bearer {key}"} if key else {})
+        return httpx2.Client(base_url=self.url, headers=all_headers, timeout=30)
 
     def key(self, name: str, scope: str) -> str:
-        made = asyncio.run_coroutine_threadsafe(keys.add_key(self.runtime.db, name, scope), self.loop)
-        return made.result(30)[1]
+        created = asyncio.run_coroutine_threadsafe(keys.add_key(self.runtime.db, name, scope), self.loop)
+        return created.result(30)[1]
 
 
 @contextmanager
-def serving(database: str, folder: Path, *, workers: int = 1, host: str = "127.0.0.1", **said: str) -> Iterator[Server]:
-    """A server whose settings are ``said`` as variables: ``serve__at_once="2"``."""
-    environment = {f"KEPT_{name.upper()}": value for name, value in said.items()}
+def serving(
+    database: str, folder: Path, *, workers: int = 1, host: str = "127.0.0.1", **options: str
+) -> Iterator[Server]:
+    """Run a server; ``options`` are named as in the environment: ``serve__at_once="2"``."""
+    environment = {f"KEPT_{name.upper()}": value for name, value in options.items()}
     environment.setdefault("KEPT_SERVE__UPLOADS", str(folder / "uploads"))
     environment.setdefault("KEPT_NETWORK__ALLOW_PRIVATE", "1")
     environment.setdefault("KEPT_NETWORK__ALLOW_FILES", "1")
     loaded = settings.load(environment=environment, folder=folder, database=database)
     started: dict[str, Any] = {}
-    there = threading.Event()
+    is_ready = threading.Event()
 
     async def run() -> None:
         async with open_runtime(loaded) as runtime:
@@ -52,7 +54,7 @@ def serving(database: str, folder: Path, *, workers: int = 1, host: str = "127.0
 
             def ready(url: str) -> None:
                 started["url"] = url
-                there.set()
+                is_ready.set()
 
             await runtime.server_host.serve(started["stop"], host=host, port=0, workers=workers, on_ready=ready)
 
@@ -60,17 +62,17 @@ def serving(database: str, folder: Path, *, workers: int = 1, host: str = "127.0
         try:
             asyncio.run(run())
         finally:
-            there.set()
+            is_ready.set()
 
     thread = threading.Thread(target=main)
     thread.start()
     try:
-        assert there.wait(30)
+        assert is_ready.wait(30)
         yield Server(started["url"], started["loop"], started["runtime"])
     finally:
         started["loop"].call_soon_threadsafe(started["stop"].set)
         thread.join(30)
-        assert not thread.is_alive(), "the server stops when it is told to"
+        assert not thread.is_alive(), "the server stops on request"
 
 
 @dataclass(frozen=True)
@@ -81,17 +83,17 @@ class Event:
 
 
 def events(client: httpx2.Client, path: str, last: str | None = None, *, most: int = 100_000) -> Iterator[Event]:
-    """The events of a stream, until it ends or so many came."""
-    with listening(client, path, last) as response:
-        yield from islice(told(response), most)
+    """Yield the events of a stream until it ends, at most so many."""
+    with open_stream(client, path, last) as response:
+        yield from islice(parse_events(response), most)
 
 
-def listening(client: httpx2.Client, path: str, last: str | None = None) -> Any:
-    """A stream that is open: what happens from now on comes."""
+def open_stream(client: httpx2.Client, path: str, last: str | None = None) -> Any:
+    """Open a stream of events."""
     return client.stream("GET", path, headers={"Last-Event-ID": last} if last else {})
 
 
-def told(response: httpx2.Response) -> Iterator[Event]:
+def parse_events(response: httpx2.Response) -> Iterator[Event]:
     if response.status_code == 204:
         return
     assert response.status_code == 200, response.read()
@@ -108,7 +110,7 @@ def told(response: httpx2.Response) -> Iterator[Event]:
 
 
 def wait_for(client: httpx2.Client, job: str) -> dict[str, Any]:
-    """The job at its end."""
+    """Wait for a job to end and return it."""
     for event in events(client, f"/api/v1/jobs/{job}/events"):
         if event.kind == "job" and event.data["status"] in ("completed", "failed", "cancelled"):
             return dict(event.data)

@@ -29,7 +29,7 @@ TOKEN = "tok-9f2c41d07b6e4a58"
 
 @dataclass
 class Site:
-    """A site on loopback: its pages, and what it was asked with."""
+    """A site on loopback: its pages, and the requests it got."""
 
     pages: dict[str, tuple[int, dict[str, str], str]] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -117,7 +117,7 @@ def files_with(folder: Path, *texts: str) -> set[str]:
 
 
 def command_lines() -> str:
-    """What every process of this machine was started with."""
+    """Return the command lines of all processes of this machine."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -130,7 +130,7 @@ def command_lines() -> str:
 # Secrets -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_token_is_told_to_its_site_and_to_nobody_else(kept: Kept, site: Site, make_site: Callable[[], Site]) -> None:
+def test_a_token_is_sent_to_its_site_only(kept: Kept, site: Site, make_site: Callable[[], Site]) -> None:
     token = f"tok-{uuid4().hex}"  # no other test has it in a command line
     other = make_site()
     other.page("/", "<p>elsewhere</p>")
@@ -178,7 +178,7 @@ def test_a_token_is_told_to_its_site_and_to_nobody_else(kept: Kept, site: Site, 
 
 
 @pytest.mark.parametrize("by", ["header", "cookie", "login"])
-def test_a_secret_that_is_typed_lies_in_the_secrets_file_alone(kept: Kept, site: Site, by: str) -> None:
+def test_a_secret_that_is_typed_is_stored_in_the_secrets_file_only(kept: Kept, site: Site, by: str) -> None:
     basic = base64.b64encode(f"me:{TOKEN}".encode()).decode()
     sent = {"header": f"Bearer {TOKEN}", "cookie": f"sid={TOKEN}", "login": f"Basic {basic}"}[by]
     name = "Cookie" if by == "cookie" else "Authorization"
@@ -194,9 +194,9 @@ def test_a_secret_that_is_typed_lies_in_the_secrets_file_alone(kept: Kept, site:
     ]
     assert [run.code for run in runs] == [0] * len(runs), runs
     assert site.seen(name) == {sent}
-    told = "".join(run.out + run.err for run in runs)
-    assert TOKEN not in told
-    assert basic not in told
+    output = "".join(run.out + run.err for run in runs)
+    assert TOKEN not in output
+    assert basic not in output
     assert f"{name} (secret:{name.lower()}-" in runs[2].out
     assert files_with(kept.folder, TOKEN, basic) == {".local/share/kept/secrets.json"}
     assert secrets_file(kept).stat().st_mode & 0o777 == 0o600
@@ -247,9 +247,7 @@ def test_a_call_that_fails_leaves_no_secret_behind(kept: Kept, site: Site) -> No
         (["--scope", "ftp:x"], "as a scope"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused_at_once(
-    kept: Kept, site: Site, arguments: list[str], sentence: str
-) -> None:
+def test_an_invalid_setting_is_refused_at_once(kept: Kept, site: Site, arguments: list[str], sentence: str) -> None:
     run = kept("add", site.root, *arguments)
     assert sentence in run.sentence
     assert run.code == 2
@@ -258,7 +256,7 @@ def test_a_setting_that_makes_no_sense_is_refused_at_once(
     assert not (kept.folder / "kept.db").exists()
 
 
-def test_headers_are_not_told_to_another_origin_that_is_in_scope(site: Site, make_site: Callable[[], Site]) -> None:
+def test_headers_are_not_sent_to_another_origin_in_scope(site: Site, make_site: Callable[[], Site]) -> None:
     other = make_site()
     other.page("/page.html", "<h1>Other</h1>")
     site.page("/away", "", status=302, Location=f"{other.root}page.html")
@@ -284,9 +282,7 @@ def test_headers_are_not_told_to_another_origin_that_is_in_scope(site: Site, mak
     assert other.seen("Authorization") == other.seen("Cookie") == {None}
 
 
-def test_a_proxy_is_asked_instead_of_the_site_and_its_password_is_hidden(
-    kept: Kept, site: Site, make_site: Callable[[], Site]
-) -> None:
+def test_a_proxy_is_used_and_its_password_is_hidden(kept: Kept, site: Site, make_site: Callable[[], Site]) -> None:
     proxy = make_site()
     proxy.pages = {f"{site.root.rstrip('/')}{path}": page for path, page in site.pages.items()}
     run = kept("add", site.root, "--name", "wiki", "--proxy", f"http://me:{TOKEN}@127.0.0.1:{proxy.port}")
@@ -301,13 +297,13 @@ def test_a_proxy_is_asked_instead_of_the_site_and_its_password_is_hidden(
     assert files_with(kept.folder, TOKEN, login) == {".local/share/kept/secrets.json"}
 
 
-def test_a_certificate_of_ones_own_is_trusted_where_it_is_named(kept: Kept, site: Site) -> None:
+def test_a_private_certificate_is_trusted_where_it_is_named(kept: Kept, site: Site) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     own, key = kept.folder / "own.pem", kept.folder / "key.pem"
     subject = ["-subj", "/CN=docs", "-addext", "subjectAltName=IP:127.0.0.1"]
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", key, "-out", own]
-    subprocess.run([*made, *subject], check=True, capture_output=True)
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", key, "-out", own]
+    subprocess.run([*command, *subject], check=True, capture_output=True)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(own, key)
     site.server.socket = tls.wrap_socket(site.server.socket, server_side=True)
@@ -339,7 +335,7 @@ def test_set_replaces_what_it_names_and_leaves_the_rest(kept: Kept, site: Site) 
     assert "wiki is set" in kept("set", "wiki", "--select", "article").out
 
 
-def test_a_region_decides_what_is_read_and_another_one_reads_again(kept: Kept, site: Site) -> None:
+def test_a_region_decides_what_is_read_and_a_new_one_reads_again(kept: Kept, site: Site) -> None:
     guide = f"{site.root}guide.html"
     kept("add", site.root, "--name", "wiki", "--drop", ".ad")
     assert "gull" not in kept("read", guide).out
@@ -383,7 +379,7 @@ def test_a_list_of_pages_is_kept_and_nothing_else(kept: Kept, site: Site, make_s
 # A look before anything is kept --------------------------------------------------------------------------------------
 
 
-def test_a_dry_run_says_what_would_be_included_and_why_the_rest_would_not(kept: Kept, site: Site) -> None:
+def test_a_dry_run_lists_what_would_be_included_and_why_the_rest_would_not(kept: Kept, site: Site) -> None:
     site.page("/robots.txt", "User-agent: *\nDisallow: /private/\n", kind="text/plain")
     listed = "".join(f"<url><loc>{site.root}{name}</loc></url>" for name in ("a.html", "private/b.html", "logo.svg"))
     site.page("/sitemap.xml", f"<urlset>{listed}</urlset>", kind="application/xml")
@@ -396,10 +392,10 @@ def test_a_dry_run_says_what_would_be_included_and_why_the_rest_would_not(kept: 
         "guide.html": "left out by the source's patterns",
         "https://elsewhere.test/": "outside the source's scope",
     }
-    told = kept("add", site.root, "--dry-run", "--exclude", "guide*")
-    assert f"{site.root}: 3 pages to begin with\n" in told.out
-    assert "robots.txt forbids it: 1 URL\n" in told.out
-    assert told.err == ""
+    dry_run = kept("add", site.root, "--dry-run", "--exclude", "guide*")
+    assert f"{site.root}: 3 pages to begin with\n" in dry_run.out
+    assert "robots.txt forbids it: 1 URL\n" in dry_run.out
+    assert dry_run.err == ""
     assert not (kept.folder / "kept.db").exists()
 
 
@@ -422,9 +418,9 @@ def test_a_page_is_tried_without_a_database(kept: Kept, site: Site) -> None:
         "pic.png": "not a page, by its name",
         "http://127.0.0.1:9/": "outside the source's scope",
     }
-    told = kept("try", f"{site.root}guide.html").out
-    assert "Links: 1 in scope, 2 not" in told
-    assert "  Guide  #g\n" in told
+    shown = kept("try", f"{site.root}guide.html").out
+    assert "Links: 1 in scope, 2 not" in shown
+    assert "  Guide  #g\n" in shown
     (kept.folder / "notes.md").write_text("# Notes\n\nA kittiwake.\n")
     assert kept.json("try", "notes.md")["markdown"] == "# Notes\n\nA kittiwake."
 
@@ -469,7 +465,7 @@ def test_why_explains_every_page_that_was_not_kept(kept: Kept, site: Site) -> No
 # Nobody there --------------------------------------------------------------------------------------------------------
 
 
-def test_a_site_that_nobody_serves_is_said_at_once_and_not_kept(kept: Kept) -> None:
+def test_an_unreachable_site_is_reported_at_once_and_not_added(kept: Kept) -> None:
     with socket() as unused:
         unused.bind(("127.0.0.1", 0))
         began = time.monotonic()
@@ -481,12 +477,12 @@ def test_a_site_that_nobody_serves_is_said_at_once_and_not_kept(kept: Kept) -> N
     assert not (kept.folder / "kept.db").exists()
 
 
-def test_a_host_name_that_nobody_has_is_said_at_once() -> None:
-    async def nobody(host: str, port: int) -> list[str]:
+def test_an_unknown_host_name_is_reported_at_once() -> None:
+    async def resolve_nothing(host: str, port: int) -> list[str]:
         raise gaierror(-2, "Name or service not known")
 
     async def knock() -> None:
-        origin = make_web_origin("http://docs.test/", SourceSettings(), resolver=nobody)
+        origin = make_web_origin("http://docs.test/", SourceSettings(), resolver=resolve_nothing)
         try:
             await origin.probe()
         finally:
@@ -496,8 +492,8 @@ def test_a_host_name_that_nobody_has_is_said_at_once() -> None:
         asyncio.run(knock())
 
 
-def test_a_refresh_outlasts_a_moment_without_the_server(kept: Kept, site: Site) -> None:
-    """The first answer of the refresh is a closed connection; it is asked again."""
+def test_a_refresh_survives_a_closed_connection(kept: Kept, site: Site) -> None:
+    """The first connection of the refresh is closed; the request is repeated."""
     kept("add", site.root, "--name", "wiki", "--ignore-robots")
     down = [True]
 

@@ -14,7 +14,7 @@ import pytest
 from kept.errors import InvalidInput
 from kept.model.source import SourceKind
 from kept.service.events import EventCursor, JobPosition
-from tests.e2e.server import Event, Server, events, listening, serving, told, wait_for
+from tests.e2e.server import Event, Server, events, open_stream, parse_events, serving, wait_for
 from tests.e2e.test_cli import COUNTS, HIT, INSTALL, NOTES, POOL, write
 
 API = "/api/v1"
@@ -32,7 +32,7 @@ def server(tmp_path: Path, docs: Path) -> Iterator[Server]:
         yield running
 
 
-def test_one_source_through_every_verb(database_url: str, tmp_path: Path, docs: Path) -> None:
+def test_one_source_through_every_operation(database_url: str, tmp_path: Path, docs: Path) -> None:
     with serving(database_url, tmp_path) as running, running.client() as api:
         added = api.post(f"{API}/sources", json={"root": str(docs), "name": "docs", "tag": ["ours"]})
         assert added.status_code == 201
@@ -94,7 +94,9 @@ def test_one_source_through_every_verb(database_url: str, tmp_path: Path, docs: 
         assert api.get(f"{API}/sources/docs").status_code == 404
 
 
-def test_a_held_generation_is_decided_on_and_jobs_are_steered(database_url: str, tmp_path: Path) -> None:
+def test_held_generations_are_decided_and_jobs_are_paused_resumed_and_cancelled(
+    database_url: str, tmp_path: Path
+) -> None:
     pages = {f"page{number}": f"# Page {number}\n\nNumber {number} of some.\n" for number in range(8)}
     write(tmp_path / "docs", **pages)
     with serving(database_url, tmp_path, workers=0) as idle, idle.client() as api:
@@ -111,8 +113,8 @@ def test_a_held_generation_is_decided_on_and_jobs_are_steered(database_url: str,
             (tmp_path / "docs" / f"page{number}.md").unlink()
         for decision, state, live in (("discard", "abandoned", 8), ("activate", "active", 1)):
             assert wait_for(api, api.post(f"{API}/sources/docs/crawls").json()["id"])["held"]
-            told = api.post(f"{API}/sources/docs/{decision}").json()
-            assert told["state"] == state
+            decided = api.post(f"{API}/sources/docs/{decision}").json()
+            assert decided["state"] == state
             assert api.get(f"{API}/sources/docs").json()["documents"] == live
         jobs = api.get(f"{API}/jobs", params={"limit": 2}).json()
         rest = api.get(f"{API}/jobs", params={"limit": 2, "cursor": jobs["next"]}).json()
@@ -120,7 +122,7 @@ def test_a_held_generation_is_decided_on_and_jobs_are_steered(database_url: str,
         assert api.post(f"{API}/sources/docs/activate").status_code == 404
 
 
-def test_pages_of_documents_are_of_the_generation_they_began_with(server: Server, docs: Path) -> None:
+def test_a_paged_list_stays_in_the_generation_it_began_with(server: Server, docs: Path) -> None:
     with server.client() as api:
         wait_for(api, api.post(f"{API}/sources", json={"root": str(docs)}).json()["job"])
         first = api.get(f"{API}/sources/docs/documents", params={"limit": 2}).json()
@@ -138,7 +140,7 @@ def test_pages_of_documents_are_of_the_generation_they_began_with(server: Server
         assert [one["title"] for one in now["documents"]] == ["Another", "Install", "Notes"]
 
 
-def test_the_same_request_again_is_one_job(database_url: str, tmp_path: Path, docs: Path) -> None:
+def test_a_repeated_request_with_an_idempotency_key_is_one_job(database_url: str, tmp_path: Path, docs: Path) -> None:
     with serving(database_url, tmp_path) as running, running.client() as api:
         once = {"Idempotency-Key": "monday"}
         first = api.post(f"{API}/sources", json={"root": str(docs)}, headers=once).json()["job"]
@@ -156,14 +158,14 @@ def test_the_same_request_again_is_one_job(database_url: str, tmp_path: Path, do
         assert len(api.get(f"{API}/jobs").json()["jobs"]) == 2
         another = api.post(f"{API}/sources", json={"root": str(docs / "pool.md"), "name": "pool"}, headers=crawl)
         assert another.status_code == 400
-        assert [one["source"] for one in api.get(f"{API}/sources").json()["sources"]] == ["docs"], "none was made"
+        assert [one["source"] for one in api.get(f"{API}/sources").json()["sources"]] == ["docs"], "none was created"
         changed = api.patch(f"{API}/sources/docs", json={"tag": ["ours"]}).json()
         assert api.post(f"{API}/sources", json={"root": str(docs)}, headers=once).json()["job"] == first
         assert api.get(f"{API}/sources/docs").json()["tags"] == changed["tags"] == ["ours"]
 
 
 def until_completed(found: Iterator[Event]) -> tuple[list[Event], str]:
-    """The pages that events tell of until a job is completed, and the id of the last event."""
+    """Return the URLs of page events until a job is completed, and the id of the last event."""
     pages = []
     for event in found:
         if event.kind == "page":
@@ -173,17 +175,17 @@ def until_completed(found: Iterator[Event]) -> tuple[list[Event], str]:
     raise AssertionError("no job was completed")
 
 
-def test_a_stream_goes_on_where_it_was_cut_without_gap_or_repeat(database_url: str, tmp_path: Path) -> None:
+def test_a_stream_resumes_without_gaps_or_repeats(database_url: str, tmp_path: Path) -> None:
     write(tmp_path / "docs", **{f"page{number}": f"# Page {number}\n\nOf some.\n" for number in range(40)})
     with serving(database_url, tmp_path) as running, running.client() as api:
-        with running.client() as other, listening(other, f"{API}/events") as everything:
+        with running.client() as other, open_stream(other, f"{API}/events") as everything:
             job = api.post(f"{API}/sources", json={"root": str(tmp_path / "docs")}).json()["job"]
-            told_of, last_of_all = until_completed(told(everything))
+            urls_seen, last_of_all = until_completed(parse_events(everything))
         whole = list(events(api, f"{API}/jobs/{job}/events"))
         assert (whole[-1].kind, whole[-1].data["status"]) == ("job", "completed")
         pages = [event.data["url"] for event in whole if event.kind == "page"]
         assert len(pages) == len(set(pages)) == 40
-        assert [event.data["url"] for event in told_of] == pages
+        assert [event.data["url"] for event in urls_seen] == pages
         seen: list[str] = []
         last: str | None = None
         for most in (1, 7, 30, 100):
@@ -242,7 +244,7 @@ def test_files_and_zips_can_be_uploaded(server: Server, tmp_path: Path) -> None:
         assert api.post(f"{API}/uploads", files={"file": ("broken.zip", b"PK\x05\x06" + b"\0" * 9)}).status_code < 500
 
 
-def test_a_signed_hook_asks_for_a_refresh(server: Server, docs: Path) -> None:
+def test_a_signed_hook_requests_a_refresh(server: Server, docs: Path) -> None:
     with server.client() as api:
         wait_for(api, api.post(f"{API}/sources", json={"root": str(docs)}).json()["job"])
         body = b'{"ref": "refs/heads/main"}'
@@ -259,7 +261,7 @@ def test_a_signed_hook_asks_for_a_refresh(server: Server, docs: Path) -> None:
         assert wait_for(api, asked.json()["job_id"])["status"] == "completed"
 
 
-def test_the_addresses_of_the_queues_own_design_work(server: Server, docs: Path) -> None:
+def test_the_paths_of_the_queue_contract_work(server: Server, docs: Path) -> None:
     with server.client() as api:
         for base in ("", "/api"):
             asked = api.post(f"{base}/knowledge-items/crawl", json={"url": str(docs), "tags": ["a"], "priority": 2})
@@ -285,23 +287,23 @@ def test_errors_are_problems(server: Server) -> None:
             answer = api.request(method, API + path)
             assert answer.status_code == status, path
             assert answer.headers["content-type"] == "application/problem+json"
-            told = answer.json()
-            assert told["status"] == status
-            assert told["detail"]
+            problem = answer.json()
+            assert problem["status"] == status
+            assert problem["detail"]
         lone = api.post(f"{API}/sources", content=b'{"root": "\\ud800"}', headers={"Content-Type": "application/json"})
         assert lone.status_code == 422
 
 
-def test_the_server_tells_how_it_is(server: Server, docs: Path) -> None:
+def test_health_and_metrics_are_reported(server: Server, docs: Path) -> None:
     with server.client() as api:
         described = api.get(f"{API}/openapi.json").json()["components"]["schemas"]
         assert described["SourceKind"]["enum"] == list(SourceKind)
         wait_for(api, api.post(f"{API}/sources", json={"root": str(docs)}).json()["job"])
         assert api.get("/healthz").json() == {"status": "ok"}
         assert api.get("/readyz").json() == {"status": "ready"}
-        told = api.get("/metrics").text
-        assert 'kept_jobs{status="completed"} 1.0' in told
-        assert "kept_documents 3.0" in told
-        assert 'route="/api/v1/sources",status="201"' in told
+        metrics = api.get("/metrics").text
+        assert 'kept_jobs{status="completed"} 1.0' in metrics
+        assert "kept_documents 3.0" in metrics
+        assert 'route="/api/v1/sources",status="201"' in metrics
         described = api.get(f"{API}/openapi.json").json()
         assert described["paths"][f"{API}/sources"]["post"]["responses"].keys() == {"200", "201", "default"}

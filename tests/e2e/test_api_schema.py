@@ -35,14 +35,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     write(folder / "docs", pool=POOL, install=INSTALL)
     with serving(f"sqlite:///{folder}/kept.db", folder) as running, running.client() as api:
         wait_for(api, api.post(f"{API}/sources", json={"root": str(folder / "docs")}).json()["job"])
-    said = {"serve__hosts": "docs.test", "network__allow_private": "0"}
-    with serving(f"sqlite:///{folder}/kept.db", folder, workers=0, **said) as running:  # no crawl goes anywhere
+    options = {"serve__hosts": "docs.test", "network__allow_private": "0"}
+    with serving(f"sqlite:///{folder}/kept.db", folder, workers=0, **options) as running:  # no crawl goes anywhere
         yield running
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 @pytest.mark.parametrize("with_key", [True, False])
-def test_every_operation_does_as_described(server: Server, mode: GenerationMode, with_key: bool) -> None:
+def test_every_operation_behaves_as_described(server: Server, mode: GenerationMode, with_key: bool) -> None:
     key = server.key(f"{mode.value}-{with_key}", "admin")
     schema = schemathesis.openapi.from_url(
         f"{server.url}{API}/openapi.json", headers={"Authorization": f"Bearer {key}"}
@@ -65,40 +65,40 @@ def test_every_operation_does_as_described(server: Server, mode: GenerationMode,
             deadline=None,
         )
         @given(case=operation.as_strategy(generation_mode=mode))
-        def told(case: schemathesis.Case) -> None:
+        def check_case(case: schemathesis.Case) -> None:
             if case.path == f"{API}/try" and "://" in str(case.body):
-                return  # nobody out there is asked
+                return  # it would reach other hosts
             response = case.call(headers=headers, timeout=30)
             case.validate_response(response, checks=CHECKS)
             if not with_key:
                 open_to_all = case.path in ("/healthz", "/readyz") or case.path.startswith(f"{API}/hooks/")
                 assert open_to_all or response.status_code == 401
 
-        told()
+        check_case()
 
 
-def test_naughty_strings_in_every_place_are_no_failure(postgres_server: PostgresServer, tmp_path: Path) -> None:
-    """On PostgreSQL, which takes fewer texts than SQLite."""
+def test_naughty_strings_in_every_parameter_cause_no_failure(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    """On PostgreSQL, which accepts fewer texts than SQLite."""
     url = postgres_server.create_database()
     write(tmp_path / "docs", pool=POOL)
     with serving(url, tmp_path, workers=0, network__allow_private="0") as running, running.client() as api:
         assert api.post(f"{API}/sources", json={"root": str(tmp_path / "docs")}).status_code == 201
         for text in NAUGHTY:
-            said = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+            sent = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
             for path, name in (("search", "q"), ("search", "source"), ("documents", "url"), ("why", "url")):
-                params = {"q": "pool", name: said} if path == "search" else {name: said}
+                params = {"q": "pool", name: sent} if path == "search" else {name: sent}
                 assert api.get(f"{API}/{path}", params=params).status_code < 500, (path, name, text)
             for name in ("status", "cursor", "limit"):
-                assert api.get(f"{API}/jobs", params={name: said}).status_code < 500, (name, text)
-            assert api.get(f"{API}/sources/docs/documents", params={"cursor": said}).status_code < 500, text
+                assert api.get(f"{API}/jobs", params={name: sent}).status_code < 500, (name, text)
+            assert api.get(f"{API}/sources/docs/documents", params={"cursor": sent}).status_code < 500, text
             for body in ({"root": text}, {"root": "https://docs.test/", "name": text}, {"root": "a", "header": [text]}):
                 assert api.post(f"{API}/sources", content=_json(body), headers=JSON).status_code < 500, body
             for name in ("schedule", "max_time", "scope", "select", "webhook", "hook_secret", "tag", "user_agent"):
                 value = [text] if name in ("scope", "tag") else text
                 changed = api.patch(f"{API}/sources/docs", content=_json({name: value}), headers=JSON)
                 assert changed.status_code < 500, (name, text)
-            if said.isprintable():
-                named = api.post(f"{API}/uploads", files={"file": (said, b"# A")}, data={"name": said})
+            if sent.isprintable():
+                named = api.post(f"{API}/uploads", files={"file": (sent, b"# A")}, data={"name": sent})
                 assert named.status_code < 500, text
         assert api.get(f"{API}/sources").status_code == 200
     postgres_server.drop_database(url)

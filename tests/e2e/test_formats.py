@@ -18,13 +18,13 @@ _OPEN_XML = "application/vnd.openxmlformats-officedocument"
 
 
 class Kept(NamedTuple):
-    """A site, and the database that it is kept in."""
+    """A site, and the database of its crawl."""
 
     root: str
     database: str
 
     def find(self, words: str) -> dict[str, Any]:
-        """The best hit of a search."""
+        """Return the best hit of a search."""
         hits = _kept(self.database, "search", words, "--limit", "1")["hits"]
         assert hits, f"nothing is found for {words}"
         return dict(hits[0])
@@ -47,7 +47,7 @@ def _links(*paths: str) -> str:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
-    """One crawl for all of them: starting one takes longer than everything else here."""
+    """Crawl all formats once: starting a crawl takes longer than everything else here."""
     database = f"sqlite:///{tmp_path_factory.mktemp('formats')}/kept.db"
     pages = FORMATS | CHARSETS | {"/": ("text/html", _page(_links(*FORMATS, *CHARSETS)))}
     answers = dict(pages)

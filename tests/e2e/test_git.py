@@ -69,7 +69,7 @@ def allowing(server: GitServer) -> SourceSettings:
 
 
 async def opened(origin: GitOrigin) -> dict[str, Visit]:
-    """Every URL that an origin lists, and what a visit brings."""
+    """Return every URL that an origin lists, with its visit."""
     try:
         await origin.open()
         urls = [one.url async for one in origin.list()]
@@ -85,7 +85,7 @@ async def opened(origin: GitOrigin) -> dict[str, Visit]:
 
 
 @pytest.mark.parametrize("by", ["header", "login", "helper"])
-def test_a_token_is_told_to_its_host_and_to_nobody_else(kept: Kept, server: GitServer, by: str) -> None:
+def test_a_token_is_sent_to_its_host_only(kept: Kept, server: GitServer, by: str) -> None:
     token = f"tok-{uuid4().hex}"
     server.login = f"me:{token}"
     basic = base64.b64encode(server.login.encode()).decode()
@@ -170,7 +170,7 @@ def test_a_tag_is_a_version_and_patterns_choose(kept: Kept, server: GitServer) -
         ("{folder}/missing.git", "is not a git repository"),
     ],
 )
-def test_each_refusal_says_what_to_do(server: GitServer, tmp_path: Path, root: str, sentence: str) -> None:
+def test_each_refusal_has_advice(server: GitServer, tmp_path: Path, root: str, sentence: str) -> None:
     server.repository("docs.git").commit({"a.md": TERN})
     server.repository("empty.git")
     server.pages["/page.git/info/refs"] = (200, "<h1>A page</h1>")
@@ -187,7 +187,7 @@ def test_each_refusal_says_what_to_do(server: GitServer, tmp_path: Path, root: s
     assert sentence.format(url=server.url) in str(refused.value)
 
 
-def test_what_a_server_says_of_a_token_is_not_repeated(server: GitServer, tmp_path: Path) -> None:
+def test_a_token_in_a_server_message_is_not_repeated(server: GitServer, tmp_path: Path) -> None:
     token = f"tok-{uuid4().hex}"
     line = f"ERR {token} is not known here"
     server.pages["/docs.git/info/refs"] = (200, f"001e# service=git-upload-pack\n0000{len(line) + 4:04x}{line}")
@@ -199,7 +199,7 @@ def test_what_a_server_says_of_a_token_is_not_repeated(server: GitServer, tmp_pa
     assert token not in str(refused.value)
 
 
-def test_whatever_git_asks_for_passes_the_gate(server: GitServer, tmp_path: Path) -> None:
+def test_every_request_of_git_passes_the_gate(server: GitServer, tmp_path: Path) -> None:
     server.repository("docs.git").commit({"a.md": TERN})
     (tmp_path / "other").mkdir()
 
@@ -217,7 +217,7 @@ def test_whatever_git_asks_for_passes_the_gate(server: GitServer, tmp_path: Path
         assert not other.asked
 
 
-def test_git_that_hangs_is_ended_with_all_it_started(server: GitServer, tmp_path: Path) -> None:
+def test_a_hanging_git_is_killed_with_its_children(server: GitServer, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         settings = SourceSettings(access=Access(allowed=(f"127.0.0.1:{port}",)))
@@ -238,7 +238,7 @@ def test_git_that_hangs_is_ended_with_all_it_started(server: GitServer, tmp_path
 # What lies in repositories -------------------------------------------------------------------------------------------
 
 
-def test_odd_files_are_left_out_or_kept_faithfully(tmp_path: Path) -> None:
+def test_odd_files_are_left_out_or_kept_exactly(tmp_path: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
     odd = os.fsdecode(b"b\xff \xc3\xa9#?.md")
     Repository(tmp_path / "odd.git").commit(
@@ -270,7 +270,7 @@ def test_odd_files_are_left_out_or_kept_faithfully(tmp_path: Path) -> None:
     assert fetched.validators.etag == blob
 
 
-def test_a_copy_that_is_broken_half_made_or_shared_is_no_trouble(server: GitServer, tmp_path: Path) -> None:
+def test_a_broken_incomplete_or_shared_clone_is_repaired(server: GitServer, tmp_path: Path) -> None:
     repository = server.repository("docs.git")
     files = {f"{number}.md": TERN * number for number in range(1, 40)}
     repository.commit(files)
@@ -304,7 +304,7 @@ def test_a_copy_that_is_broken_half_made_or_shared_is_no_trouble(server: GitServ
     assert {type(visit) for visit in found.values()} == {Fetched}, "at the latest by the second crawl"
 
 
-def test_gits_own_server_is_asked_as_well(tmp_path: Path) -> None:
+def test_gits_own_server_works_too(tmp_path: Path) -> None:
     Repository(tmp_path / "served" / "docs.git").commit({"a.md": TERN})
     with git_daemon(tmp_path / "served") as url:
         settings = SourceSettings(access=Access(allowed=(url.removeprefix("git://"),)))
@@ -313,7 +313,7 @@ def test_gits_own_server_is_asked_as_well(tmp_path: Path) -> None:
     assert [type(visit) for visit in found.values()] == [Fetched]
 
 
-def test_ssh_is_the_users_own_and_asks_nobody(tmp_path: Path) -> None:
+def test_the_users_ssh_is_used_without_prompts(tmp_path: Path) -> None:
     Repository(tmp_path / "docs.git").commit({"a.md": TERN})
     ssh = tmp_path / "ssh"
     ssh.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/told\nfor last; do :; done\nexec sh -c "$last"\n')
@@ -344,7 +344,7 @@ def a_wheel(folder: Path, version: str, description: str) -> None:
         wheel.writestr("birds/docs/migration.md", "# Migration\n\nWhere they go.\n")
 
 
-def test_a_python_package_is_kept_by_pip_without_running_it(kept: Kept, tmp_path: Path) -> None:
+def test_a_python_package_is_downloaded_by_pip_without_running_it(kept: Kept, tmp_path: Path) -> None:
     if not shutil.which("pip"):
         pytest.skip("pip is not installed")
     a_wheel(tmp_path / "wheels", "1.0", "# Birds \u00e9\n\nSee [migration](birds/docs/migration.md).\n")
@@ -363,7 +363,7 @@ def test_a_python_package_is_kept_by_pip_without_running_it(kept: Kept, tmp_path
     assert missing.sentence.startswith("There is no package pypi:birds@2.0 as a wheel, as far as your pip knows.")
 
 
-def test_an_npm_package_is_kept_by_npm_from_the_users_registry(kept: Kept, server: GitServer) -> None:
+def test_an_npm_package_is_downloaded_by_npm_from_the_users_registry(kept: Kept, server: GitServer) -> None:
     if not shutil.which("npm"):
         pytest.skip("npm is not installed")
     archive = io.BytesIO()

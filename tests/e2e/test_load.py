@@ -10,13 +10,13 @@ from tests.crash.workers import until
 from tests.e2e.load import Answer, flood, offer
 from tests.e2e.server import wait_for
 from tests.e2e.test_cli import Kept
-from tests.e2e.test_gate import API, Restarted
+from tests.e2e.test_middleware import API, Restarted
 from tests.sites.manual import served
 
 SEARCHES = [f"{API}/search?q={word}" for word in ("everywhere", "manual+page", "found", "nothing+like+it")]
 
 
-def test_while_a_crawl_goes_on_all_are_answered_and_what_is_too_much_is_refused(tmp_path: Path) -> None:
+def test_during_a_crawl_all_clients_are_answered_and_the_excess_is_refused(tmp_path: Path) -> None:
     kept = Kept(tmp_path, f"sqlite:///{tmp_path}/kept.db")
     kept.environment |= {"KEPT_NETWORK__ALLOW_PRIVATE": "1", "KEPT_SERVE__REQUESTS_PER_MINUTE": "60"}
     with served(400) as site, Restarted(kept) as server, server.client() as api:

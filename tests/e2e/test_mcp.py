@@ -87,9 +87,9 @@ async def over_http(environment: dict[str, str]) -> AsyncIterator[Client]:
     server = await asyncio.create_subprocess_exec(*command, env=environment, stderr=asyncio.subprocess.PIPE)
     try:
         assert server.stderr is not None
-        said = (await server.stderr.readuntil(b"MCP at /mcp")).decode()
-        address = re.search(r"http://[\d.:]+", said)
-        assert address, said
+        output = (await server.stderr.readuntil(b"MCP at /mcp")).decode()
+        address = re.search(r"http://[\d.:]+", output)
+        assert address, output
         async with Client(f"{address[0]}/mcp") as client:
             yield client
     finally:
@@ -99,7 +99,7 @@ async def over_http(environment: dict[str, str]) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def inside(environment: dict[str, str]) -> AsyncIterator[Client]:
-    """The same server, in this process."""
+    """Run the same server in this process."""
     settings = load(environment=environment, folder=Path(environment["HOME"]))
     async with open_runtime(settings) as runtime:
         stop = asyncio.Event()
@@ -133,12 +133,12 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
 # The story -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("door", [over_stdio, over_http])
-def test_an_agent_adds_a_site_follows_its_crawl_searches_reads_and_removes_it(
-    door: Any, environment: dict[str, str], site: str
+@pytest.mark.parametrize("connect", [over_stdio, over_http])
+def test_an_agent_adds_a_site_waits_for_its_crawl_searches_reads_and_removes_it(
+    connect: Any, environment: dict[str, str], site: str
 ) -> None:
     async def story() -> None:
-        async with door(environment) as client:
+        async with connect(environment) as client:
             assert client.protocol_version == "2026-07-28"
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert tools.keys() == READING | WRITING
@@ -147,8 +147,8 @@ def test_an_agent_adds_a_site_follows_its_crawl_searches_reads_and_removes_it(
 
             seen: list[tuple[float, float | None, str | None]] = []
 
-            async def progress(done: float, total: float | None, told: str | None) -> None:
-                seen.append((done, total, told))
+            async def progress(done: float, total: float | None, message: str | None) -> None:
+                seen.append((done, total, message))
 
             added = await client.call_tool("add_source", {"root": site, "name": "terns"}, progress_callback=progress)
             crawl = added.structured_content
@@ -186,7 +186,7 @@ def test_an_agent_adds_a_site_follows_its_crawl_searches_reads_and_removes_it(
 
 
 def check_hints(tools: dict[str, Tool]) -> None:
-    """They say which tools read, which destroy and which look out; and all of them together are affordable."""
+    """Check the annotations of the tools, and that the list of tools is not too long."""
     hints = {name: tool.annotations or ToolAnnotations() for name, tool in tools.items()}
     assert {name for name, hint in hints.items() if hint.read_only_hint} == READING
     assert {name for name, hint in hints.items() if hint.destructive_hint} == {"cancel_job", "remove_source"}
@@ -196,7 +196,7 @@ def check_hints(tools: dict[str, Tool]) -> None:
     assert sum(len(tool.model_dump_json(exclude_none=True, by_alias=True)) for tool in tools.values()) < 16_000
 
 
-def test_what_only_reads_has_no_tool_that_writes(environment: dict[str, str], site: str) -> None:
+def test_a_read_only_server_has_no_tool_that_writes(environment: dict[str, str], site: str) -> None:
     async def story() -> None:
         async with over_stdio(environment, "--read-only") as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == READING
@@ -206,7 +206,7 @@ def test_what_only_reads_has_no_tool_that_writes(environment: dict[str, str], si
     asyncio.run(story())
 
 
-def test_a_key_that_only_reads_is_shown_no_tool_that_writes(environment: dict[str, str]) -> None:
+def test_a_read_only_key_sees_no_tool_that_writes(environment: dict[str, str]) -> None:
     async def story() -> None:
         settings = load(environment=environment, folder=Path(environment["HOME"]))
         stop, address = asyncio.Event(), asyncio.get_running_loop().create_future()
@@ -236,7 +236,7 @@ def test_a_key_that_only_reads_is_shown_no_tool_that_writes(environment: dict[st
 # What others wrote, and what goes wrong ------------------------------------------------------------------------------
 
 
-def test_hostile_text_stays_inside_its_envelope_and_a_long_page_comes_in_parts(
+def test_hostile_text_stays_between_its_marks_and_a_long_page_comes_in_parts(
     environment: dict[str, str], site: str
 ) -> None:
     async def story() -> None:
@@ -269,7 +269,7 @@ def test_hostile_text_stays_inside_its_envelope_and_a_long_page_comes_in_parts(
     asyncio.run(story())
 
 
-def test_what_goes_wrong_is_a_sentence_that_names_the_next_tool(environment: dict[str, str], site: str) -> None:
+def test_an_error_is_a_sentence_that_names_the_next_tool(environment: dict[str, str], site: str) -> None:
     async def story() -> None:
         async with inside(environment | {"KEPT_NETWORK__ALLOW_PRIVATE": "0"}) as client:
             assert "list_sources shows" in await refused(client, "search_docs", query="pool", source="tern")
@@ -289,7 +289,7 @@ def test_what_goes_wrong_is_a_sentence_that_names_the_next_tool(environment: dic
     asyncio.run(story())
 
 
-def test_standard_output_carries_the_protocol_only_and_a_signal_ends_it(environment: dict[str, str], site: str) -> None:
+def test_stdout_carries_only_the_protocol_and_a_signal_ends_the_server(environment: dict[str, str], site: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "kept", "--verbose", "mcp"],
         env=environment,

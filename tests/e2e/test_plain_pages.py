@@ -19,14 +19,12 @@ API = "/api/v1"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("pages")
-    said = {"serve__uploads": os.path.relpath(folder / "uploads")}
-    with serving(f"sqlite:///{folder}/kept.db", folder, **said) as running:
+    options = {"serve__uploads": os.path.relpath(folder / "uploads")}
+    with serving(f"sqlite:///{folder}/kept.db", folder, **options) as running:
         yield running
 
 
-def test_what_would_be_included_is_seen_without_a_script_and_what_was_typed_stays(
-    server: Server, tmp_path: Path
-) -> None:
+def test_the_preview_works_without_scripts_and_keeps_the_form(server: Server, tmp_path: Path) -> None:
     write(tmp_path / "docs", pool=POOL)
     typed = {"root": str(tmp_path / "docs"), "name": "birds", "version": "2", "exclude": "drafts/*", "max_pages": "7"}
     with server.client() as browser:
@@ -45,9 +43,7 @@ def test_what_would_be_included_is_seen_without_a_script_and_what_was_typed_stay
         assert found.count("<li data-item>") == found.count("also in birds@1") > 0, "each version is named"
 
 
-def test_a_page_that_only_a_held_generation_has_can_be_looked_at_before_anybody_decides(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_document_of_a_held_generation_can_be_read_before_the_decision(server: Server, tmp_path: Path) -> None:
     write(tmp_path / "docs", **{f"page{number}": f"# Page {number}\n\nNumber {number}.\n" for number in range(8)})
     with server.client() as browser:
         added = browser.post(f"{API}/sources", json={"root": str(tmp_path / "docs"), "name": "docs"})
@@ -67,24 +63,24 @@ def test_a_page_that_only_a_held_generation_has_can_be_looked_at_before_anybody_
             assert browser.get("/sources/docs/changes", params={"a": 1, "b": number}).status_code == 400
 
 
-def test_what_was_uploaded_goes_with_its_source_at_every_door(server: Server) -> None:
+def test_uploaded_files_are_deleted_with_their_source_by_page_and_api(server: Server) -> None:
     home = server.runtime.settings.uploads_folder / "guide"
     with server.client() as browser:
-        for door in ("page", "api"):
+        for interface in ("page", "api"):
             sent = browser.post(f"{API}/uploads", files={"file": ("Guide.md", POOL.encode())})
             wait_for(browser, sent.json()["job"])
             assert (home / "Guide.md").exists()
-            if door == "page":
+            if interface == "page":
                 assert browser.post("/sources/guide/remove").status_code == 303
             else:
                 assert browser.delete(f"{API}/sources/guide").status_code == 200
-            assert not home.exists(), door
+            assert not home.exists(), interface
 
 
-def test_whoever_is_refused_by_the_gate_or_a_quota_is_told_on_a_page(tmp_path: Path) -> None:
-    said = {"serve__hosts": "docs.test", "serve__live_jobs": "1", "serve__requests_per_minute": "30"}
+def test_refusals_by_scope_rate_or_quota_are_pages_for_browsers(tmp_path: Path) -> None:
+    options = {"serve__hosts": "docs.test", "serve__live_jobs": "1", "serve__requests_per_minute": "30"}
     write(tmp_path / "docs", pool=POOL)
-    with serving(f"sqlite:///{tmp_path}/kept.db", tmp_path, workers=0, **said) as running:
+    with serving(f"sqlite:///{tmp_path}/kept.db", tmp_path, workers=0, **options) as running:
         with _browser(running, "reader", "read") as browser:
             refused = browser.post("/sources/docs/refresh")
             assert (refused.status_code, "this request needs write" in refused.text) == (403, True)
@@ -109,10 +105,10 @@ def test_whoever_is_refused_by_the_gate_or_a_quota_is_told_on_a_page(tmp_path: P
             assert sorted(one.result() for one in asked) == [201] + 7 * [429], "nor do several at once get more"
 
 
-def test_a_limit_that_is_emptied_on_the_page_is_none_any_more(tmp_path: Path) -> None:
+def test_a_limit_that_is_emptied_in_the_form_is_cleared(tmp_path: Path) -> None:
     write(tmp_path / "docs", pool=POOL)
-    said = {"serve__hosts": "docs.test", "serve__pages": "50"}
-    with serving(f"sqlite:///{tmp_path}/kept.db", tmp_path, workers=0, **said) as running:
+    options = {"serve__hosts": "docs.test", "serve__pages": "50"}
+    with serving(f"sqlite:///{tmp_path}/kept.db", tmp_path, workers=0, **options) as running:
         with running.client(running.key("boss", "admin")) as boss:
             body = {"root": str(tmp_path / "docs"), "max_pages": 9, "max_depth": 3}
             boss.post(f"{API}/sources", json=body)
@@ -132,7 +128,7 @@ def _add(server: Server, key: str, root: str) -> int:
 
 @contextmanager
 def _browser(server: Server, name: str, scope: str) -> Iterator[httpx2.Client]:
-    """Of somebody who has logged in."""
+    """Yield the client of a person who has logged in."""
     with server.client(accept="text/html") as browser:
         assert browser.post("/login", data={"key": server.key(name, scope)}).status_code == 303
         yield browser

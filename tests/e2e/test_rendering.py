@@ -36,7 +36,7 @@ def _chromium() -> None:
 
 @dataclass
 class Site:
-    """Pages on loopback, and what was asked of them."""
+    """Pages on loopback, and the requests for them."""
 
     root: str
     pages: dict[str, tuple[str, str]]
@@ -104,7 +104,7 @@ def kept(database: str) -> Callable[..., Any]:
 
 
 def crawled(database: str, site: Site, **access: Any) -> dict[str, tuple[str, str, str]]:
-    """What a crawl with these settings makes of a site: path -> outcome, reason, Markdown."""
+    """Crawl a site with these settings. Returns path -> outcome, reason, Markdown."""
 
     async def crawl() -> dict[str, tuple[str, str, str]]:
         settings = SourceSettings(access=Access(allowed=(host_and_port(site.root),), **access))
@@ -145,7 +145,7 @@ async function go() {
 addEventListener('hashchange', go); go();"""
 
 
-def test_pages_and_routes_are_kept_as_their_scripts_make_them(site: Site, kept: Callable[..., Any]) -> None:
+def test_pages_and_routes_are_kept_as_rendered(site: Site, kept: Callable[..., Any]) -> None:
     site.shell(
         "/",
         SHOW + "fetch('text.json').then(r => r.json()).then(t => show(`<main><h1 id=pool>${t.title}</h1>"
@@ -218,7 +218,7 @@ HOSTILE = {
 }
 
 
-def test_hostile_scripts_fail_alone_and_leave_by_no_other_way_than_the_gate(site: Site, database: str) -> None:
+def test_hostile_scripts_fail_alone_and_cannot_bypass_the_gate(site: Site, database: str) -> None:
     site.pages["/"] = (HTML, "<h1>Terns</h1>" + "".join(f"<a href={name}>{name}</a> " for name in ("attack", *HOSTILE)))
     site.pages["/other"] = (TEXT, "its own site")
     site.pages["/landed"] = (HTML, "<h1>Landed</h1><p>On a rock.</p>")
@@ -248,7 +248,7 @@ def test_hostile_scripts_fail_alone_and_leave_by_no_other_way_than_the_gate(site
     assert found["/sending"][:2] == ("skipped", f"its scripts lead to {site.root}landed?by=***")
 
 
-def test_a_script_without_end_fails_when_its_time_is_over(site: Site, database: str) -> None:
+def test_an_endless_script_fails_after_its_time_limit(site: Site, database: str) -> None:
     site.pages["/"] = (HTML, "<h1>Terns</h1><a href=endless>endless</a>")
     site.shell("/endless", "while (true);")
     found = crawled(database, site, whole_seconds=1.5)
@@ -256,7 +256,7 @@ def test_a_script_without_end_fails_when_its_time_is_over(site: Site, database: 
     assert found["/"][0] == "new"
 
 
-def test_a_source_may_always_render_or_never(site: Site, tmp_path: Path) -> None:
+def test_a_source_can_always_or_never_render(site: Site, tmp_path: Path) -> None:
     site.pages["/"] = (
         HTML,
         "<h1>Terns</h1><p id=app>Before.</p><a href=shell>s</a> <a href=hop>h</a>"
@@ -276,7 +276,7 @@ def test_a_source_may_always_render_or_never(site: Site, tmp_path: Path) -> None
     assert "Relative to where it is." in always["/hop"][2]
 
 
-def test_without_a_browser_the_page_fails_and_says_what_to_install(
+def test_without_a_browser_the_page_fails_with_what_to_install(
     site: Site, database: str, kept: Callable[..., Any]
 ) -> None:
     site.pages["/"] = (HTML, "<h1>Terns</h1><p>A plain page.</p><a href=shell>shell</a>")

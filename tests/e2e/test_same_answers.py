@@ -1,7 +1,7 @@
-"""One verb, every door: each is asked the same on one database, and the answers are the same.
+"""Every interface gives the same answers: each function is called through all of them on one database.
 
-A door is a column: a function from its own spelling of a verb to JSON. A verb is a row. What writes is asked of each
-door about a source of its own, named after it; what reads is asked of all about the same one.
+A row of the tables is a function, a column an interface with its own spelling of the call. Functions that write are
+called through each interface with a source of its own, named after it; functions that read, with the same source.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from tests.e2e.server import wait_for
 from tests.e2e.test_mcp import page
 from tests.sites.pages import serving
 
-Door: TypeAlias = Callable[[Any], Awaitable[Any]]
+Interface: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 OWN = {"seconds", "settings"}  # how long it took; what agents are spared
 EACH = {
@@ -39,17 +39,20 @@ PAGES = {
     "/pool": page("Pools", "A connection pool keeps connections open for the next tern."),
 }
 
-# verb -> its spelling at each door; {door} is the door's name, {root} the site's.
+# function -> its call in each interface; {via} is the name of the interface, {root} the URL of the site.
 WRITING: dict[str, dict[str, Any]] = {
     "add": {
-        "cli": ["add", "{root}", "--name", "terns", "--version", "{door}", "--tag", "birds"],
-        "mcp": ("add_source", {"root": "{root}", "name": "terns", "version": "{door}", "tag": ["birds"], "wait": 60}),
-        "api": ("POST", "/sources", {"root": "{root}", "name": "terns", "version": "{door}", "tag": ["birds"]}),
+        "cli": ["add", "{root}", "--name", "terns", "--version", "{via}", "--tag", "birds"],
+        "mcp": (
+            "add_source",
+            {"root": "{root}", "name": "terns", "version": "{via}", "tag": ["birds"], "wait": 60},
+        ),
+        "api": ("POST", "/sources", {"root": "{root}", "name": "terns", "version": "{via}", "tag": ["birds"]}),
     },
     "refresh": {
-        "cli": ["refresh", "terns@{door}"],
-        "mcp": ("refresh_source", {"source": "terns@{door}", "wait": 60}),
-        "api": ("POST", "/sources/terns@{door}/crawls", {}),
+        "cli": ["refresh", "terns@{via}"],
+        "mcp": ("refresh_source", {"source": "terns@{via}", "wait": 60}),
+        "api": ("POST", "/sources/terns@{via}/crawls", {}),
     },
 }
 READING: dict[str, dict[str, Any]] = {
@@ -111,40 +114,44 @@ READING: dict[str, dict[str, Any]] = {
 }
 ENDING: dict[str, dict[str, Any]] = {
     "remove": {
-        "cli": ["remove", "terns@{door}"],
-        "mcp": ("remove_source", {"source": "terns@{door}"}),
-        "api": ("DELETE", "/sources/terns@{door}", {}),
+        "cli": ["remove", "terns@{via}"],
+        "mcp": ("remove_source", {"source": "terns@{via}"}),
+        "api": ("DELETE", "/sources/terns@{via}", {}),
     },
 }
 
 
-def test_every_verb_gives_the_same_answer_at_every_door(tmp_path: Path) -> None:
+def test_every_function_gives_the_same_answer_through_every_interface(tmp_path: Path) -> None:
     async def story() -> None:
         with serving(PAGES) as root:
-            async with all_doors(tmp_path) as doors:
+            async with all_interfaces(tmp_path) as interfaces:
                 words = {"root": root}
                 for verb, row in WRITING.items():
-                    answers = {name: await doors[name](spelled(row[name], words | {"door": name})) for name in doors}
+                    answers = {
+                        name: await interfaces[name](spelled(row[name], words | {"via": name})) for name in interfaces
+                    }
                     for name, answer in answers.items():
                         of_the_first = said_of(answers["cli"], "cli", name)
                         assert_same(of_the_first, answer, f"{verb} at {name}", but=OWN | EACH)
                 words |= {"job": answers["cli"]["job"]}
                 for verb, row in READING.items():
-                    first, *others = await asyncio.gather(*(doors[name](spelled(row[name], words)) for name in doors))
+                    first, *others = await asyncio.gather(
+                        *(interfaces[name](spelled(row[name], words)) for name in interfaces)
+                    )
                     for answer in others:
                         assert_same(first, answer, verb, but=OWN)
                     assert verb != "search for what is nowhere" or first["did_you_mean"] == "connection"
                 for verb, row in ENDING.items():
-                    for name, door in doors.items():
-                        answer = await door(spelled(row[name], words | {"door": name}))
+                    for name, interface in interfaces.items():
+                        answer = await interface(spelled(row[name], words | {"via": name}))
                         assert answer == {"source": f"terns@{name}", "removed": True}, verb
 
     asyncio.run(story())
 
 
 @asynccontextmanager
-async def all_doors(folder: Path) -> AsyncIterator[dict[str, Door]]:
-    """Every door, on one database."""
+async def all_interfaces(folder: Path) -> AsyncIterator[dict[str, Interface]]:
+    """Open every interface on one database."""
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("KEPT_", "XDG_"))},
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -165,7 +172,7 @@ async def all_doors(folder: Path) -> AsyncIterator[dict[str, Door]]:
             await working
 
 
-def by_command_line(environment: Mapping[str, str]) -> Door:
+def by_command_line(environment: Mapping[str, str]) -> Interface:
     async def ask(arguments: list[str]) -> Any:
         command = [sys.executable, "-m", "kept", *arguments, "--json"]
         process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=-1, stderr=-1)
@@ -176,7 +183,7 @@ def by_command_line(environment: Mapping[str, str]) -> Door:
     return ask
 
 
-def by_mcp(client: Client) -> Door:
+def by_mcp(client: Client) -> Interface:
     async def ask(call: tuple[str, dict[str, Any]]) -> Any:
         result = await client.call_tool(*call)
         [content] = result.content
@@ -187,13 +194,13 @@ def by_mcp(client: Client) -> Door:
     return ask
 
 
-def by_http(client: httpx2.Client) -> Door:
-    """What asks for a crawl does not wait for it: the answer is put together from how it stands at its end."""
+def by_http(client: httpx2.Client) -> Interface:
+    """Call the API. A request for a crawl does not wait for it, so its answer is completed with the job at its end."""
 
     def ask(call: tuple[str, str, dict[str, Any]]) -> Any:
-        method, path, said = call
-        told = {"params": said} if method == "GET" else {"json": said} if method == "POST" else {}
-        response = client.request(method, f"/api/v1{path}", **told)
+        method, path, body = call
+        arguments = {"params": body} if method == "GET" else {"json": body} if method == "POST" else {}
+        response = client.request(method, f"/api/v1{path}", **arguments)
         assert response.is_success, response.text
         answer = response.json()
         if response.status_code not in (201, 202):
@@ -219,12 +226,12 @@ def spelled(value: Any, words: Mapping[str, str]) -> Any:
 
 
 def said_of(answer: Any, name: str, other: str) -> Any:
-    """The answer as it would be about the other door's source."""
+    """Return the answer as it would be for the source of the other interface."""
     return json.loads(json.dumps(answer).replace(f"terns@{name}", f"terns@{other}"))
 
 
 def assert_same(first: Any, other: Any, where: str, *, but: set[str]) -> None:
-    """What the first door says, the other says too. It may say more."""
+    """Assert that the other answer has everything that the first one has; it may have more."""
     if isinstance(first, dict):
         for name in first.keys() - but:
             assert name in other, f"{where} does not say {name}"

@@ -23,7 +23,7 @@ def kept(tmp_path: Path) -> Kept:
 
 
 class Program(BaseHTTPRequestHandler):
-    """A small site without validators, and a receiver of webhooks; what was asked of it is remembered."""
+    """A small site without validators, and a receiver of webhooks; it records the requests."""
 
     pages: dict[str, str]
     asked: list[tuple[str, str, dict[str, str], bytes]]
@@ -67,7 +67,7 @@ def program() -> Iterator[type[Program]]:
     server.server_close()
 
 
-def test_a_schedule_is_set_shown_and_taken_away(kept: Kept) -> None:
+def test_a_schedule_is_set_shown_and_cleared(kept: Kept) -> None:
     kept("add", "docs", "--schedule", "6h")
     shown = kept.json("show", "docs")
     assert shown["schedule"] == "6h"
@@ -85,7 +85,7 @@ def test_a_schedule_is_set_shown_and_taken_away(kept: Kept) -> None:
     assert "next run" not in kept("show", "docs").out
 
 
-def test_what_is_no_schedule_is_refused(kept: Kept) -> None:
+def test_an_invalid_schedule_is_refused(kept: Kept) -> None:
     wrong = kept("add", "docs", "--schedule", "sometimes")
     assert wrong.code == 2
     assert "--schedule should be like 30m, 6h or 1d" in wrong.sentence
@@ -107,7 +107,7 @@ def test_show_proposes_a_schedule_once_there_is_a_history(kept: Kept) -> None:
     assert "auto; next run: 20" in kept("show", "docs").out
 
 
-def test_a_rollback_pauses_the_schedule_and_says_so(kept: Kept) -> None:
+def test_a_rollback_pauses_the_schedule_and_reports_it(kept: Kept) -> None:
     kept("add", "docs", "--schedule", "1d")
     write(kept.docs, pool=POOL + "\nMore words.\n")
     kept("refresh", "docs")
@@ -119,16 +119,16 @@ def test_a_rollback_pauses_the_schedule_and_says_so(kept: Kept) -> None:
     assert kept.json("show", "docs")["next_run_at"]
 
 
-def test_a_quick_refresh_looks_at_the_root_and_says_that_it_was_quick(kept: Kept, program: type[Program]) -> None:
+def test_a_quick_refresh_checks_the_root_and_reports_that_it_was_quick(kept: Kept, program: type[Program]) -> None:
     url = program.url  # type: ignore[attr-defined]
     assert kept.json("add", url, "--name", "site")["counts"]["new"] == 3
     assert "none: every refresh has to fetch every page" in kept("show", "site").out
     program.asked.clear()
     program.pages["/"] = PAGE.format("Home", '<a href="a.html">a</a> <a href="c.html">c</a>')
     program.pages["/c.html"] = PAGE.format("Gamma", "")
-    made = kept.json("refresh", "site", "--quick")
+    refreshed = kept.json("refresh", "site", "--quick")
     assert {path for _, path, _, _ in program.asked} == {"/", "/c.html"}
-    assert (made["counts"]["new"], made["counts"]["changed"]) == (1, 1)
+    assert (refreshed["counts"]["new"], refreshed["counts"]["changed"]) == (1, 1)
     assert kept.json("show", "site")["documents"] == 4
     assert kept.json("generations", "site")["generations"][-1]["mode"] == "quick"
     assert "quick; 1 changed, 1 new" in kept("generations", "site").out
@@ -136,7 +136,7 @@ def test_a_quick_refresh_looks_at_the_root_and_says_that_it_was_quick(kept: Kept
     assert (both.code, both.sentence) == (2, "--full and --quick exclude each other: say which of them you want.")
 
 
-def test_the_operators_webhook_is_told_what_a_crawl_brought(kept: Kept, program: type[Program]) -> None:
+def test_the_operators_webhook_gets_the_result_of_a_crawl(kept: Kept, program: type[Program]) -> None:
     kept.environment |= {
         "KEPT_WEBHOOKS__URL": f"{program.url}hook",  # type: ignore[attr-defined]
         "KEPT_WEBHOOKS__SECRET": "env:HOOK_SECRET",
@@ -145,8 +145,13 @@ def test_the_operators_webhook_is_told_what_a_crawl_brought(kept: Kept, program:
     job = kept.json("add", "docs")["job"]
     [(method, path, headers, body)] = program.asked
     assert (method, path) == ("POST", "/hook")
-    told = json.loads(body)
-    assert (told["event"], told["source"], told["generation"], told["job"]) == ("activated", "docs", 1, job)
+    event = json.loads(body)
+    assert (event["event"], event["source"], event["generation"], event["job"]) == (
+        "activated",
+        "docs",
+        1,
+        job,
+    )
     signed = f"{headers['Kept-Timestamp']}.".encode() + body
     assert headers["Kept-Signature"] == "sha256=" + hmac.new(b"between us", signed, hashlib.sha256).hexdigest()
     kept("refresh", "docs")

@@ -42,7 +42,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def until(page: Page, status: str) -> None:
-    """The crawl that the page shows has come to this; the page says so by itself."""
+    """Wait until the page shows this status, without a reload."""
     expect(page.locator("h1 .badge")).to_have_text(status)
 
 
@@ -59,9 +59,7 @@ def refresh(page: Page, server: Server, status: str = "completed") -> None:
     until(page, status)
 
 
-def test_from_nothing_a_site_is_added_found_changed_compared_rolled_back_and_decided_on(
-    page: Page, server: Server
-) -> None:
+def test_a_site_is_added_searched_changed_compared_rolled_back_and_reviewed(page: Page, server: Server) -> None:
     site = tern()
     with serving(site) as root:
         page.goto(server.url)
@@ -155,7 +153,7 @@ def test_from_nothing_a_site_is_added_found_changed_compared_rolled_back_and_dec
         expect(page.get_by_text("Nothing is kept yet")).to_be_visible()
 
 
-def test_a_crawl_is_watched_paused_and_resumed_and_the_page_outlives_a_killed_server(
+def test_a_crawl_is_watched_paused_and_resumed_and_the_page_survives_a_killed_server(
     page: Page, server: Server
 ) -> None:
     with SlowSite(pages=120, seconds=0.2) as site:
@@ -175,7 +173,7 @@ def test_a_crawl_is_watched_paused_and_resumed_and_the_page_outlives_a_killed_se
         site.open.set()
         server.start()
         until(page, "completed")
-        assert page.evaluate("window.sameDocument"), "nobody loaded the page again"
+        assert page.evaluate("window.sameDocument"), "the page was not reloaded"
         expect(page.locator(".figures")).to_contain_text("Done121 of 121")
         expect(page.locator(".ledger [aria-current]")).to_have_text("new 121")
         assert page.locator("polyline").get_attribute("points").count(",") > 3
@@ -219,9 +217,9 @@ def harmful() -> dict[str, tuple[str, bytes]]:
 
     site: dict[str, tuple[str, bytes]] = {}
     for number, harm in enumerate(HARM):
-        said = escaped(harm)
-        body = f'<p>harm {said}</p><h2 id="{said}">{said}</h2><p>more harm {said}</p>'
-        site[f"/at/{number}{quote(harm)}.html"] = html(said, body)
+        text = escaped(harm)
+        body = f'<p>harm {text}</p><h2 id="{text}">{text}</h2><p>more harm {text}</p>'
+        site[f"/at/{number}{quote(harm)}.html"] = html(text, body)
     notes = "\n\n".join(f"harm {harm}\n\n{harm}\n\n## two {harm}" for harm in HARM)
     site["/notes.md"] = ("text/markdown", f"# {HARM[0]}\n\n{notes}\n".encode())
     links = "".join(f'<a href="{escaped(link)}">link</a> ' for link in LINKS)
@@ -233,7 +231,7 @@ def harmful() -> dict[str, tuple[str, bytes]]:
     return site
 
 
-def test_nothing_that_was_crawled_or_asked_for_ever_runs(page: Page, server: Server) -> None:
+def test_no_crawled_or_typed_script_ever_runs(page: Page, server: Server) -> None:
     site = harmful()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -261,10 +259,10 @@ def test_nothing_that_was_crawled_or_asked_for_ever_runs(page: Page, server: Ser
                [...document.links].map((link) => link.protocol).filter((one) => !/^(https?|mailto):$/.test(one))]"""
         )
         assert found == [None, 0, []], address
-    assert {url for url in asked if not url.startswith(f"{server.url}/")} == set(), "no page asks anybody else"
+    assert {url for url in asked if not url.startswith(f"{server.url}/")} == set(), "other hosts get no request"
 
 
-def test_a_form_of_another_site_changes_nothing_and_errors_are_pages_with_the_policy(server: Server) -> None:
+def test_forms_of_other_sites_change_nothing_and_error_pages_have_the_policy(server: Server) -> None:
     def ask(path: str, **headers: str) -> tuple[int, str, str]:
         request = urllib.request.Request(server.url + path, headers=headers)
         if headers:
@@ -340,7 +338,7 @@ def test_every_page_is_accessible_in_light_and_dark(page: Page, server: Server) 
 
 
 def look(page: Page) -> list[str]:
-    """The serious faults that axe finds, in light and in dark."""
+    """Return the serious violations that axe finds, in light and in dark."""
     found = []
     expect(page.locator("[hx-trigger^=load] > a")).to_have_count(0)  # what is loaded later is there
     for scheme in ("light", "dark"):

@@ -21,7 +21,7 @@ def rendered(markdown: str, headings: list[DocumentHeading] | None = None, kept:
 
 
 @pytest.mark.parametrize(
-    ("link", "made"),
+    ("link", "expected"),
     [
         ("size.html#max", 'href="/documents/1#max"'),
         ("https://docs.test/guide/size.html", 'href="/documents/1"'),
@@ -33,21 +33,21 @@ def rendered(markdown: str, headings: list[DocumentHeading] | None = None, kept:
         ("ftp://docs.test/x", "<a>"),
     ],
 )
-def test_a_link_leads_to_what_is_kept_or_away_with_care_or_nowhere(link: str, made: str) -> None:
+def test_a_link_leads_to_a_kept_page_or_away_safely_or_nowhere(link: str, expected: str) -> None:
     text = rendered(f"[word]({link})", kept={"https://docs.test/guide/size.html": "/documents/1"})
-    assert made in text
-    assert text.count("href") == made.count("href")
+    assert expected in text
+    assert text.count("href") == expected.count("href")
 
 
 @pytest.mark.parametrize(
     "link", ["javascript:x", "JAVASCRIPT:x", "vbscript:x", "data:text/html,x", "file:///etc/passwd"]
 )
-def test_a_link_that_could_do_harm_is_words(link: str) -> None:
+def test_a_harmful_link_is_plain_text(link: str) -> None:
     assert "href" not in rendered(f"[word]({link})")
     assert "href" not in rendered(f"![word]({link})")
 
 
-def test_markup_is_text_and_a_picture_is_its_name() -> None:
+def test_markup_is_text_and_an_image_is_a_link() -> None:
     assert "&lt;script&gt;" in rendered("<script>x</script>")
     assert "&lt;b&gt;" in rendered("a <b>bold</b> word")
     picture = rendered("![A drawing](pool.png)")
@@ -57,7 +57,7 @@ def test_markup_is_text_and_a_picture_is_its_name() -> None:
     assert rendered("[![A drawing](pool.png)](x.html)").count("<a ") == 1, "no link stands inside another"
 
 
-def test_headings_have_the_anchors_of_the_page_even_where_some_are_not_known() -> None:
+def test_headings_have_the_anchors_of_the_page_even_if_some_are_unknown() -> None:
     known = [
         DocumentHeading(level=2, text="Limits", anchor="max"),
         DocumentHeading(level=2, text="Use of code", anchor="code-1"),
@@ -69,7 +69,7 @@ def test_headings_have_the_anchors_of_the_page_even_where_some_are_not_known() -
     assert text.count("max") == 1, "an anchor is given once"
 
 
-def test_a_text_too_long_to_be_parsed_is_shown_as_it_is() -> None:
+def test_a_text_too_long_to_parse_is_shown_as_plain_text() -> None:
     text = MarkdownPage("<b>&" + "x" * MAX_RENDERED_CHARACTERS, PAGE)
     assert text.links == []
     assert str(text.html([], {})).startswith("<pre>&lt;b&gt;&amp;xxx")
@@ -81,7 +81,7 @@ def test_a_snippet_is_marked_and_nothing_else_in_it_is_markup() -> None:
     assert highlight("a [**pool**](x.html) of `<b>` | **tern**") == "a <mark>pool</mark> of &lt;b&gt; <mark>tern</mark>"
 
 
-def test_two_versions_stand_side_by_side_with_the_words_that_differ() -> None:
+def test_two_versions_are_shown_side_by_side_with_the_words_that_differ() -> None:
     before = "\n".join(["same"] * 10 + ["twelve birds in the pool", "gone"] + ["end"] * 10)
     after = "\n".join(["same"] * 10 + ["sixteen birds in the pool"] + ["end"] * 10)
     lines, whole = diff_rows(before, after)
@@ -94,7 +94,7 @@ def test_two_versions_stand_side_by_side_with_the_words_that_differ() -> None:
     assert diff_rows(before, before)[0] == [DiffRow(skipped=22)]
 
 
-def test_documents_lie_in_folders_below_the_root() -> None:
+def test_documents_are_grouped_in_folders_below_the_root() -> None:
     def listed(url: str) -> DocumentSummary:
         return DocumentSummary(
             document="1", url=url, title="", lifecycle=Lifecycle.ACTIVE, fetched_at=datetime.now(UTC)
@@ -106,12 +106,12 @@ def test_documents_lie_in_folders_below_the_root() -> None:
     assert [(folder.name, folder.count) for folder in top.folders.values()] == [("deep/er", 2), ("ä", 1)]
 
 
-def test_a_url_is_shown_the_way_people_read_it() -> None:
+def test_a_url_is_shortened_for_people() -> None:
     assert short_url("https://docs.test/a%20b/") == "docs.test/a b"
     assert short_url("file:///srv/User%20Guide.md#top") == "/srv/User Guide.md#top"
 
 
-def test_figures_and_lines_are_drawn_for_any_crawl() -> None:
+def test_sizes_and_charts_are_formatted_for_any_crawl() -> None:
     assert polyline_points([]) == ""
     assert polyline_points([(0.0, 0)]) == "0.0,120.0 0.0,120.0 0.0,120.0"
     assert polyline_points([(1.0, 5), (2.0, 10)]).endswith("600.0,0.0")

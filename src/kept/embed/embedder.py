@@ -1,10 +1,9 @@
-"""What a text means, as a vector: one protocol, and whoever can keep it.
+"""The Embedder protocol: texts in, vectors out.
 
-    static    a small model of words that comes with the extra kept[meaning] and needs no server
-    remote    any server that speaks /v1/embeddings, as OpenAI, Ollama, LM Studio and vLLM do
+    static    a small word model that comes with the extra kept[meaning] and needs no server
+    remote    any server with the /v1/embeddings API: OpenAI, Ollama, LM Studio, vLLM
 
-Texts of like meaning have vectors whose inner product is large. Those of two models have nothing to do with each
-other.
+Similar texts have vectors with a large inner product. Vectors of different models cannot be compared.
 """
 
 import hashlib
@@ -17,33 +16,34 @@ if TYPE_CHECKING:  # heavy, and not part of a plain install
     Vectors: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
 MAX_TEXT_CHARACTERS = 8_000
-"""Characters. Sections are shorter; a heading of a thousand words should not push the rest out of a model's window."""
+"""Sections are shorter; an overlong heading must not push the text out of the model's window."""
 
 
 class Embedder(Protocol):
-    """Makes vectors by one model."""
+    """Computes vectors with one model."""
 
     @property
     def model(self) -> str:
-        """The same name: the same vectors."""
+        """The model's name. Two embedders of the same name give the same vectors."""
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a vector has; 0: not known before the first."""
+        """The length of a vector; 0: unknown before the first one."""
 
     @property
     def batch(self) -> int:
-        """How many texts it likes to be given at once."""
+        """How many texts to send in one call."""
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
-        """A row for each text, of length one.
+        """Return a normalized row for each text.
 
-        EmbedderUnavailable: not now, for none of them. TextRefused: never, for at least one of them.
+        Raises EmbedderUnavailable when it should be tried again later, TextRejected when at least one of the texts
+        will never be accepted.
         """
 
 
 def embedding_text(title: str, headings: str, text: str) -> str:
-    """What of a section is embedded: where it stands, its own heading included, then what it says."""
+    """Return the text of a section that is embedded: title and headings, then its own text."""
     above = " > ".join(part for part in dict.fromkeys((title, *headings.split("\n"))) if part)
     return f"{above}\n{text}"[:MAX_TEXT_CHARACTERS].strip() or "(empty)"
 
@@ -53,7 +53,7 @@ def hash_text(text: str) -> str:
 
 
 def normalize(rows: "Vectors") -> "Vectors":
-    """The rows, each of length one; what is nothing stays nothing."""
+    """Return the rows scaled to length one; zero rows stay zero."""
     import numpy as np
 
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)

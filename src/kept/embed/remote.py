@@ -1,7 +1,7 @@
-"""A server that speaks /v1/embeddings: OpenAI's, Ollama, LM Studio, vLLM and many more.
+"""An embedder on a server with the /v1/embeddings API: OpenAI, Ollama, LM Studio, vLLM and many more.
 
-It may be slow, busy, or away. Asking again is this module's business for a minute or so, then it is the caller's. The
-way to the server, and the key that it wants, are in what is handed over as ``post``.
+Requests are retried here for about a minute, afterwards by the caller. The connection and the API key are part of the
+``post`` function that is passed in.
 """
 
 import asyncio
@@ -20,17 +20,17 @@ from kept.errors import EmbedderUnavailable, TextRejected
 if TYPE_CHECKING:
     from kept.embed.embedder import Vectors
 
-TIMEOUT_SECONDS = 90.0  # seconds for one call, all its tries together; whoever takes texts counts on it
-MAX_UNANSWERED_TRIES = 2  # a server that is busy is worth waiting for; one that is not there comes back in its own time
+TIMEOUT_SECONDS = 90.0  # for one call with all its retries; shorter than the lease of the texts
+MAX_UNANSWERED_TRIES = 2  # few: a busy server is worth waiting for, an unreachable one is not
 INITIAL_BACKOFF_SECONDS = 0.5
 MAX_BACKOFF_SECONDS = 20.0
 
-_REJECTED_STATUSES = (400, 413, 422)  # by what was sent, not by who sent it
+_REJECTED_STATUSES = (400, 413, 422)  # because of the texts, not of the client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelResponse:
-    """What the server said. No status: it did not."""
+    """The response of a model server. Without a status: there was none, for this reason."""
 
     status: int | None
     reason: str = ""
@@ -38,7 +38,7 @@ class ModelResponse:
     headers: Mapping[str, str] | None = None
 
 
-PostJson = Callable[[bytes, float], Awaitable[ModelResponse]]  # a body of JSON, and how many seconds there are
+PostJson = Callable[[bytes, float], Awaitable[ModelResponse]]  # JSON body, timeout in seconds
 
 
 class RemoteEmbedder:
@@ -64,64 +64,64 @@ class RemoteEmbedder:
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         if not texts:
             raise ValueError("There is nothing to embed.")
-        asked = {"model": self._name, "input": list(texts), "encoding_format": "float", **self._extra_parameters}
-        body = json.dumps(asked).encode()
-        until, tries, unanswered = time.monotonic() + self._timeout_seconds, 0, 0
+        request = {"model": self._name, "input": list(texts), "encoding_format": "float", **self._extra_parameters}
+        body = json.dumps(request).encode()
+        deadline, tries, unanswered = time.monotonic() + self._timeout_seconds, 0, 0
         while True:
-            reply = await self._post(body, max(0.1, until - time.monotonic()))
-            if reply.status == 200:
-                vectors = _parse_vectors(reply.body, len(texts))
+            response = await self._post(body, max(0.1, deadline - time.monotonic()))
+            if response.status == 200:
+                vectors = _parse_vectors(response.body, len(texts))
                 self.dimensions = vectors.shape[1]
                 return vectors
-            _raise_if_permanent(reply)
-            wait = max(_retry_after(reply), _back_off(tries))
-            unanswered += reply.status is None
-            if unanswered >= MAX_UNANSWERED_TRIES or time.monotonic() + wait > until:
-                raise EmbedderUnavailable(f"The embedder {_describe_response(reply)}.", retry_after=wait)
+            _raise_if_permanent(response)
+            wait = max(_retry_after(response), _back_off(tries))
+            unanswered += response.status is None
+            if unanswered >= MAX_UNANSWERED_TRIES or time.monotonic() + wait > deadline:
+                raise EmbedderUnavailable(f"The embedder {_describe_response(response)}.", retry_after=wait)
             await asyncio.sleep(wait)
             tries += 1
 
 
-def _raise_if_permanent(reply: ModelResponse) -> None:
-    """Where asking the same again would change nothing."""
-    match reply.status:
+def _raise_if_permanent(response: ModelResponse) -> None:
+    """Raise for a response that a retry would not change."""
+    match response.status:
         case status if status in _REJECTED_STATUSES:
-            raise TextRejected(f"The embedder {_describe_response(reply)}.")
+            raise TextRejected(f"The embedder {_describe_response(response)}.")
         case 401 | 403:
-            raise EmbedderUnavailable(f"The embedder {_describe_response(reply)}. Check embed.key.")
+            raise EmbedderUnavailable(f"The embedder {_describe_response(response)}. Check embed.key.")
         case 404 | 405:
-            raise EmbedderUnavailable(f"The embedder {_describe_response(reply)}. Check embed.url and embed.model.")
+            raise EmbedderUnavailable(f"The embedder {_describe_response(response)}. Check embed.url and embed.model.")
 
 
-def _describe_response(reply: ModelResponse) -> str:
-    return f"answered {reply.status}" if reply.status else f"did not answer: {reply.reason}"
+def _describe_response(response: ModelResponse) -> str:
+    return f"answered {response.status}" if response.status else f"did not answer: {response.reason}"
 
 
 def _back_off(tries: int) -> float:
-    """Longer after each try, and never the same for two that were sent away together."""
+    """Return an exponential delay with jitter."""
     return min(MAX_BACKOFF_SECONDS, INITIAL_BACKOFF_SECONDS * 2.0**tries) * random.uniform(0.5, 1.0)
 
 
-def _retry_after(reply: ModelResponse) -> float:
-    said = (reply.headers or {}).get("Retry-After", "").strip()
-    if said.isdecimal():
-        return float(said[:6])
+def _retry_after(response: ModelResponse) -> float:
+    value = (response.headers or {}).get("Retry-After", "").strip()
+    if value.isdecimal():
+        return float(value[:6])
     try:
-        at = parsedate_to_datetime(said)
+        at = parsedate_to_datetime(value)
     except ValueError:
         return 0.0
     return max(0.0, (at - datetime.now(at.tzinfo or UTC)).total_seconds()) if at.tzinfo else 0.0
 
 
-def _parse_vectors(body: bytes, wanted: int) -> "Vectors":
+def _parse_vectors(body: bytes, count: int) -> "Vectors":
     import numpy as np
 
     try:
-        said: dict[str, Any] = json.loads(body)
-        found = sorted(said["data"], key=lambda one: one["index"])
-        rows = np.array([one["embedding"] for one in found], dtype=np.float32)
+        answer: dict[str, Any] = json.loads(body)
+        items = sorted(answer["data"], key=lambda item: item["index"])
+        rows = np.array([item["embedding"] for item in items], dtype=np.float32)
     except (ValueError, KeyError, TypeError):
         raise EmbedderUnavailable("The embedder answered with no embeddings. Check embed.url.") from None
-    if rows.ndim != 2 or rows.shape[0] != wanted or not np.isfinite(rows).all():
-        raise EmbedderUnavailable(f"The embedder answered with other than {wanted} vectors of numbers.")
+    if rows.ndim != 2 or rows.shape[0] != count or not np.isfinite(rows).all():
+        raise EmbedderUnavailable(f"The embedder answered with other than {count} vectors of numbers.")
     return normalize(rows)

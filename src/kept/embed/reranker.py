@@ -1,7 +1,7 @@
-"""A second look at the first hits: one protocol, and any server that keeps it.
+"""The Reranker protocol, and rerankers on servers with the /rerank API: vLLM, Infinity, Jina, Cohere.
 
-A reranker reads the query and each text together, which finds better than any index and costs too much for more than a
-few dozen texts. Servers that speak /rerank: vLLM, Infinity, Jina, Cohere and those like them.
+A reranker reads the query and each text together, which ranks better than any index and is too slow for more than a
+few dozen texts.
 """
 
 import json
@@ -14,16 +14,16 @@ from kept.embed.remote import PostJson
 from kept.errors import RerankerUnavailable
 
 MAX_TEXT_CHARACTERS = 2_000
-"""Characters: about as much as the window of a small model takes, and where a section says what it is about."""
+"""About the window of a small model. The start of a section tells what it is about."""
 
-COOLDOWN_SECONDS = 15.0  # seconds after it did not answer; otherwise every search would wait for it
+COOLDOWN_SECONDS = 15.0  # after a timeout; otherwise every search would wait for it
 
 
 class Reranker(Protocol):
-    """Says how well texts answer a query."""
+    """Scores how well texts answer a query."""
 
     async def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
-        """A number for each text; the larger, the better. RerankerUnavailable: not now."""
+        """Return a score for each text; the larger, the better. Raises RerankerUnavailable."""
 
 
 class RemoteReranker:
@@ -39,24 +39,24 @@ class RemoteReranker:
         if time.monotonic() < self._cooldown_until:
             raise RerankerUnavailable("The reranker did not answer a moment ago.")
         documents = [text[:MAX_TEXT_CHARACTERS] for text in texts]
-        asked = {**self._model, "query": query, "documents": documents, "top_n": len(documents)}
-        reply = await self._post(json.dumps(asked).encode(), self._timeout_seconds)
-        if reply.status is None:
+        request = {**self._model, "query": query, "documents": documents, "top_n": len(documents)}
+        response = await self._post(json.dumps(request).encode(), self._timeout_seconds)
+        if response.status is None:
             self._cooldown_until = time.monotonic() + COOLDOWN_SECONDS
-            raise RerankerUnavailable(f"The reranker did not answer: {reply.reason}.")
-        if reply.status != 200:
+            raise RerankerUnavailable(f"The reranker did not answer: {response.reason}.")
+        if response.status != 200:
             raise RerankerUnavailable(
-                f"The reranker answered {reply.status}. Check rerank.url, rerank.model and rerank.key."
+                f"The reranker answered {response.status}. Check rerank.url, rerank.model and rerank.key."
             )
-        return _parse_scores(reply.body, len(documents))
+        return _parse_scores(response.body, len(documents))
 
 
-def _parse_scores(body: bytes, wanted: int) -> list[float]:
+def _parse_scores(body: bytes, count: int) -> list[float]:
     try:
-        said: dict[str, Any] = json.loads(body)
-        scores = {int(one["index"]): float(one["relevance_score"]) for one in said["results"]}
+        answer: dict[str, Any] = json.loads(body)
+        scores = {int(item["index"]): float(item["relevance_score"]) for item in answer["results"]}
     except (ValueError, KeyError, TypeError):
         raise RerankerUnavailable("The reranker answered with no scores. Check rerank.url.") from None
-    if scores.keys() != set(range(wanted)) or not all(map(math.isfinite, scores.values())):
-        raise RerankerUnavailable(f"The reranker answered with other than {wanted} scores.")
-    return [scores[number] for number in range(wanted)]
+    if scores.keys() != set(range(count)) or not all(map(math.isfinite, scores.values())):
+        raise RerankerUnavailable(f"The reranker answered with other than {count} scores.")
+    return [scores[number] for number in range(count)]

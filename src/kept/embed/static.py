@@ -1,9 +1,10 @@
-"""The built-in model: a vector for each piece of a word, and the mean of them for a text.
+"""The built-in embedding model: the vector of a text is the mean of the vectors of its tokens.
 
-Only words count. Cutting up whole texts, punctuation and all, takes twice as long and finds less (decision 16).
+Only words are tokenized. Tokenizing whole texts with their punctuation takes twice as long and ranks worse (decision
+16).
 
-The weights and the pieces are those of wordllama, read from where that package is installed. Its code is not loaded:
-it would bring an HTTP client that downloads what it does not find.
+Weights and tokenizer are those of the installed package wordllama. Its code is not imported: it would bring an HTTP
+client that downloads missing files.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 MODEL = "static:l2_supercat_256"
 REQUIRED_PACKAGES = ("numpy", "tokenizers", "wordllama")
-MAX_CACHED_WORDS = 200_000  # whose pieces are remembered
+MAX_CACHED_WORDS = 200_000
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -36,7 +37,7 @@ def is_installed() -> bool:
 
 
 class StaticEmbedder:
-    """Needs no server and no network. Its model is loaded with the first text."""
+    """Runs in this process, without network. The model is loaded for the first text."""
 
     model = MODEL
     dimensions = 256
@@ -57,17 +58,17 @@ class StaticEmbedder:
         words = [_WORD.findall(text) for text in texts]
         self._tokenize_new_words(set().union(*words))
         known, rows = self._token_ids, np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        for row, own in zip(rows, words, strict=True):
-            if pieces := [piece for word in own for piece in known[word]]:
-                self._weights[pieces].mean(axis=0, out=row)
+        for row, text_words in zip(rows, words, strict=True):
+            if tokens := [token for word in text_words for token in known[word]]:
+                self._weights[tokens].mean(axis=0, out=row)
         return normalize(rows)
 
     def _tokenize_new_words(self, words: set[str]) -> None:
         if len(self._token_ids) > MAX_CACHED_WORDS:
             self._token_ids.clear()
-        fresh = list(words - self._token_ids.keys())
-        for word, found in zip(fresh, self._tokenizer.encode_batch_fast(fresh, add_special_tokens=False), strict=True):
-            self._token_ids[word] = found.ids
+        new = list(words - self._token_ids.keys())
+        for word, encoding in zip(new, self._tokenizer.encode_batch_fast(new, add_special_tokens=False), strict=True):
+            self._token_ids[word] = encoding.ids
 
     @cached_property
     def _model_folder(self) -> Path:
@@ -84,21 +85,21 @@ class StaticEmbedder:
     def _tokenizer(self) -> "Tokenizer":
         from tokenizers import Tokenizer
 
-        pieces = Tokenizer.from_file(str(self._model_folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-        pieces.no_padding()
-        pieces.no_truncation()
-        return pieces
+        tokenizer = Tokenizer.from_file(str(self._model_folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
 
     @cached_property
     def _weights(self) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
-        """The one table of a safetensors file: eight bytes of length, so much JSON, and the numbers."""
+        """Read the only table of a safetensors file: eight bytes of header length, a JSON header, and the numbers."""
         import numpy as np
 
         file = self._model_folder / "weights" / "l2_supercat_256.safetensors"
         with file.open("rb") as opened:
             length = int.from_bytes(opened.read(8), "little")
-            about = json.loads(opened.read(length))["embedding.weight"]
-            kind = {"F16": "<f2", "F32": "<f4"}[about["dtype"]]
-            numbers = np.fromfile(opened, dtype=kind, offset=about["data_offsets"][0])
-        rows, columns = about["shape"]
+            header = json.loads(opened.read(length))["embedding.weight"]
+            dtype = {"F16": "<f2", "F32": "<f4"}[header["dtype"]]
+            numbers = np.fromfile(opened, dtype=dtype, offset=header["data_offsets"][0])
+        rows, columns = header["shape"]
         return numbers[: rows * columns].reshape(rows, columns).astype(np.float32)

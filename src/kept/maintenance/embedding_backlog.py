@@ -1,12 +1,12 @@
-"""Embedding: every section gets the vector of what it says, beside the crawls and never in their way.
+"""The embedding backlog: computes the missing vectors of sections, independently of crawls.
 
-    1. contents that wait    a trigger puts each new one on the list; a new model puts all of them there
-    2. their texts           by hash: a text that has a vector already, from wherever, needs no other
-    3. taken                 each text by one process, for as long as embedding it may take
-    4. embedded, kept        in batches, each in a transaction of its own
-    5. settled               a content that has all of its vectors waits no longer; if none waits, a wanted model serves
+    1. pending contents    a trigger enqueues each new content; a new model enqueues all of them
+    2. texts               by hash: a text that has a vector of the model, from any section, needs no other
+    3. claimed             each text by one process, under a lease
+    4. embedded, stored    in batches, each in a transaction of its own
+    5. done                a content with all its vectors leaves the queue; when it is empty, a wanted model serves
 
-Any process may do this, any number of them, and may be killed anywhere: what was kept stays, what was taken lapses.
+Any number of processes may do this and be killed at any point: stored vectors stay, leases expire.
 """
 
 import time
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from kept.embed.embedder import Embedder, embedding_text, hash_text
 from kept.errors import EmbedderUnavailable, TextRejected
 from kept.log import Log
+from kept.model.embedding import EmbeddingModel, EmbeddingModelState
 from kept.store import vectors
 from kept.store.database import Connection, Database, current_time
-from kept.store.vectors import EmbeddingModel, EmbeddingModelState
 
 if TYPE_CHECKING:
     from kept.store.database import Vector
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 log = Log(__name__)
 
 BATCH_SIZE = 200  # contents
-TEXT_LEASE = timedelta(minutes=2)  # longer than any embedder tries
-RETRY_DELAY = timedelta(seconds=10)  # for what another process is about to embed
-MIN_VECTORS_FOR_INDEX = 10_000  # vectors that are worth an index
+TEXT_LEASE = timedelta(minutes=2)  # longer than the timeout of any embedder
+RETRY_DELAY = timedelta(seconds=10)  # for texts that another process has claimed
+MIN_VECTORS_FOR_INDEX = 10_000
 MIN_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 2.0, 300.0
 
 
@@ -38,28 +38,28 @@ MIN_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 2.0, 300.0
 class EmbeddingReport:
     embedded: int = 0  # texts
     refused: int = 0
-    contents: int = 0  # that have all their vectors now
+    contents: int = 0  # whose vectors are complete now
 
 
 class EmbeddingBacklog:
-    """One for each process: it says once which model is wanted, and rests while its embedder is away."""
+    """One for each process: requests its model once, and backs off while the embedder is not available."""
 
     def __init__(self, embedder: Embedder, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._embedder = embedder
         self._clock = clock
         self._is_model_requested = False
-        self._dimensions = 0  # of the vectors so far
+        self._dimensions = 0  # of the vectors so far; 0: unknown
         self._backoff = 0.0
         self._backoff_until = 0.0
 
     async def embed_pending(self, db: Database, *, seconds: float = float("inf")) -> EmbeddingReport:
-        """One pass: everything that waits, for about so many seconds at most. Ends early where nobody answers."""
-        began, filled = self._clock(), EmbeddingReport()
-        if began < self._backoff_until:
-            return filled
+        """Embed what is pending, for about so many seconds at most. Stops if the embedder is not available."""
+        started, report = self._clock(), EmbeddingReport()
+        if started < self._backoff_until:
+            return report
         model = await self._get_target_model(db)
         try:
-            while model and self._clock() - began < seconds:
+            while model and self._clock() - started < seconds:
                 async with db.snapshot() as snapshot:
                     contents = await vectors.list_unembedded(
                         snapshot, now=await current_time(snapshot), limit=BATCH_SIZE
@@ -68,21 +68,21 @@ class EmbeddingBacklog:
                     break
                 done = await self._embed_contents(db, model, contents)
                 self._backoff = 0.0
-                filled = EmbeddingReport(
-                    embedded=filled.embedded + done.embedded,
-                    refused=filled.refused + done.refused,
-                    contents=filled.contents + done.contents,
+                report = EmbeddingReport(
+                    embedded=report.embedded + done.embedded,
+                    refused=report.refused + done.refused,
+                    contents=report.contents + done.contents,
                 )
         except EmbedderUnavailable as error:
             self._backoff = min(MAX_BACKOFF_SECONDS, max(MIN_BACKOFF_SECONDS, 2 * self._backoff, error.retry_after))
             self._backoff_until = self._clock() + self._backoff
             log.warning("embedder away", model=self._embedder.model, reason=str(error), rests=round(self._backoff, 1))
-        if model and (filled.contents or model.state is EmbeddingModelState.WANTED):
+        if model and (report.contents or model.state is EmbeddingModelState.WANTED):
             await _switch_model(db, model)
-        return filled
+        return report
 
     async def _get_target_model(self, db: Database) -> EmbeddingModel | None:
-        """The model to make vectors by; None: by now another one is wanted, or this database cannot have any."""
+        """Return the model to embed with; None if another one is wanted now, or the database has no vectors."""
         if not self._is_model_requested:
             async with db.transaction() as tx:
                 if not await vectors.prepare(tx):
@@ -96,45 +96,47 @@ class EmbeddingBacklog:
 
     async def _embed_contents(self, db: Database, model: EmbeddingModel, contents: Sequence[int]) -> EmbeddingReport:
         async with db.snapshot() as snapshot:
-            rows = await vectors.texts_of_contents(snapshot, contents)
-        said = {row["id"]: embedding_text(row["title"], row["headings"], row["text"]) for row in rows}
-        hashes = {id: hash_text(text) for id, text in said.items()}
-        texts = {hashes[id]: text for id, text in said.items()}
+            sections = await vectors.texts_of_contents(snapshot, contents)
+        text_by_id = {section.id: embedding_text(section.title, section.headings, section.text) for section in sections}
+        hashes = {id: hash_text(text) for id, text in text_by_id.items()}
+        texts = {hashes[id]: text for id, text in text_by_id.items()}
         async with db.transaction() as tx:
             await vectors.insert_section_texts(tx, contents, hashes)
             missing = await vectors.hashes_without_vector(tx, model.id, list(texts))
         embedded = refused = 0
         for at in range(0, len(missing), self._embedder.batch):
             batch = {hash: texts[hash] for hash in missing[at : at + self._embedder.batch]}
-            made, unwanted = await self._embed_batch(db, model, batch)
-            embedded, refused = embedded + made, refused + unwanted
+            batch_embedded, batch_refused = await self._embed_batch(db, model, batch)
+            embedded, refused = embedded + batch_embedded, refused + batch_refused
         async with db.transaction() as tx:
-            settled = await vectors.mark_embedded(tx, model.id, contents, retry_at=await current_time(tx) + RETRY_DELAY)
-        return EmbeddingReport(embedded=embedded, refused=refused, contents=settled)
+            completed = await vectors.mark_embedded(
+                tx, model.id, contents, retry_at=await current_time(tx) + RETRY_DELAY
+            )
+        return EmbeddingReport(embedded=embedded, refused=refused, contents=completed)
 
     async def _embed_batch(self, db: Database, model: EmbeddingModel, texts: dict[str, str]) -> tuple[int, int]:
-        """How many of these texts were embedded here, and how many were refused. The others are somebody else's."""
+        """Return how many texts were embedded and how many refused. Other processes have claimed the rest."""
         async with db.transaction() as tx:
             now = await current_time(tx)
-            mine = await vectors.claim_texts(tx, model.id, list(texts), now=now, until=now + TEXT_LEASE)
-        if not mine:
+            claimed = await vectors.claim_texts(tx, model.id, list(texts), now=now, until=now + TEXT_LEASE)
+        if not claimed:
             return 0, 0
         refused: dict[str, str] = {}
         try:
-            made = await self._embed({hash: texts[hash] for hash in mine}, refused)
-            self._check_dimensions(model, made)
+            embedded = await self._embed({hash: texts[hash] for hash in claimed}, refused)
+            self._check_dimensions(model, embedded)
         except BaseException:
             async with db.transaction() as tx:
-                await vectors.release_texts(tx, model.id, mine)
+                await vectors.release_texts(tx, model.id, claimed)
             raise
         async with db.transaction() as tx:
-            await vectors.insert_vectors(tx, model.id, made)
+            await vectors.insert_vectors(tx, model.id, embedded)
             for hash, why in refused.items():
                 await vectors.mark_refused(tx, model.id, hash, why)
-        return len(made), len(refused)
+        return len(embedded), len(refused)
 
-    def _check_dimensions(self, model: EmbeddingModel, made: "dict[str, Vector]") -> None:
-        for vector in made.values():
+    def _check_dimensions(self, model: EmbeddingModel, embedded: "dict[str, Vector]") -> None:
+        for vector in embedded.values():
             self._dimensions = self._dimensions or model.dimensions or len(vector)
             if len(vector) != self._dimensions:
                 raise EmbedderUnavailable(
@@ -144,7 +146,7 @@ class EmbeddingBacklog:
                 )
 
     async def _embed(self, texts: dict[str, str], refused: dict[str, str]) -> "dict[str, Vector]":
-        """Vectors by hash. Where some of several are refused, halves are tried until it is clear which."""
+        """Return vectors by hash. A rejected batch is split in halves until the rejected texts are found."""
         hashes = list(texts)
         try:
             return dict(zip(hashes, await self._embedder.embed(list(texts.values())), strict=True))
@@ -162,7 +164,7 @@ class EmbeddingBacklog:
 
 
 async def request_model(tx: Connection, name: str) -> None:
-    """From now on vectors are made by this model. Another one that serves goes on serving until they are complete."""
+    """Make this model the target of embedding. The serving one goes on until the new vectors are complete."""
     known = await vectors.lock_models(tx)
     if (target := _find_target(known)) and target.name == name:
         return
@@ -179,13 +181,13 @@ async def request_model(tx: Connection, name: str) -> None:
 
 
 def _find_target(known: Sequence[EmbeddingModel]) -> EmbeddingModel | None:
-    """The model that vectors are made by."""
+    """Return the model to embed with: the wanted one, else the serving one."""
     by_state = {model.state: model for model in known}
     return by_state.get(EmbeddingModelState.WANTED) or by_state.get(EmbeddingModelState.SERVING)
 
 
 async def _switch_model(db: Database, model: EmbeddingModel) -> None:
-    """A wanted model serves as soon as nothing waits for it."""
+    """Let a wanted model serve when no content is pending."""
     async with db.transaction() as tx:
         known = await vectors.lock_models(tx)
         if await vectors.has_unembedded(tx) or (target := _find_target(known)) is None or target.id != model.id:
@@ -203,14 +205,14 @@ async def _switch_model(db: Database, model: EmbeddingModel) -> None:
 
 
 async def delete_unused_vectors(db: Database, *, batch_size: int = 2_000) -> int:
-    """How many vectors were taken away because no section needs them, or their model does not serve any more."""
+    """Delete vectors without a section and those of former models. Returns how many."""
     after, total = 0, 0
     while True:
         async with db.snapshot() as snapshot:
-            unneeded = await vectors.list_unreferenced(snapshot, after=after, limit=batch_size)
+            unreferenced = await vectors.list_unreferenced(snapshot, after=after, limit=batch_size)
         async with db.transaction() as tx:
-            total += await vectors.delete(tx, unneeded) if unneeded else 0
-            if not unneeded:
+            total += await vectors.delete(tx, unreferenced) if unreferenced else 0
+            if not unreferenced:
                 await vectors.delete_former_vectors(tx)
                 return total
-        after = unneeded[-1]
+        after = unreferenced[-1]

@@ -1,11 +1,11 @@
-"""Writes what is kept into a folder that people, other programs and ``kept import`` can read.
+"""Writes sources into a folder that people, other programs and ``kept import`` can read.
 
     manifest.json                                  the sources and, by path, every document: see docs/maintenance.md
-    documents/{doc_id}/content.md                  what the active generation shows
-    documents/{doc_id}/versions/{version_id}/…     what it was before, by the generation that brought it
+    documents/{doc_id}/content.md                  the version in the active generation
+    documents/{doc_id}/versions/{version_id}/…     earlier versions, by the generation that introduced them
     …/version.json                                 beside each content.md: its sections, links and validators
 
-The folder is replaced as a whole (``staging``). What an earlier export wrote and still holds is linked, not written.
+The folder is replaced atomically. Unchanged files of an earlier export are linked instead of written.
 """
 
 import json
@@ -21,12 +21,13 @@ from typing import Any
 from kept.errors import InvalidInput
 from kept.maintenance.atomic_folder import replace_folder
 from kept.maintenance.export_paths import tree_paths
+from kept.model.export import ExportedDocument, ExportedVersion, ExportRecord
 from kept.model.source import Source
 from kept.model.url import file_path
 from kept.store import export as export_store
 from kept.store import sources
-from kept.store.database import Connection, Database, Row
-from kept.store.export import FIRST_ID, ExportRecord
+from kept.store.database import Connection, Database
+from kept.store.export import FIRST_ID
 
 EXPORT_FORMAT = "kept export 1"
 MANIFEST_NAME = "manifest.json"
@@ -36,30 +37,30 @@ BATCH_SIZE = 500
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReport:
     sources: int = 0
-    documents: int = 0  # that the folder shows
-    written: int = 0  # contents; the others were there already
-    linked: int = 0
+    documents: int = 0  # in the active generations
+    written: int = 0  # contents that are new or changed
+    linked: int = 0  # contents of the previous export
 
 
 async def export_sources(db: Database, folder: Path, labels: Sequence[str] = (), *, tree: bool = False) -> ExportReport:
-    """Writes these sources (none named: all) as they are at this moment. Sources that have nothing yet are left out."""
-    former = read_previous_manifest(folder)
+    """Export these sources, or all, from one snapshot. Sources without an active generation are skipped."""
+    previous = read_previous_manifest(folder)
     with replace_folder(folder) as staging:
         async with db.snapshot() as snapshot:
-            wanted = [
+            exported = [
                 source
                 for source in await sources.all(snapshot)
                 if source.active_generation and (not labels or source.label in labels)
             ]
-            writing = _ExportWriter(folder, staging, former, tree=tree)
-            for source in wanted:
-                await writing.write_source(snapshot, source)
-        writing.write_manifest()
-        return replace(writing.report, sources=len(wanted))
+            writer = _ExportWriter(folder, staging, previous, tree=tree)
+            for source in exported:
+                await writer.write_source(snapshot, source)
+        writer.write_manifest()
+        return replace(writer.report, sources=len(exported))
 
 
 def read_previous_manifest(folder: Path) -> dict[str, Any]:
-    """What an export has written here; nothing where nothing is. WrongCall for a folder that is something else."""
+    """Return the manifest of the export in a folder; empty if there is none. Raises InvalidInput for other folders."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return {}
     try:
@@ -72,7 +73,7 @@ def read_previous_manifest(folder: Path) -> dict[str, Any]:
 
 
 class _ExportWriter:
-    """One export under way."""
+    """Writes one export into its staging folder."""
 
     def __init__(self, folder: Path, staging: Path, previous: Mapping[str, Any], *, tree: bool) -> None:
         self.report = ExportReport()
@@ -93,107 +94,117 @@ class _ExportWriter:
             "generation": source.active_generation,
             "generations": await export_store.export_generations(db, source),
         }
-        shown: list[tuple[str, ExportRecord]] = []
-        hidden: list[tuple[str, ExportRecord]] = []
-        async for id, facts, rows in _iterate_documents(db, source):
-            lives = rows[-1]["died"] is None
-            if self._tree and not lives:
+        live: list[tuple[str, ExportRecord]] = []
+        deleted: list[tuple[str, ExportRecord]] = []
+        live_documents: list[tuple[ExportedDocument, ExportRecord]] = []
+        async for document in _iterate_documents(db, source):
+            is_live = document.latest.died is None
+            if self._tree and not is_live:
                 continue
-            entry = {"doc_id": id, "source": source.label, "url": rows[-1]["url"], "title": rows[-1]["title"]}
-            entry |= {"status": facts.pop("lifecycle"), "content_hash": rows[-1]["content_hash"], **facts}
-            entry["versions"] = [] if self._tree else [_make_version_entry(row) for row in rows]
-            if not self._tree:
-                for row, told in zip(rows, entry["versions"], strict=True):
-                    await self._write_version(db, id, row, told)
-            else:
-                entry["rows"] = rows
-            (shown if lives else hidden).append((_display_path(entry["url"]), entry))
+            entry = await self._make_entry(db, source, document)
+            (live if is_live else deleted).append((_display_path(document.latest.url), entry))
+            if is_live:
+                live_documents.append((document, entry))
         if self._tree:
-            await self._write_tree(db, source, [entry for _, entry in shown])
-        for path, entry in [*sorted(shown, key=_sort_key), *sorted(hidden, key=_sort_key)]:
-            # A path may have been another document's before, or be of several sources: the first has it to itself.
+            await self._write_tree(db, source, live_documents)
+        for path, entry in [*sorted(live, key=_sort_key), *sorted(deleted, key=_sort_key)]:
+            # Several documents may have a path: others had it before, or other sources have it too. The first gets it.
             self._files[path if path not in self._files else f"{path}#{entry['doc_id']}"] = entry
-        self.report = replace(self.report, documents=self.report.documents + len(shown))
+        self.report = replace(self.report, documents=self.report.documents + len(live))
+
+    async def _make_entry(self, db: Connection, source: Source, document: ExportedDocument) -> ExportRecord:
+        """Return the manifest entry of a document, and write its versions unless this is a tree."""
+        latest, facts = document.latest, dict(document.record)
+        entry: ExportRecord = {"doc_id": document.id, "source": source.label, "url": latest.url, "title": latest.title}
+        entry |= {"status": facts.pop("lifecycle"), "content_hash": latest.content_hash, **facts}
+        entry["versions"] = []
+        if not self._tree:
+            for version in document.versions:
+                version_entry = _make_version_entry(version)
+                entry["versions"].append(version_entry)
+                await self._write_version(db, document.id, version, version_entry)
+        return entry
 
     def write_manifest(self) -> None:
         manifest = {"format": EXPORT_FORMAT, "tree": self._tree, "sources": self._sources, "files": self._files}
         with (self._staging / MANIFEST_NAME).open("w", encoding="utf-8") as file:
             json.dump(manifest, file, indent=1, sort_keys=False)
 
-    async def _write_version(self, db: Connection, id: str, row: Row, entry: ExportRecord) -> None:
-        folder = Path("documents", id, *(() if row["died"] is None else ("versions", str(row["born"]))))
-        former = next(
-            (one for one in self._previous.get(id, {}).get("versions", ()) if one["version_id"] == row["born"]), None
-        )
-        if former == entry and self._link_unchanged(folder, ("content.md", "version.json"), entry["date"]):
+    async def _write_version(
+        self, db: Connection, document_id: str, version: ExportedVersion, entry: ExportRecord
+    ) -> None:
+        subfolder = () if version.died is None else ("versions", str(version.born))
+        folder = Path("documents", document_id, *subfolder)
+        entries = self._previous.get(document_id, {}).get("versions", ())
+        previous = next((one for one in entries if one["version_id"] == version.born), None)
+        if previous == entry and self._link_unchanged(folder, ("content.md", "version.json"), entry["date"]):
             return
-        facts, content = export_store.version_record(row), await export_store.load_content(db, row["content_id"])
-        told_sections = [section._asdict() for section in content.sections]
-        beside = json.dumps({"title": content.title, **facts, "sections": told_sections}, indent=1)
+        content = await export_store.load_content(db, version.content_id)
+        sections = [section._asdict() for section in content.sections]
+        details = json.dumps({"title": content.title, **version.record, "sections": sections}, indent=1)
         self._write(folder / "content.md", content.markdown, entry["date"])
-        self._write(folder / "version.json", beside, entry["date"])
+        self._write(folder / "version.json", details, entry["date"])
         self.report = replace(self.report, written=self.report.written + 1)
 
-    async def _write_tree(self, db: Connection, source: Source, entries: Iterable[ExportRecord]) -> None:
-        told = {entry["doc_id"]: entry for entry in entries}
-        paths = tree_paths(source, {id: entry["url"] for id, entry in told.items()})
-        for id, path in paths.items():
-            entry, rows = told[id], told[id].pop("rows")
-            date = _make_version_entry(rows[-1])["date"]
+    async def _write_tree(
+        self, db: Connection, source: Source, documents: Sequence[tuple[ExportedDocument, ExportRecord]]
+    ) -> None:
+        paths = tree_paths(source, {document.id: document.latest.url for document, _ in documents})
+        for document, entry in documents:
+            path, date = paths[document.id], _make_version_entry(document.latest)["date"]
             entry |= {"file": path, "date": date}
-            former = self._previous.get(id, {})
-            same = all(former.get(name) == entry[name] for name in ("file", "content_hash", "date"))
-            if same and self._link_unchanged(Path(path).parent, (Path(path).name,), date):
+            previous = self._previous.get(document.id, {})
+            is_same = all(previous.get(name) == entry[name] for name in ("file", "content_hash", "date"))
+            if is_same and self._link_unchanged(Path(path).parent, (Path(path).name,), date):
                 continue
-            content = await export_store.load_content(db, rows[-1]["content_id"])
+            content = await export_store.load_content(db, document.latest.content_id)
             self._write(Path(path), content.markdown, date)
             self.report = replace(self.report, written=self.report.written + 1)
 
     def _write(self, path: Path, text: str, date: str) -> None:
-        """A file as old as what it holds: one that was touched since is recognised by its time."""
+        """Write a file with the time of its content as its own, so that later modifications can be detected."""
         file = self._staging / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode("utf-8", "surrogatepass"))
         os.utime(file, ns=(_nanoseconds(date),) * 2)
 
     def _link_unchanged(self, folder: Path, names: Iterable[str], date: str) -> bool:
-        """True if these files are still there as they were written, and now here too."""
+        """Link files of the previous export into this one. Returns False if one is missing or was modified."""
         for name in names:
-            file, here = self._folder / folder / name, self._staging / folder / name
+            file, link = self._folder / folder / name, self._staging / folder / name
             try:
                 if file.is_symlink() or file.stat().st_mtime_ns != _nanoseconds(date):
                     return False
-                here.parent.mkdir(parents=True, exist_ok=True)
-                _link_or_copy(file, here)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                _link_or_copy(file, link)
             except OSError:
                 return False
         self.report = replace(self.report, linked=self.report.linked + 1)
         return True
 
 
-async def _iterate_documents(db: Connection, source: Source) -> AsyncIterator[tuple[str, ExportRecord, list[Row]]]:
+async def _iterate_documents(db: Connection, source: Source) -> AsyncIterator[ExportedDocument]:
     after = FIRST_ID
-    while chunk := await export_store.export_documents(db, source, after=after, limit=BATCH_SIZE):
-        for one in chunk:
-            yield one
-        after = chunk[-1][0]
+    while batch := await export_store.export_documents(db, source, after=after, limit=BATCH_SIZE):
+        for document in batch:
+            yield document
+        after = batch[-1].id
 
 
-def _make_version_entry(row: Row) -> ExportRecord:
-    """A version as the manifest names it; ``facts`` changes whenever anything that is told about it does."""
-    facts = export_store.version_record(row)
-    digest = sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+def _make_version_entry(version: ExportedVersion) -> ExportRecord:
+    """Return a version's entry in the manifest. Its ``facts`` change whenever its record does."""
+    digest = sha256(json.dumps(version.record, sort_keys=True).encode()).hexdigest()[:16]
     return {
-        "version_id": row["born"],
-        "date": facts["fetched_at"],
-        "hash": row["content_hash"],
-        "until": row["died"],
+        "version_id": version.born,
+        "date": version.record["fetched_at"],
+        "hash": version.content_hash,
+        "until": version.died,
         "facts": digest,
     }
 
 
 def _display_path(url: str) -> str:
-    """How people call it: a file by its path, unless that is no text."""
+    """Return the key of a document in the manifest: a file by its path if that is printable, else its URL."""
     if not url.startswith("file:"):
         return url
     path = file_path(url)
@@ -208,8 +219,8 @@ def _nanoseconds(date: str) -> int:
     return int(datetime.fromisoformat(date).timestamp()) * 10**9
 
 
-def _link_or_copy(file: Path, here: Path) -> None:
+def _link_or_copy(file: Path, link: Path) -> None:
     try:
-        os.link(file, here)
+        os.link(file, link)
     except OSError:
-        shutil.copy2(file, here)
+        shutil.copy2(file, link)

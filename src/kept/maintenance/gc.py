@@ -1,7 +1,7 @@
-"""Garbage collection: takes away what no retained generation needs. One pass, in small transactions.
+"""Garbage collection: deletes what no retained generation needs. One pass, in small transactions.
 
-Safe at any time, beside readers, crawls and activations, and safe to be killed: each transaction leaves the
-store sound, and the next pass goes on.
+Safe to run beside readers, crawls and activations, and safe to kill: each transaction leaves the store consistent, and
+the next pass continues.
 """
 
 from collections import Counter
@@ -22,9 +22,9 @@ BATCH_SIZE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """What is kept of a source's history: whichever of the two keeps more."""
+    """How much history of a source is retained: whichever of the two keeps more."""
 
-    generations: int = 10  # that changed something
+    generations: int = 10  # with changes
     younger_than: timedelta = timedelta(days=30)
 
 
@@ -42,7 +42,7 @@ class GcReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GarbageItem:
-    """What a pass would take away, and why."""
+    """Something that a pass would delete, and why."""
 
     where: str
     what: str
@@ -51,21 +51,21 @@ class GarbageItem:
 
 
 async def collect(db: Database, retention: Retention, *, cache: Path | None = None) -> GcReport:
-    """What was taken away. ``cache``: where this machine remembers its exports and clones."""
+    """Run one pass. Returns what was deleted. ``cache``: the folder with this machine's clones and export notes."""
     async with db.snapshot() as snapshot:
         uncleared = await generations.list_sources_with_uncleared(snapshot)
-        kept = await sources.all(snapshot)
-        hidden = await sources.list_removed(snapshot, limit=BATCH_SIZE)
+        all_sources = await sources.all(snapshot)
+        removed = await sources.list_removed(snapshot, limit=BATCH_SIZE)
     total: Counter[str] = Counter()
     for source_id in uncleared:
         await abandon.clear_abandoned(db, source_id)
-    for source_id in hidden:
+    for source_id in removed:
         total["sources"] += await _delete_source(db, source_id)
-    for source in kept:
+    for source in all_sources:
         total += await _collect_history(db, source.id, retention)
         async with db.snapshot() as snapshot:
-            finished = await frontier.list_superseded(snapshot, source.id)
-        for job in finished:
+            superseded = await frontier.list_superseded(snapshot, source.id)
+        for job in superseded:
             total["entries"] += await _delete_frontier(db, job)
     total["contents"] = await _collect_contents(db)
     total["vectors"] = await delete_unused_vectors(db)
@@ -74,16 +74,16 @@ async def collect(db: Database, retention: Retention, *, cache: Path | None = No
 
 
 async def collect_if_due(db: Database, retention: Retention, *, every: float, cache: Path | None = None) -> GcReport:
-    """``collect`` for clocks: of all processes on a database one makes the pass; each tidies its own machine."""
+    """Run ``collect`` unless another process on this database did so recently; local folders are always cleaned."""
     async with db.transaction() as tx:
-        is_mine = await gc.try_start_pass(tx, "garbage", min_interval=every)
-    if is_mine:
+        is_due = await gc.try_start_pass(tx, "garbage", min_interval=every)
+    if is_due:
         return await collect(db, retention, cache=cache)
     return GcReport(folders=local_cleanup.remove(local_cleanup.find(cache)) if cache else 0)
 
 
 async def find_garbage(db: Database, retention: Retention, *, cache: Path | None = None) -> list[GarbageItem]:
-    """What a pass would take away now, and why. Nothing is changed."""
+    """Return what a pass would delete now, and why, without deleting it."""
     found: list[GarbageItem] = []
     oldest: dict[str, int] = {}
     async with db.snapshot() as snapshot:
@@ -147,13 +147,13 @@ async def _delete_source(db: Database, source_id: str) -> int:
         frontiers = await gc.jobs_with_frontier(snapshot, source_id)
     for job in frontiers:
         await _delete_frontier(db, job)
-    left = True
-    while left:
+    has_more = True
+    while has_more:
         async with db.transaction() as tx:
             if not await sources.lock_removed(tx, source_id):
-                return 0  # somebody else took away the last of it
-            left = await documents.delete_by_source(tx, source_id, limit=BATCH_SIZE) > 0
-            if not left:
+                return 0  # another process deleted the last of it
+            has_more = await documents.delete_by_source(tx, source_id, limit=BATCH_SIZE) > 0
+            if not has_more:
                 await sources.delete(tx, source_id)
     return 1
 
@@ -162,19 +162,19 @@ async def _collect_history(db: Database, source_id: str, retention: Retention) -
     total: Counter[str] = Counter()
     while True:
         async with db.transaction() as tx:
-            # Under the lock nobody rolls back to what is about to go.
+            # The lock prevents a rollback to a generation that is about to be deleted.
             if await sources.lock(tx, source_id) is None:
                 return total
             oldest = await _oldest_retained(tx, source_id, retention)
             if oldest is None:
                 return total
-            # First the generation, so that nobody can ask for one of which a part is gone.
+            # The generation goes first, so that none can be read that is only partly there.
             total["generations"] += await generations.cleanup_old_generations(tx, source_id, oldest=oldest)
-            gone = await documents.delete_dead_versions(tx, source_id, oldest=oldest, limit=BATCH_SIZE)
-            lost = 0 if gone else await documents.delete_orphaned(tx, source_id, limit=BATCH_SIZE)
-            total["versions"] += gone
-            total["documents"] += lost
-            if not gone and not lost:
+            versions = await documents.delete_dead_versions(tx, source_id, oldest=oldest, limit=BATCH_SIZE)
+            orphans = 0 if versions else await documents.delete_orphaned(tx, source_id, limit=BATCH_SIZE)
+            total["versions"] += versions
+            total["documents"] += orphans
+            if not versions and not orphans:
                 return total
 
 
@@ -189,13 +189,13 @@ async def _delete_frontier(db: Database, job: str) -> int:
 
 
 async def _collect_contents(db: Database) -> int:
-    """With their sections and full text. Whatever else is made of a content goes in contents.delete."""
+    """Delete unreferenced contents. Everything derived from them is deleted in contents.delete."""
     after, total = 0, 0
     while True:
         async with db.snapshot() as snapshot:
-            unneeded = await contents.list_unreferenced(snapshot, after=after, limit=BATCH_SIZE)
-        if not unneeded:
+            unreferenced = await contents.list_unreferenced(snapshot, after=after, limit=BATCH_SIZE)
+        if not unreferenced:
             return total
         async with db.transaction() as tx:
-            total += sum([await contents.delete(tx, id) for id in await contents.lock(tx, unneeded)])
-        after = unneeded[-1]
+            total += sum([await contents.delete(tx, id) for id in await contents.lock(tx, unreferenced)])
+        after = unreferenced[-1]

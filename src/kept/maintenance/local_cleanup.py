@@ -1,6 +1,6 @@
-"""What was left behind on this machine: by exports that were killed, by clones whose source is gone.
+"""Cleanup of this machine: staging folders of killed exports, and clones that are no longer used.
 
-An export notes its folder in the user's cache folder, so that what a killed one left beside it is found again.
+An export records its folder in the user's cache folder, so that the staging folders beside it can be found.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from pathlib import Path
 from kept.maintenance import atomic_folder
 
 EXPORTS_FOLDER = "exports"
-CLONES_FOLDER = "git"  # of repositories: each a folder, and beside it a lock that is touched by every use
+CLONES_FOLDER = "git"  # each clone has a lock file beside it, which every use touches
 UNUSED_SECONDS = 30 * 86400
 
 
@@ -25,7 +25,7 @@ class Leftover:
 
 
 def record_export_folder(cache: Path, folder: Path) -> None:
-    """That exports go there."""
+    """Record that exports are written to a folder."""
     notes = cache / EXPORTS_FOLDER
     notes.mkdir(parents=True, exist_ok=True)
     note = notes / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
@@ -33,18 +33,18 @@ def record_export_folder(cache: Path, folder: Path) -> None:
 
 
 def find(cache: Path) -> list[Leftover]:
-    """Everything here that belongs to nothing. Another kind of cache is another line."""
+    """Return everything in and around the cache that is no longer used."""
     return [*_find_export_leftovers(cache), *_find_unused_clones(cache)]
 
 
-def remove(found: Iterable[Leftover]) -> int:
+def remove(leftovers: Iterable[Leftover]) -> int:
     removed = 0
-    for one in found:
-        if one.path.is_dir():
-            shutil.rmtree(one.path, ignore_errors=True)
+    for leftover in leftovers:
+        if leftover.path.is_dir():
+            shutil.rmtree(leftover.path, ignore_errors=True)
         else:
-            one.path.unlink(missing_ok=True)
-        removed += not one.path.exists()
+            leftover.path.unlink(missing_ok=True)
+        removed += not leftover.path.exists()
     return removed
 
 
@@ -59,9 +59,9 @@ def _find_export_leftovers(cache: Path) -> list[Leftover]:
 
 
 def _find_unused_clones(cache: Path) -> list[Leftover]:
-    """Several databases may share a copy, so none of them knows whether it is needed. It can be fetched again."""
+    """Clones are removed by age: several databases may share one, and it can be fetched again."""
     unused = [
         lock for lock in (cache / CLONES_FOLDER).glob("*.lock") if time.time() - lock.stat().st_mtime > UNUSED_SECONDS
     ]
-    copies = [lock.with_suffix("") for lock in unused]  # the locks stay: somebody may be waiting for one
-    return [Leftover(copy, "no crawl used it for 30 days") for copy in copies if copy.exists()]
+    clones = [lock.with_suffix("") for lock in unused]  # the locks stay: a process may be waiting for one
+    return [Leftover(clone, "no crawl used it for 30 days") for clone in clones if clone.exists()]

@@ -1,8 +1,8 @@
-"""The manifest of an export, of this Kept or of before: read, checked, and brought to today's form.
+"""Loads the manifest of an export, and upgrades one in the legacy format.
 
-A manifest of before has ``files`` by path, each with a ``doc_id`` and a ``hash``, and no more. It is brought up to date
-where it lies: as it was it is kept as ``manifest.json.bak``, and every entry gets what it lacks: ``status`` active,
-``last_seen`` now, ``retry_count`` 0, no versions.
+A legacy manifest has only ``files`` by path, each with a ``doc_id`` and a ``hash``. It is upgraded in place, with a
+copy in ``manifest.json.bak``: every entry gets the fields it lacks (``status`` active, ``last_seen`` now,
+``retry_count`` 0, no versions).
 """
 
 import json
@@ -19,11 +19,11 @@ from kept.model.root import derive_name
 from kept.model.source import SourceKind, SourceSettings
 from kept.model.url import file_url
 
-_ID_NAMESPACE = uuid.UUID("5b0ddf2c-0c3c-4b4e-9a55-6f3f3b8a7f11")  # what ids that are no UUIDs become one in
+_ID_NAMESPACE = uuid.UUID("5b0ddf2c-0c3c-4b4e-9a55-6f3f3b8a7f11")  # for ids that are not UUIDs
 
 
 def find(path: Path) -> Path:
-    """The manifest that a folder holds, or that was named itself."""
+    """Return the manifest file in a folder, or the file itself if it is one. Raises NotFound."""
     file = path / MANIFEST_NAME if path.is_dir() else path
     if not file.is_file():
         raise NotFound(f"There is no {file}. 'kept import' takes a folder that 'kept export' wrote, or its manifest.")
@@ -31,7 +31,7 @@ def find(path: Path) -> Path:
 
 
 def load(file: Path, now: datetime) -> dict[str, Any]:
-    """Today's form of the manifest in a file; one of before is brought up to date there, and kept as it was."""
+    """Return the manifest in a file, upgraded in place if it is a legacy one. Raises InvalidInput."""
     try:
         manifest = json.loads(file.read_text("utf-8"))
         files = manifest["files"]
@@ -59,7 +59,7 @@ def load(file: Path, now: datetime) -> dict[str, Any]:
 
 
 def upgrade(manifest: dict[str, Any], now: datetime) -> dict[str, Any]:
-    """A manifest of before with all that entries have today."""
+    """Return a legacy manifest with all fields of today's entries."""
     defaults = {"status": "active", "last_seen": now.isoformat(timespec="microseconds"), "retry_count": 0}
     files = {
         path: {**defaults, "content_hash": entry.get("hash"), "versions": [], **entry}
@@ -69,20 +69,20 @@ def upgrade(manifest: dict[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def make_legacy_source(file: Path, manifest: dict[str, Any], now: datetime) -> dict[str, Any]:
-    """The one source that a manifest of before is: the folder that all its paths lie in."""
+    """Return the record of the single source of a legacy manifest: the folder that contains all its paths."""
     paths = [os.path.abspath(os.path.join(file.parent, path)) for path in manifest["files"]]
     root = file_url(os.path.commonpath([os.path.dirname(path) for path in paths]) if paths else str(file.parent))
-    moment = now.isoformat(timespec="microseconds")
+    timestamp = now.isoformat(timespec="microseconds")
     generation = {
-        "number": 2,  # 1 showed what is deleted by now
+        "number": 2,  # generation 1 had the documents that are deleted
         "base": None,
         "state": "active",
         "mode": None,
         "documents": 0,
         "partial": None,
         "reason": "imported",
-        "created_at": moment,
-        "activated_at": moment,
+        "created_at": timestamp,
+        "activated_at": timestamp,
         "whole": False,
         "changed": True,
         "counts": Tally().as_json(),
@@ -93,14 +93,14 @@ def make_legacy_source(file: Path, manifest: dict[str, Any], now: datetime) -> d
         "kind": SourceKind.FOLDER,
         "root": root,
         "settings": SourceSettings().as_json(),
-        "created_at": moment,
+        "created_at": timestamp,
         "generation": 2,
         "generations": [generation],
     }
 
 
 def document_id(doc_id: str) -> str:
-    """A document's id here: its own, where that is a UUID."""
+    """Return the id of an imported document: its own if it is a UUID, else one derived from it."""
     try:
         return str(uuid.UUID(doc_id))
     except ValueError:

@@ -1,4 +1,4 @@
-"""When the next run of a schedule is, and how wide it looks."""
+"""Computes when a schedule runs next, and in which mode."""
 
 import random
 from collections.abc import Callable
@@ -13,17 +13,17 @@ from kept.store import generations
 from kept.store.database import Connection
 
 MAX_JITTER = timedelta(minutes=10)
-CRON_JITTER = timedelta(seconds=30)  # who names a time means it
+CRON_JITTER = timedelta(seconds=30)  # short: the user named a time
 
 Chance = Callable[[], float]  # from 0 to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulePolicy:
-    """What holds for every schedule."""
+    """The settings that hold for every schedule."""
 
-    bounds: RefreshBounds = field(default_factory=RefreshBounds)  # of what is learned
-    full_every: int = 10  # runs; 0: none of them is full
+    bounds: RefreshBounds = field(default_factory=RefreshBounds)  # of adaptive intervals
+    full_every: int = 10  # runs; 0: never
 
 
 async def next_run(
@@ -36,9 +36,9 @@ async def next_run(
     last: datetime | None,
     chance: Chance = random.random,
 ) -> datetime | None:
-    """When the schedule asks for the next crawl, if the last was at ``last``; not before ``now``.
+    """Return the time of the next crawl after the one at ``last``, not before ``now``; None if there is none.
 
-    A little later than planned, so that sources that were added together are not all crawled together.
+    It has some jitter, so that sources that were added together are not all crawled together.
     """
     if isinstance(schedule, CronSchedule):
         at = schedule.next_after(now)
@@ -50,7 +50,7 @@ async def next_run(
 
 
 def scheduled_mode(source: Source, schedule: Schedule, policy: SchedulePolicy) -> CrawlMode:
-    """How wide the next run looks. Where validators were found wrong, asking "has it changed?" is no use."""
+    """Return the mode of the next run. It is full where validators were found wrong: "not modified" means nothing."""
     is_full = policy.full_every > 0 and (source.runs + 1) % policy.full_every == 0
     if is_full or source.validators_wrong_at:
         return CrawlMode.FULL

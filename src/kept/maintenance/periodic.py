@@ -1,6 +1,6 @@
-"""The small clocks that keep house beside workers: each is one pass that is safe to run twice, anywhere, at any time.
+"""Runs periodic tasks beside workers. Each is one pass that is safe to repeat, in any process, at any time.
 
-The loop around them is here, and only here. Another clock is another line in ``runtime``.
+The tasks are listed in ``runtime.worker_host``.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ log = Log(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PeriodicTask:
-    """A pass, and how often it is due. It gives a small report, which is a dataclass of numbers."""
+    """A pass, and how often it is due. It returns a report, a dataclass of numbers."""
 
     name: str
     interval_seconds: float
@@ -25,12 +25,12 @@ class PeriodicTask:
 
 
 async def run_tasks(tasks: Sequence[PeriodicTask], stop: asyncio.Event) -> None:
-    """Lets them all tick until ``stop`` is set. What goes wrong is logged, and tried again when it is due."""
-    await asyncio.gather(*(_run_task(clock, stop) for clock in tasks))
+    """Run all tasks until ``stop`` is set. Errors are logged, and the task runs again when it is due."""
+    await asyncio.gather(*(_run_task(task, stop) for task in tasks))
 
 
 async def _run_task(task: PeriodicTask, stop: asyncio.Event) -> None:
-    wait = task.interval_seconds * random.random()  # many processes that start at once should not tick at once
+    wait = task.interval_seconds * random.random()  # processes that start together should not stay in step
     while True:
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), wait)
@@ -39,6 +39,6 @@ async def _run_task(task: PeriodicTask, stop: asyncio.Event) -> None:
             report = asdict(await task.run_once())
             if any(report.values()):
                 log.info(task.name, **report)
-        except Exception as error:  # whatever it is: the next pass may do better, and the other clocks go on
+        except Exception as error:  # the next pass may succeed, and other tasks must go on
             log.warning(f"{task.name} failed", reason=str(error) or type(error).__name__)
         wait = task.interval_seconds * random.uniform(0.9, 1.1)

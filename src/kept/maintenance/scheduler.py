@@ -1,7 +1,7 @@
-"""The scheduler: asks for the crawls that are due. One pass; any process may run it, any number of them.
+"""The scheduler: enqueues the crawls that are due. One pass; any number of processes may run it.
 
-A run belongs to whoever moves the source's next run away from the moment that was seen: one statement, so two passes
-at once ask once. Runs that were missed while nobody looked are one run.
+A pass claims a run by moving the source's next run away from the time it has read, in one statement, so concurrent
+passes enqueue it once. Runs that were missed while no scheduler ran become one run.
 """
 
 import random
@@ -25,21 +25,21 @@ BATCH_SIZE = 100
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleReport:
     requested: int = 0
-    waiting: int = 0  # was due while a crawl of the source was running or paused already
+    waiting: int = 0  # due while a crawl of the source was already running or paused
 
 
 async def enqueue_due_crawls(
     db: Database, policy: SchedulePolicy, *, now: datetime | None = None, chance: Chance = random.random
 ) -> ScheduleReport:
-    """Asks for a crawl of every source whose schedule says so, by the database's clock."""
+    """Enqueue a crawl of every source whose next run is due, by the database's clock."""
     requested = waiting = 0
     while True:
         async with db.snapshot() as snapshot:
             at = now or await current_time(snapshot)
             due = await sources.list_due(snapshot, at, limit=BATCH_SIZE)
         for source in due:
-            asked = await _enqueue_run(db, source, policy, at, chance)
-            requested, waiting = requested + (asked is True), waiting + (asked is False)
+            enqueued = await _enqueue_run(db, source, policy, at, chance)
+            requested, waiting = requested + (enqueued is True), waiting + (enqueued is False)
         if len(due) < BATCH_SIZE:
             return ScheduleReport(requested=requested, waiting=waiting)
 
@@ -47,22 +47,22 @@ async def enqueue_due_crawls(
 async def _enqueue_run(
     db: Database, source: Source, policy: SchedulePolicy, now: datetime, chance: Chance
 ) -> bool | None:
-    """Whether a crawl was asked for; None: this run is somebody else's."""
+    """Return whether a crawl was enqueued; None if another process claimed the run."""
     async with db.transaction(durable=True) as tx:
-        planned = _parse_or_none(source)
-        following = await next_run(tx, source, planned, policy, now=now, last=now, chance=chance) if planned else None
+        schedule = _parse_or_none(source)
+        following = await next_run(tx, source, schedule, policy, now=now, last=now, chance=chance) if schedule else None
         if following and following <= now:  # never twice in one pass
             following = now + timedelta(seconds=1)
-        if not await sources.claim_run(tx, source, following) or planned is None:
+        if not await sources.claim_run(tx, source, following) or schedule is None:
             return None
-        mode = scheduled_mode(source, planned, policy)
-        asked = await queue.enqueue_unless_running(tx, source.id, mode=mode)
-    log.info("run due", source=source.label, mode=mode, job=asked.id if asked else None, next=str(following))
-    return asked is not None
+        mode = scheduled_mode(source, schedule, policy)
+        job = await queue.enqueue_unless_running(tx, source.id, mode=mode)
+    log.info("run due", source=source.label, mode=mode, job=job.id if job else None, next=str(following))
+    return job is not None
 
 
 def _parse_or_none(source: Source) -> Schedule | None:
-    """A schedule that nobody can read any more ends; it must not keep the others from running."""
+    """Return the schedule, or None if it cannot be parsed: an invalid one must not keep others from running."""
     try:
         return parse_schedule(source.settings.schedule)
     except InvalidInput as error:

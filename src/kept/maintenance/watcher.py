@@ -1,7 +1,7 @@
-"""Folders that ask for it are watched: when their files have been still for a moment, a refresh is queued.
+"""Watches folders, and enqueues a refresh when their files have changed and no more events arrive.
 
-Events only say when to look. What changed is for the crawl to find out, so an event that comes twice does no harm, and
-what happened while nobody watched is found by the refresh that watching begins with.
+Events only tell when to crawl. The crawl finds out what changed, so duplicate events do no harm, and changes from the
+time before are found by the refresh that watching starts with.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from kept.store.database import Database
 
 log = Log(__name__)
 
-SETTLE_SECONDS = 1.0  # without any event
-MAX_SETTLE_SECONDS = 30.0  # files that are never still are looked at so often
-SOURCE_POLL_SECONDS = 5.0  # so often it is asked which sources want to be watched
+SETTLE_SECONDS = 1.0  # without an event
+MAX_SETTLE_SECONDS = 30.0  # then a refresh is due even if events keep arriving
+SOURCE_POLL_SECONDS = 5.0  # between reads of which sources are to be watched
 
 
 async def watch_sources(
@@ -31,7 +31,7 @@ async def watch_sources(
     settle_seconds: float = SETTLE_SECONDS,
     poll_seconds: float = SOURCE_POLL_SECONDS,
 ) -> None:
-    """Queues refreshes of all sources that ask to be watched, until ``stop`` is set. Others have to run them."""
+    """Enqueue refreshes of all watched sources until ``stop`` is set. Workers run them."""
     watching: dict[str, asyncio.Task[None]] = {}
     try:
         while not stop.is_set():
@@ -46,7 +46,7 @@ async def watch_sources(
                 for id in wanted.keys() - watching.keys():
                     watching[id] = asyncio.create_task(_watch_source(db, wanted[id], stop, settle_seconds))
                 for id in [id for id, task in watching.items() if task.done()]:
-                    del watching[id]  # its folder is not there: it is tried again
+                    del watching[id]  # its folder does not exist: try again
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), poll_seconds)
     finally:
@@ -60,11 +60,11 @@ def is_watched(source: Source) -> bool:
 
 
 async def watch_files(root: str, stop: asyncio.Event, *, settle_seconds: float = SETTLE_SECONDS) -> AsyncIterator[None]:
-    """Comes when the files below a root are watched, and whenever they changed and are still again, until ``stop``."""
+    """Yield once when watching has begun, and whenever files below a root have changed and settled, until ``stop``."""
     from watchfiles import awatch
 
     path = Path(file_path(root))
-    # A single file is often replaced, and then another one is there: its folder is watched.
+    # A single file is often replaced by a new one, which a watch on the file itself would miss.
     folder, only = (path, None) if path.is_dir() else (path.parent, str(path))
     is_first = True
     async for changed in awatch(
@@ -76,7 +76,7 @@ async def watch_files(root: str, stop: asyncio.Event, *, settle_seconds: float =
         recursive=only is None,
         ignore_permission_denied=True,
         rust_timeout=int(settle_seconds * 1000),
-        yield_on_timeout=True,  # the first time that nothing happens, it is known that events come
+        yield_on_timeout=True,  # the first timeout tells that watching has begun
     ):
         if is_first or (changed and only is None) or any(name == only for _, name in changed):
             is_first = False
@@ -88,10 +88,10 @@ async def _watch_source(db: Database, source: Source, stop: asyncio.Event, settl
         async for _ in watch_files(source.root, stop, settle_seconds=settle_seconds):
             try:
                 async with db.transaction(durable=True) as tx:
-                    now = await sources.get(tx, source.id)
-                    if now and not now.schedule_paused_at:  # after a rollback only a person goes on
+                    current = await sources.get(tx, source.id)
+                    if current and not current.schedule_paused_at:  # after a rollback a person resumes it
                         await queue.enqueue_in_transaction(tx, source.id)
-            except KeptError as error:  # it is paused: a person goes on
+            except KeptError as error:  # e.g. paused: a person resumes it
                 log.warning("not refreshed", source=source.label, reason=str(error))
     except (OSError, KeptError) as error:
         log.warning("not watched", source=source.label, reason=str(error))

@@ -1,10 +1,10 @@
-"""Webhooks: tells others what came of crawls. One pass; any process may run it, any number of them.
+"""Delivers webhooks about the results of crawls. One pass; any number of processes may run it.
 
-What is to be told lies in the database since the moment it became true, so a restart loses nothing. A receiver may be
-told twice (killed after it answered, before that was noted), never not at all: the id of a notice stays the same.
+Notifications are stored in the transaction of their event, so a restart loses none. Delivery is at least once: a
+receiver can recognise duplicates by the id.
 
     Kept-Event        activated, held or failed
-    Kept-Delivery     the id of the notice
+    Kept-Delivery     the id of the notification
     Kept-Timestamp    when it was sent, in seconds since 1970
     Kept-Signature    sha256= and the HMAC-SHA256 of timestamp, a dot and the body, by the shared secret
 """
@@ -31,17 +31,17 @@ BATCH_SIZE = 50
 MAX_ATTEMPTS = 12  # over about half a day
 INITIAL_BACKOFF = timedelta(seconds=10)
 DELIVERY_LEASE = timedelta(minutes=1)  # longer than any delivery takes
-FAILED_RETENTION = timedelta(days=30)  # what was given up
+FAILED_RETENTION = timedelta(days=30)  # of notifications that were given up
 
 SendWebhook = Callable[
     [str, bytes, Mapping[str, str]], Awaitable[str | None]
-]  # URL, body, headers -> why it was not taken
-ResolveSecret = Callable[[str], str]  # what "env:NAME" stands for
+]  # URL, body, headers -> None, or why it was not accepted
+ResolveSecret = Callable[[str], str]  # resolves "env:NAME"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorWebhook:
-    """Who runs this Kept, and is told of every source."""
+    """The receiver of the events of every source."""
 
     url: str = ""
     secret: str = ""
@@ -52,26 +52,26 @@ class DeliveryReport:
     delivered: int = 0
     put_off: int = 0
     given_up: int = 0
-    dropped: int = 0  # nobody wants to know
+    dropped: int = 0  # without a receiver
 
 
 async def deliver_due(
     db: Database, send: SendWebhook, operator: OperatorWebhook, *, look_up: ResolveSecret, now: datetime | None = None
 ) -> DeliveryReport:
-    """Delivers what is due, by the database's clock. Ends early where nobody answers: the next pass goes on."""
+    """Deliver what is due by the database's clock. Stops when no receiver accepts: the next pass continues."""
     counts = Counter[str]()
     while True:
         async with db.snapshot() as snapshot:
             at = now or await current_time(snapshot)
             if not await notifications.list_due(snapshot, at, limit=1):
                 break
-        wanted, unwanted = await _lease_due(db, operator, at)
-        answers = await asyncio.gather(*(_send(send, operator, look_up, one, url, at) for one, url in wanted))
+        deliveries, dropped = await _lease_due(db, operator, at)
+        errors = await asyncio.gather(*(_send(send, operator, look_up, one, url, at) for one, url in deliveries))
         async with db.transaction() as tx:
-            page = [await _record_result(tx, one, why, at) for (one, _), why in zip(wanted, answers, strict=True)]
-        counts.update({"dropped": unwanted})
-        counts.update(page)
-        if len(page) + unwanted < BATCH_SIZE or not (unwanted or "delivered" in page):
+            results = [await _record_result(tx, one, why, at) for (one, _), why in zip(deliveries, errors, strict=True)]
+        counts.update({"dropped": dropped})
+        counts.update(results)
+        if len(results) + dropped < BATCH_SIZE or not (dropped or "delivered" in results):
             break
     return DeliveryReport(**counts)
 
@@ -79,18 +79,18 @@ async def deliver_due(
 async def _lease_due(
     db: Database, operator: OperatorWebhook, now: datetime
 ) -> tuple[list[tuple[Notification, str]], int]:
-    """Notices that are this process's to deliver, and where to; and how many nobody wants any more: they are gone."""
-    wanted, unwanted = [], 0
+    """Claim due notifications. Returns them with their URLs, and how many were deleted for want of a receiver."""
+    deliveries, dropped = [], 0
     async with db.transaction() as tx:
-        for notice in await notifications.claim_due(tx, now, until=now + DELIVERY_LEASE, limit=BATCH_SIZE):
-            url = _target_url(notice, await sources.get(tx, notice.source_id), operator)
+        for notification in await notifications.claim_due(tx, now, until=now + DELIVERY_LEASE, limit=BATCH_SIZE):
+            url = _target_url(notification, await sources.get(tx, notification.source_id), operator)
             if url:
-                wanted.append((notice, url))
+                deliveries.append((notification, url))
             else:
-                await notifications.delete(tx, notice.id)
-                unwanted += 1
+                await notifications.delete(tx, notification.id)
+                dropped += 1
         await notifications.delete_undelivered(tx, before=now - FAILED_RETENTION)
-    return wanted, unwanted
+    return deliveries, dropped
 
 
 async def _send(
@@ -101,16 +101,16 @@ async def _send(
     url: str,
     now: datetime,
 ) -> str | None:
-    """None if it was heard, else why not."""
+    """Return None if the receiver accepted it, else why not."""
     try:
         body = make_body(notification)
         return await send(look_up(url), body, make_headers(notification, body, look_up(operator.secret), now))
-    except (SecretUnavailable, InvalidInput) as error:  # of the operator's settings, on this machine
+    except (SecretUnavailable, InvalidInput) as error:  # in the operator's settings on this machine
         return str(error)
 
 
 async def _record_result(tx: Connection, notification: Notification, error: str | None, now: datetime) -> str:
-    """Which of the numbers of ``Delivered`` it counts to."""
+    """Store the result of a delivery. Returns the field of ``DeliveryReport`` that counts it."""
     if error is None:
         await notifications.delete(tx, notification.id)
         return "delivered"
@@ -122,24 +122,24 @@ async def _record_result(tx: Connection, notification: Notification, error: str 
 
 
 def _target_url(notification: Notification, source: Source | None, operator: OperatorWebhook) -> str:
-    """Where to deliver it, as of now; empty: nobody wants to know any more."""
+    """Return the receiver's current URL; empty if there is none any more."""
     if source is None:
         return ""
     return operator.url if notification.receiver == "operator" else source.settings.webhook
 
 
 def make_body(notification: Notification) -> bytes:
-    told = {
+    payload = {
         "id": notification.id,
         "event": notification.event,
         "at": notification.created_at.isoformat(),
         **notification.payload,
     }
-    return json.dumps(told).encode()
+    return json.dumps(payload).encode()
 
 
 def make_headers(notification: Notification, body: bytes, secret: str, now: datetime) -> dict[str, str]:
-    """Without a secret there is no signature."""
+    """Return the headers of a delivery, with a signature if there is a secret."""
     timestamp = str(int(now.timestamp()))
     headers = {
         "Content-Type": "application/json",
@@ -155,5 +155,5 @@ def sign(secret: str, timestamp: str, body: bytes) -> str:
 
 
 def backoff_delay(attempts: int) -> timedelta:
-    """Twice as long after each."""
+    """Return the delay after so many attempts, which doubles with each."""
     return INITIAL_BACKOFF * (1 << (attempts - 1))

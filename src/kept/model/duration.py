@@ -1,4 +1,4 @@
-"""Lengths of time, and moments, the way people type them."""
+"""Durations and points in time, as users type them."""
 
 import re
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def parse_duration(text: str) -> float:
-    """'90', '90s', '15m', '1h30m', '2d' as seconds."""
+    """Return the seconds of '90', '90s', '15m', '1h30m' or '2d'. Raises InvalidInput for anything else."""
     lowered = text.strip().lower()
     if not re.fullmatch(r"(?:\d+(?:\.\d+)?[smhd]\s*)+|\d+(?:\.\d+)?", lowered):
         raise InvalidInput(f"'{text}' is not a length of time. Say it like 90s, 15m, 1h30m or 2d.")
@@ -19,7 +19,7 @@ def parse_duration(text: str) -> float:
 
 
 def format_short_duration(seconds: float) -> str:
-    """The shortest text that parse_duration() reads as about this long: '30m', '6h', '3d'."""
+    """Return the shortest text that parse_duration() reads as about this long: '30m', '6h', '3d'."""
     for unit in ("d", "h", "m"):
         if seconds >= 2 * _UNITS[unit] or (seconds >= _UNITS[unit] and seconds % _UNITS[unit] == 0):
             return f"{round(seconds / _UNITS[unit])}{unit}"
@@ -27,7 +27,7 @@ def format_short_duration(seconds: float) -> str:
 
 
 def parse_since(text: str, now: datetime) -> datetime:
-    """A moment: '2026-11-01', '2026-11-01T12:00' (on the reader's own clock, if it names none); '2d': so long ago."""
+    """Return the time of '2026-11-01' or '2026-11-01T12:00' (local time without a zone), or of '2d': two days ago."""
     try:
         return datetime.fromisoformat(text.strip()).astimezone(now.tzinfo)
     except (ValueError, OverflowError):

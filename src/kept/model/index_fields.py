@@ -1,12 +1,12 @@
-"""What full text holds of a section, in fields of falling weight; made in the processes that read pages.
+"""The full text index fields of a section, in order of weight; computed in the reader processes.
 
-names       what the section defines: its heading, its anchor, the terms of its definition lists
-headings    where it stands: the page's title and the headings above
+names       the symbols it defines: its heading, its anchor, the terms of its definition lists
+headings    the page's title and the headings above it
 text        its prose, without the targets of links
 code        its code blocks
 
-Only words are left of them, and what is between words is blank: PostgreSQL's parser would see hosts, files and tags in
-punctuation, and takes far longer to remove it than we do.
+Punctuation is replaced by blanks: PostgreSQL's parser would take it for hosts, files and tags, and is far slower at
+removing it.
 """
 
 import re
@@ -38,12 +38,12 @@ class IndexFields(NamedTuple):
 
 
 def build_index_fields(title: str, sections: "Sequence[Section]") -> "tuple[IndexFields, ...]":
-    """The fields of each section of a page."""
+    """Return the fields of each section of a page."""
     return tuple([build_section_fields(title, above, section) for section, above, _ in with_heading_paths(sections)])
 
 
 def with_heading_paths(sections: "Sequence[Section]") -> "Iterator[tuple[Section, str, str]]":
-    """Each section with the headings above it, and with its own below those, one a line."""
+    """Yield each section with the headings above it, and with the same followed by its own, one a line."""
     paths: list[str] = []
     for section in sections:
         above = "" if section.parent is None else paths[section.parent]
@@ -53,14 +53,14 @@ def with_heading_paths(sections: "Sequence[Section]") -> "Iterator[tuple[Section
 
 
 def build_section_fields(title: str, above: str, section: "Section") -> IndexFields:
-    """The fields of a section; ``above`` are the headings above it, one a line."""
+    """Return the fields of a section. ``above`` are the headings above it, one a line."""
     text, code = _split_prose_and_code(blank_typographic_marks(section.text))
     return IndexFields(
         _names_field(title, above, section), _headings_field(title, above), _to_plain_words(text), _to_plain_words(code)
     )
 
 
-@lru_cache(maxsize=16)  # sections stand beside each other
+@lru_cache(maxsize=16)  # neighbouring sections share them
 def _headings_field(title: str, above: str) -> str:
     return _to_plain_words(f"{title}\n{above}")
 
@@ -81,15 +81,15 @@ def _to_plain_words(text: str) -> str:
 
 
 def _names_field(title: str, above: str, section: "Section") -> str:
-    """Words, and whole names as one word each: ``add``, and with its owner ``ArrayList.add``."""
+    """Return the words, and symbol tokens for whole names: ``add``, and with its owner ``ArrayList.add``."""
     heading, anchor = section.heading, section.anchor or ""
-    own = parse_symbol(heading)
+    symbol = parse_symbol(heading)
     parts = [heading, anchor]
-    if own:
-        parts.append(symbol_token(own))
-        if len(own) <= 2:
+    if symbol:
+        parts.append(symbol_token(symbol))
+        if len(symbol) <= 2:
             owners = dict.fromkeys([*map(parse_symbol, above.split("\n")[-3:]), parse_symbol(title)])
-            parts += [symbol_token(owner + own) for owner in owners if 0 < len(owner) <= 2]
+            parts += [symbol_token(owner + symbol) for owner in owners if 0 < len(owner) <= 2]
     if not heading.islower():
         parts += split_camel_case(heading)
     if "." in anchor:
@@ -104,9 +104,9 @@ _FENCE = re.compile(r"[ >]*(`{3,}|~{3,})[ ]*([^\s`]*)")
 
 
 def _split_prose_and_code(text: str) -> tuple[str, str]:
-    """The prose and the code of a Markdown text; the code with the languages it says it is in."""
+    """Return the prose and the code of a Markdown text, the code with the tokens of its languages."""
     code = ""
-    # One character is found far quicker than three, and most texts do without this one.
+    # Searching for one character is far quicker than for three, and most texts have no tilde.
     if "```" in text or ("~" in text and "~~~" in text):
         text, code = _separate_code(text)
     pieces = text.split("](")
@@ -116,7 +116,7 @@ def _split_prose_and_code(text: str) -> tuple[str, str]:
 
 
 def _strip_link_target(text: str) -> str:
-    """What stands behind the target of a link that this begins with; all of it, if it begins with none."""
+    """Return a text without the link target that it begins with, or unchanged if it begins with none."""
     ends = ">)" if text.startswith("<") else ")"
     target, end, behind = text.partition(ends)
     if not end or "\n" in target or (ends == ")" and ("(" in target or " " in target)):
@@ -128,7 +128,7 @@ def _separate_code(text: str) -> tuple[str, str]:
     prose: list[str] = []
     code: list[str] = []
     languages: set[str] = set()
-    fence = ""  # of the block that is open
+    fence = ""  # of the open block
     for line in text.split("\n"):
         mark = _FENCE.match(line) if "```" in line or ("~" in line and "~~~" in line) else None
         if fence:

@@ -1,4 +1,4 @@
-"""A key: who asks over the network, and what they may."""
+"""API keys and their scopes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,15 +6,15 @@ from enum import StrEnum
 
 
 class KeyScope(StrEnum):
-    """What a key opens; each opens what those before it do."""
+    """What a key permits. Each scope includes those before it."""
 
-    READ = "read"  # search, read, look
-    WRITE = "write"  # add, change and remove sources, ask for crawls and steer them, within quotas
-    ADMIN = "admin"  # the same without quotas and rates
+    READ = "read"  # search and read
+    WRITE = "write"  # add, change and remove sources, request and control crawls, within quotas
+    ADMIN = "admin"  # the same without quotas and rate limits
 
-    def allows(self, wanted: "KeyScope") -> bool:
+    def allows(self, required: "KeyScope") -> bool:
         order = list(KeyScope)
-        return order.index(self) >= order.index(wanted)
+        return order.index(self) >= order.index(required)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

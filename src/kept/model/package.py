@@ -1,4 +1,4 @@
-"""A published package, whose archive has documentation in it: 'npm:left-pad@1.3.0', 'pypi:requests'."""
+"""Published packages, whose archives contain documentation: 'npm:left-pad@1.3.0', 'pypi:requests'."""
 
 import re
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ class Package:
 
     @property
     def base_url(self) -> str:
-        """What its documents' URLs begin with. No site shows them, so the form is Kept's own."""
+        """Return the start of its documents' URLs. No site serves them, so the form is Kept's own."""
         return self.root.replace(":", ":/", 1) + "/"
 
 
 def parse_package(root: str) -> Package | None:
-    """The package that a root names; None: it names none. WrongCall for a name that no package can have."""
+    """Return the package that a root names, or None if it names none. Raises InvalidInput for an impossible name."""
     found = _ROOT.fullmatch(root)
     if not found:
         return None

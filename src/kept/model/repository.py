@@ -1,10 +1,10 @@
-"""A git repository: what git is told, what of it is kept, and the URLs that people open.
+"""Git repositories: the remote, the ref and path that are stored, and the URLs that people open.
 
-    parse_repository    what was typed, or a root    -> the repository, or None where it names none
-    Repository.root     the one spelling that a source is known by; parsed again it is the same repository
+    parse_repository    user input, or a root    -> the repository, or None if it names none
+    Repository.root     the canonical root of a source; parsing it gives the same repository
 
-Every host has its own way to show a file, so a root in the form of its host says which. Elsewhere a branch or tag is
-written behind the remote: 'https://git.test/manual.git#v1.2'.
+Each forge has its own URLs for files, so a root in the form of its forge implies which. Elsewhere a branch or tag
+follows the remote: 'https://git.test/manual.git#v1.2'.
 """
 
 import re
@@ -17,13 +17,13 @@ from kept.model.url import canonicalize_url
 
 
 class Forge(StrEnum):
-    """How a host shows repositories."""
+    """The software of a host, which decides what URLs of files look like."""
 
     GITHUB = "github"
     GITLAB = "gitlab"
     GITEA = "gitea"
     BITBUCKET = "bitbucket"
-    PLAIN = "plain"  # it does not, or nobody knows how
+    PLAIN = "plain"  # none, or unknown
 
 
 class RefKind(StrEnum):
@@ -34,7 +34,7 @@ class RefKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ref:
-    """A state of a repository, by its name."""
+    """A branch, a tag or a commit."""
 
     kind: RefKind
     name: str
@@ -70,12 +70,10 @@ _TREE_URL_PATHS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    remote: str  # what git is told; without a password
-    web_url: str  # what its documents' URLs begin with
+    remote: str  # for git, without a password
+    web_url: str  # the start of its documents' URLs
     forge: Forge = Forge.PLAIN
-    ref_and_path: str = (
-        ""  # a branch, tag or commit, and perhaps a path in it: 'v1.2/docs'. Empty: all of the default branch
-    )
+    ref_and_path: str = ""  # a ref, perhaps with a path: 'v1.2/docs'. Empty: all of the default branch
 
     @property
     def root(self) -> str:
@@ -90,20 +88,20 @@ class Repository:
 
     @property
     def version(self) -> str:
-        """What looks like a version in front of ``at``: 'v1.2', '5.0-rc1'. Other branches have no label."""
+        """Return the ref if it looks like a version, as 'v1.2' and '5.0-rc1' do, else an empty string."""
         first = self.ref_and_path.partition("/")[0]
         return first if re.fullmatch(r"v?\d[\w.+-]{0,39}", first) and not _COMMIT.fullmatch(first) else ""
 
     @property
     def wiki(self) -> "Repository | None":
-        """The repository of its wiki, which may not be there."""
+        """Return the repository of its wiki, which may not exist."""
         if self.forge is not Forge.GITHUB or self.ref_and_path:
             return None
         remote = f"{self.remote.removesuffix('.git')}.wiki.git"
         return Repository(remote=remote, web_url=f"{self.web_url}/wiki")
 
     def file_base_url(self, ref: Ref) -> str:
-        """What the URLs of all files of this state begin with."""
+        """Return the start of the URLs of all files at this ref."""
         name = quote(ref.name, safe=_URL_SAFE)
         return f"{self.web_url}/{_FILE_URL_PATHS[self.forge].format(kind=ref.kind, name=name)}/"
 
@@ -113,7 +111,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SCP_REMOTE = re.compile(r"(\w[\w.-]*)@([\w][\w.-]*):(?!/{2})([^#]+?)")
 _REMOTE_AND_REF = re.compile(r"(.+?\.git)/?(?:[@#](.*))?|([^#]+)(?:#(.*))?")
 _INVALID_IN_REF = re.compile(r"[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|(?:\A|/)[-/.]|//")
-# What the first part of a path on such a host is when it is no owner of repositories.
+# First path segments on a forge that are not owners of repositories.
 _RESERVED_OWNERS = frozenset({
     "about", "account", "apps", "blog", "collections", "contact", "customer-stories", "dashboard", "enterprise",
     "events", "explore", "features", "groups", "help", "issues", "login", "marketplace", "new", "notifications", "org",
@@ -123,9 +121,9 @@ _RESERVED_OWNERS = frozenset({
 
 
 def parse_repository(text: str, *, assume_git: bool = False) -> Repository | None:
-    """The repository behind a root as it was typed, without a login; None: it names none.
+    """Return the repository that a root without a login names, or None if it names none.
 
-    ``asked``: somebody said that it is one, so whatever git could be told is one.
+    ``assume_git``: the user said that it is a repository, so every remote that git accepts is one.
     """
     text = text.removeprefix("git+")
     scheme, colon, rest = text.partition(":")
@@ -145,23 +143,23 @@ def parse_repository(text: str, *, assume_git: bool = False) -> Repository | Non
 
 
 def repository_from_root(root: str) -> Repository:
-    """The repository that the root of a source stands for."""
+    """Return the repository of a git source."""
     return parse_repository(root, assume_git=True) or local_repository(*split_ref(root))
 
 
 def local_repository(url: str, at: str = "") -> Repository:
-    """One in a folder of this machine."""
+    """Return a repository in a folder of this machine."""
     return Repository(remote=url, web_url=url, ref_and_path=_check_ref(at))
 
 
 def split_ref(text: str) -> tuple[str, str]:
-    """A remote, and the branch or tag behind it: '/srv/manual.git@v1.2'."""
+    """Split a remote and the ref that follows it: '/srv/manual.git@v1.2'."""
     found = _REMOTE_AND_REF.fullmatch(text)
     return (found[1] or found[3], found[2] or found[4] or "") if found else (text, "")
 
 
 def remote_host_and_port(remote: str) -> str:
-    """What ``Access.allowed`` calls the host that is asked: 'git.test:443'; empty for one on this machine."""
+    """Return the host as ``Access.allowed`` names it: 'git.test:443'; empty for a local repository."""
     if found := _SCP_REMOTE.fullmatch(remote):
         return f"{found[2].lower()}:22"
     scheme, _, rest = remote.partition("://")
@@ -192,13 +190,13 @@ def _parse_web_url(text: str, *, assume_git: bool) -> Repository | None:
     for forge, pattern in _BROWSE_PATHS.items():
         if found := pattern.fullmatch(path):
             own = _forge_from_host(host)
-            known = own is forge or (own is Forge.PLAIN and forge in (Forge.GITLAB, Forge.GITEA))
-            if known and found[1].partition("/")[0] not in _RESERVED_OWNERS:
+            is_known = own is forge or (own is Forge.PLAIN and forge in (Forge.GITLAB, Forge.GITEA))
+            if is_known and found[1].partition("/")[0] not in _RESERVED_OWNERS:
                 return _forge_repository(scheme, host, found[1], forge, unquote(found[2]))
     forge, parts = _forge_from_host(host), path.removesuffix(".git").split("/")
-    named = len(parts) == 2 or (forge is Forge.GITLAB and len(parts) > 1 and "-" not in parts)
-    if forge is not Forge.PLAIN and named and (parts[0] not in _RESERVED_OWNERS or path.endswith(".git")):
-        # Without '.git' it was copied from a browser, and what stands behind '#' is a heading.
+    names_repository = len(parts) == 2 or (forge is Forge.GITLAB and len(parts) > 1 and "-" not in parts)
+    if forge is not Forge.PLAIN and names_repository and (parts[0] not in _RESERVED_OWNERS or path.endswith(".git")):
+        # Without '.git' it was copied from a browser, and the fragment is a heading, not a ref.
         return _forge_repository(scheme, host, "/".join(parts), forge, at if path.endswith(".git") else "")
     if path.endswith(".git") or (assume_git and path):
         remote = f"{scheme}://{host}/{path}"
@@ -215,7 +213,7 @@ _BROWSE_PATHS = {
 
 
 def _forge_from_host(host: str) -> Forge:
-    """By the host's name: 'github.com', or one of one's own: 'gitlab.example.com'."""
+    """Return the forge by its host name: 'github.com', or self-hosted: 'gitlab.example.com'."""
     first = host.partition(".")[0]
     own = {"github": Forge.GITHUB, "gitlab": Forge.GITLAB, "gitea": Forge.GITEA, "forgejo": Forge.GITEA}
     return _FORGES_BY_HOST.get(host) or (own.get(first, Forge.PLAIN) if host.count(".") > 1 else Forge.PLAIN)
@@ -227,7 +225,7 @@ def _forge_repository(scheme: str, host: str, path: str, forge: Forge, at: str) 
 
 
 def _ssh_or_git_repository(remote: str, host: str, path: str, at: str) -> Repository:
-    """By ssh or git's own protocol. People open it on the web, if its host shows it there."""
+    """Return a repository that is fetched by ssh or git, with the web URL of its forge if it has one."""
     shown = _forge_repository("https", host.lower(), path.strip("/"), _forge_from_host(host.lower()), at)
     plain = shown.forge is Forge.PLAIN
     return replace(

@@ -1,11 +1,11 @@
-"""What a page asks of robots, in its head (`<meta name=robots>`) or in a header (X-Robots-Tag): one rule for both."""
+"""Robots directives of a page, from `<meta name=robots>` or the X-Robots-Tag header."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 
 class RobotsDirectives(NamedTuple):
-    """Not to be kept; not to be followed. Whoever asks in two places has asked for both."""
+    """Whether a page must not be stored, and whether its links must not be followed. ``|`` combines two."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -15,6 +15,6 @@ class RobotsDirectives(NamedTuple):
 
 
 def parse_robots_directives(values: Iterable[str]) -> RobotsDirectives:
-    """What lists of rules ask, such as 'noindex, nofollow' or 'none'. Rules about other things ask nothing of us."""
+    """Return the directives in lists such as 'noindex, nofollow' or 'none'. Others are ignored."""
     rules = {rule.strip().lower() for value in values for rule in value.split(",")}
     return RobotsDirectives(noindex=bool(rules & {"noindex", "none"}), nofollow=bool(rules & {"nofollow", "none"}))

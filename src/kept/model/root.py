@@ -1,12 +1,12 @@
-"""The root of a source: from what a person types to the URL that Kept knows it by, and to a name for it.
+"""Parses the root of a source as the user typed it, and derives a name and a version from it.
 
-    parse_root     what was typed         -> the kind of source, and its root as a URL
-    split_login    what was typed         -> the same without user:password@, and the header that says it to the site
-    derive_name    a root as a URL        -> what the source is called when nobody says
-    derive_version  a root as a URL       -> the version that it names: a tag's, or a package's
-    check_label    a name and a version   -> WrongCall unless ``name@version`` can be typed, and parsed again
+    parse_root      user input            -> the kind of source, and its root as a URL
+    split_login     user input            -> the same without user:password@, and the header to send instead
+    derive_name     a root as a URL       -> the default name of the source
+    derive_version  a root as a URL       -> the version in it: a tag's, or a package's
+    check_label     a name and a version  -> InvalidInput unless ``name@version`` can be typed and parsed
 
-A new kind of source begins here: parse_root is the only place that knows how roots are spelled.
+A new kind of source begins here: only parse_root knows the syntax of roots.
 """
 
 import base64
@@ -21,8 +21,8 @@ from kept.model.repository import local_repository, parse_repository, repository
 from kept.model.source import Header, SourceKind
 from kept.model.url import canonicalize_url, file_path, file_url
 
-# What is not a path: a URL, 'github:owner/repo' and the like, 'git@host:repo'. A folder with such a name is still
-# found as './github:…'.
+# Not a path: a URL, 'github:owner/repo' and the like, 'git@host:repo'. A folder with such a name can still be given
+# as './github:…'.
 _NOT_A_PATH = re.compile(
     r"[a-z][a-z0-9+.-]*://|(?:github|gitlab|codeberg|bitbucket|git|npm|pypi):|[\w.-]+@[\w.-]+:", re.IGNORECASE
 )
@@ -36,9 +36,9 @@ MAX_NAME_LENGTH = 60
 
 
 def parse_root(root: str, as_: str | None = None) -> tuple[SourceKind, str]:
-    """The kind of source behind a root as it was typed, and its URL. WrongCall for what cannot be kept.
+    """Return the kind of source that the user named, and its root as a URL. Raises InvalidInput if it is none.
 
-    '@urls.txt' is a list of web pages: its root is the file. ``as_`` 'web' or 'git' decides where both could be meant.
+    '@urls.txt' is a list of web pages: its root is the file. ``as_`` 'web' or 'git' decides where both are possible.
     """
     root, _ = split_login(root)
     if not root.strip(" @"):
@@ -54,33 +54,33 @@ def parse_root(root: str, as_: str | None = None) -> tuple[SourceKind, str]:
     if root[:7].lower() == "file://":
         return _parse_file_url(root, as_)
     if root[:8].lower().startswith(("http://", "https://")) and as_ != "git":
-        spelled = canonicalize_url(root)
-        if spelled is None:
+        url = canonicalize_url(root)
+        if url is None:
             raise InvalidInput(f"{root} is not the URL of a web page.")
-        return SourceKind.WEB, spelled
+        return SourceKind.WEB, url
     if _NOT_A_PATH.match(root):
         raise InvalidInput(
             f"{root} cannot be kept: it is no web site, git repository or package that Kept knows how to ask for, "
             "nor a folder or file of this machine."
         )
     if as_ == "git":
-        path, at = split_ref(root)
-        return SourceKind.GIT, local_repository(_absolute_file_url(path), at).root
+        path, ref = split_ref(root)
+        return SourceKind.GIT, local_repository(_absolute_file_url(path), ref).root
     return SourceKind.FOLDER, _absolute_file_url(root)
 
 
 def _parse_file_url(root: str, as_: str | None) -> tuple[SourceKind, str]:
-    remote, at = split_ref(root)
+    remote, ref = split_ref(root)
     is_git = as_ == "git" or (as_ is None and remote.endswith(".git"))
-    spelled = canonicalize_url(remote if is_git else root)
-    if spelled is None:
+    url = canonicalize_url(remote if is_git else root)
+    if url is None:
         raise InvalidInput(f"{root} is not the URL of a file or folder on this machine.")
-    folder = _absolute_file_url(file_path(spelled))
-    return (SourceKind.GIT, local_repository(folder, at).root) if is_git else (SourceKind.FOLDER, folder)
+    folder = _absolute_file_url(file_path(url))
+    return (SourceKind.GIT, local_repository(folder, ref).root) if is_git else (SourceKind.FOLDER, folder)
 
 
 def split_login(root: str) -> tuple[str, Header | None]:
-    """A root without the user and password in front of its host, and the header by which the site is told them."""
+    """Return a root without user and password, and the Authorization header for them."""
     found = _LOGIN.match(root)
     if not found:
         return root, None
@@ -90,7 +90,7 @@ def split_login(root: str) -> tuple[str, Header | None]:
 
 
 def derive_name(root: str, kind: SourceKind = SourceKind.FOLDER) -> str:
-    """A name after the last part of a path, or after a site, a repository or a package, fit to be typed.
+    """Return a name from the last part of a path, or from a site, a repository or a package, that is easy to type.
 
     'file:///srv/User%20Guide.md' is 'user-guide', 'https://www.example.com/docs/' is 'example.com-docs'.
     """
@@ -105,14 +105,14 @@ def derive_name(root: str, kind: SourceKind = SourceKind.FOLDER) -> str:
 
 
 def derive_version(root: str, kind: SourceKind) -> str:
-    """The version that a root itself names: a tag's, or a package's."""
+    """Return the version in a root, a tag's or a package's, or an empty string."""
     package = parse_package(root)
     version = repository_from_root(root).version if kind is SourceKind.GIT else package.version if package else ""
     return version if _NAME.fullmatch(version) else ""
 
 
 def check_label(name: str, version: str = "") -> None:
-    """WrongCall unless both can be parts of a label."""
+    """Raise InvalidInput unless both can be parts of a label."""
     for what, text in (("name", name), ("version", version)):
         if (text or what == "name") and (not _NAME.fullmatch(text) or len(text) > MAX_NAME_LENGTH):
             raise InvalidInput(
@@ -122,5 +122,5 @@ def check_label(name: str, version: str = "") -> None:
 
 
 def _absolute_file_url(path: str) -> str:
-    """Absolute and without detours, but through whatever links the person chose."""
+    """Return the URL of an absolute, normalized path. Symbolic links are not resolved: the user chose them."""
     return file_url("/" + os.path.abspath(path).lstrip("/"))

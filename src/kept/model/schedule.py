@@ -1,4 +1,4 @@
-"""A schedule: when a source is refreshed without anybody asking."""
+"""Schedules: when a source is refreshed by itself."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,19 +13,19 @@ MAX_INTERVAL = timedelta(days=366)
 
 @dataclass(frozen=True, slots=True)
 class IntervalSchedule:
-    """So much time after the last one."""
+    """A fixed time after the last crawl."""
 
     interval: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class CronSchedule:
-    """At the times that five fields name, in UTC: no clock of a single machine decides, and no hour happens twice."""
+    """The times of a cron expression of five fields, in UTC, which has no repeated or skipped hours."""
 
     expression: str
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """The first time after a moment; None: there is none."""
+        """Return the first time after a moment, or None if there is none."""
         from cronsim import CronSim
 
         return next(CronSim(self.expression, moment.astimezone(UTC)), None)
@@ -33,14 +33,14 @@ class CronSchedule:
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveSchedule:
-    """As often as its pages have changed so far."""
+    """An interval that follows how often the pages have changed."""
 
 
 Schedule: TypeAlias = IntervalSchedule | CronSchedule | AdaptiveSchedule
 
 
 def parse_schedule(text: str) -> Schedule | None:
-    """What '6h', '0 3 * * *' or 'auto' says; None: nothing does ('off', or an empty text). WrongCall for the rest."""
+    """Parse '6h', '0 3 * * *' or 'auto'. Returns None for 'off' and an empty text; else raises InvalidInput."""
     words = text.split()
     if not words or words == ["off"]:
         return None
@@ -67,9 +67,9 @@ def _parse_cron(text: str) -> CronSchedule:
 
     schedule = CronSchedule(text)
     try:
-        never = schedule.next_after(datetime.now(UTC)) is None
+        is_never = schedule.next_after(datetime.now(UTC)) is None
     except CronSimError:
         raise InvalidInput(_EXPECTED_MESSAGE.format(text)) from None
-    if never:
+    if is_never:
         raise InvalidInput(f"There is no time like '{text}'.")
     return schedule

@@ -1,7 +1,7 @@
-"""Words as full text knows them: the same for what is stored and for what is asked, on every database.
+"""The tokenizer of full text, the same for stored text and queries on every database.
 
-A word is a run of letters and digits, in lower case, without accents. An identifier is its parts in a row
-(``wait_for``: wait for). Chinese, Japanese and Korean are written without spaces: their words are pairs of neighbours.
+A token is a run of letters and digits, in lower case, without accents. An identifier becomes its parts
+(``wait_for``: wait for). Chinese, Japanese and Korean text becomes overlapping pairs of characters.
 """
 
 import re
@@ -11,15 +11,15 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _WORD = re.compile(r"[^\W_]+")
-_ACCENTS = "[\u0300-\u036f]+"  # compiled by who meets one: most texts are ASCII
+_ACCENTS = "[\u0300-\u036f]+"  # compiled on first use: most texts are ASCII
 _CJK = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 
 
-_TYPOGRAPHIC_MARKS = "\xa0’“”—–…‘"  # what most texts have that are not quite ASCII
+_TYPOGRAPHIC_MARKS = "\xa0’“”—–…‘"  # the only non-ASCII characters of most texts
 
 
 def blank_typographic_marks(text: str) -> str:
-    """The text with blanks for typographic marks. What is ASCII then is quick to deal with."""
+    """Return the text with blanks for typographic marks. Most texts are ASCII then, which is quick to process."""
     for mark in _TYPOGRAPHIC_MARKS:
         if text.isascii():
             return text
@@ -28,7 +28,7 @@ def blank_typographic_marks(text: str) -> str:
 
 
 def fold_text(text: str) -> str:
-    """The text without accents, and with spaces between the words that are written without."""
+    """Return the text without accents, and with CJK runs split into pairs."""
     text = blank_typographic_marks(text)
     if text.isascii():
         return text
@@ -41,7 +41,7 @@ def _fold_line(text: str) -> str:
 
 
 def bigrams(run: str) -> list[str]:
-    """Neighbours in a run of characters; one that is alone stays alone."""
+    """Return the overlapping pairs of a run of characters; a single character stays alone."""
     return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
 
 
@@ -55,12 +55,12 @@ _SYMBOL_KINDS = frozenset({
     "static", "staticmethod", "struct", "trait", "type",
 })  # fmt: skip
 _SIGNATURE_START = re.compile(r"[(<\[={]")
-_MAX_SYMBOL_WORDS = 6  # words
+_MAX_SYMBOL_WORDS = 6
 
 
-@lru_cache(maxsize=4096)  # headings come again and again: above others, on page after page
+@lru_cache(maxsize=4096)  # headings repeat: above others, on page after page
 def parse_symbol(heading: str) -> tuple[str, ...]:
-    """What a heading names: ``class QuerySet(model=None)`` is about queryset. A sentence names nothing: no words."""
+    """Return the words of the symbol that a heading names (``class QuerySet(model=None)``: queryset), or none."""
     before = _SIGNATURE_START.split(heading, maxsplit=1)[0]
     found = tokenize(heading if before.endswith(".") else before) or tokenize(heading)
     while len(found) > 1 and found[0] in _SYMBOL_KINDS:
@@ -68,19 +68,19 @@ def parse_symbol(heading: str) -> tuple[str, ...]:
     return tuple(found) if len(found) <= _MAX_SYMBOL_WORDS else ()
 
 
-_MAX_TERM_LENGTH = 81  # characters
+_MAX_TERM_LENGTH = 81
 
 
 def defined_symbols(text: str) -> Iterator[tuple[str, ...]]:
-    """The names that a definition list in this Markdown explains: lines of their own, in bold."""
+    """Yield the symbols that definition lists in a Markdown text define: lines of their own, in bold."""
     if "\n**" in text or text.startswith("**"):
         for term in f"\n{text}".split("\n**")[1:]:
             end = term.find("\n")
             line = (term[:end] if end >= 0 else term).rstrip(" \\")
-            explained = line[:-2]
-            # "Returns:" explains nothing.
-            if line.endswith("**") and 2 <= len(explained) <= _MAX_TERM_LENGTH and not explained.endswith(":"):
-                found = parse_symbol(explained)
+            defined = line[:-2]
+            # A label such as "Returns:" defines nothing.
+            if line.endswith("**") and 2 <= len(defined) <= _MAX_TERM_LENGTH and not defined.endswith(":"):
+                found = parse_symbol(defined)
                 if found:
                     yield found
 
@@ -90,7 +90,7 @@ _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 @lru_cache(maxsize=4096)
 def split_camel_case(text: str) -> tuple[str, ...]:
-    """The parts of the words that are spelled likeThis, LikeThis or HTMLLike."""
+    """Return the parts of the words that are written likeThis, LikeThis or HTMLLike."""
     found: list[str] = []
     for word in _WORD.findall(text):
         if not (word.islower() or word.isupper() or _is_capitalised(word)):
@@ -101,16 +101,16 @@ def split_camel_case(text: str) -> tuple[str, ...]:
 
 
 def _is_capitalised(word: str) -> bool:
-    """Whether this is one part, as most words with a capital are: asked quicker than by a pattern."""
+    """Whether only the first letter is a capital: a quick test that spares most words the regular expression."""
     return word[1:].islower() and word.isascii() and word.isalpha()
 
 
 SYMBOL_TOKEN_PREFIX = "zq"
-"""How a word begins that stands for a whole name: what a section defines is found by it, and by nothing else."""
+"""Marks a token for a whole name, so that it matches only sections that define the name."""
 
 
 def symbol_token(symbol: Sequence[str]) -> str:
-    """A whole name as one word, however it is spelled: ``ArrayList``, ``array_list``, ``array list``."""
+    """Return one token for a whole name, however it is written: ``ArrayList``, ``array_list``, ``array list``."""
     return SYMBOL_TOKEN_PREFIX + "".join(symbol)
 
 
@@ -122,24 +122,24 @@ _LANGUAGE_ALIASES = {
 
 
 def language_token(language: str) -> str:
-    """A language of code as one word, whichever of its names it goes by."""
+    """Return the token of a programming language, the same for all its aliases."""
     language = language.lower()
     return f"{SYMBOL_TOKEN_PREFIX}in{''.join(tokenize(_LANGUAGE_ALIASES.get(language, language)))}"
 
 
 class Term(NamedTuple):
-    """A word to look for, or several in a row. A prefix stands for every word that begins so."""
+    """A word to search for, or several in a row. The last word of a prefix term matches every word that begins so."""
 
     words: tuple[str, ...]
     is_prefix: bool = False
 
 
 class FullTextQuery(NamedTuple):
-    """What full text is asked for: every term (or any), or one of the names; and what must not be there."""
+    """A query of the full text index: all terms (or any), or one of the symbols, and none of the excluded terms."""
 
     terms: Sequence[Term]
     match_all: bool = True
     excluded_terms: Sequence[Term] = ()
     symbol_tokens: Sequence[str] = ()
     code_only: bool = False  # in code blocks only
-    language_token: str | None = None  # that has code in it
+    language_token: str | None = None  # only sections with code in this language

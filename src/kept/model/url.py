@@ -1,17 +1,17 @@
-"""The one spelling under which Kept knows a URL, and the way from a page's link to it.
+"""Canonical URLs, and the resolution of links to them.
 
-A document is found again by its URL, so two spellings of one address must be one string, and one string must never
-stand for two addresses. What is safe to unify is unified; what a server may tell apart is left as it came.
+A document is identified by its URL, so two spellings of one address must become one string, and one string must never
+stand for two addresses. Differences that are safe to remove are removed; those that a server may see are kept.
 
-    canonical     any URL                    -> its one spelling, or None
-    resolve       a link and its page        -> the canonical URL it leads to, or None
-    resolve_all   all the links of a page    -> the canonical URLs they lead to, each once, in order
-    fragment · with_fragment                    the part after '#', which canonical URLs never have
-    canonical_route · with_anchor               the same for sites whose pages differ in nothing else ('#/guide')
-    file_url · file_path                        files on this machine, whatever bytes their names are made of
+    canonicalize_url    any URL                  -> its canonical form, or None
+    resolve_link        a link and its page      -> the canonical URL it leads to, or None
+    resolve_links       all links of a page      -> the canonical URLs they lead to, each once, in order
+    get_fragment · with_fragment                    the part after '#', which canonical URLs never have
+    canonicalize_route_url · with_anchor            the same for sites whose pages differ only in it ('#/guide')
+    file_url · file_path                            local files, whatever bytes their names are made of
 
-Parsing is the browsers' (the WHATWG URL Standard, by can_ada); docs/decisions/0001-canonical-urls.md says why, and
-what the rules on top of it cost.
+URLs are parsed as browsers do (the WHATWG URL Standard, by can_ada); docs/decisions/0001-canonical-urls.md gives the
+reasons for the further rules.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 
 import can_ada
 
-# Characters in the longest canonical URL. Longer ones are mostly crawler traps, and too long for a database's index.
+# The longest canonical URL. Longer ones are mostly crawler traps, and too long for a database index.
 MAX_URL_LENGTH = 2_048
 
-# Query parameters that say where a visitor came from, never what the page shows. Compared in lower case.
+# Query parameters that identify where a visitor came from and do not change the page. Compared in lower case.
 TRACKING_PREFIXES = ("utm_", "hsa_", "mtm_", "piwik_")
 TRACKING_PARAMETERS = frozenset({
     "_branch_match_id", "_ga", "_gl", "_hsenc", "_hsmi", "_openstat", "__hsfp", "__hssc", "__hstc", "dclid", "epik",
@@ -41,17 +41,16 @@ TRACKING_PARAMETERS = frozenset({
 })  # fmt: skip
 
 
-# How the files of packages are called: 'npm:/left-pad/README.md'. Such URLs are Kept's own; no page links to them.
+# URLs of files in packages: 'npm:/left-pad/README.md'. They are Kept's own; no page links to them.
 PACKAGE_SCHEMES = frozenset({"npm:", "pypi:"})
 
-# ── One spelling ─────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Canonical form ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def canonicalize_url(url: str) -> str | None:
-    """The one spelling of an http, https or file URL, or a package's; None for anything else, and for what cannot be.
+    """Return the canonical form of an http, https, file or package URL; None for anything else and invalid URLs.
 
-    canonical(canonical(x)) == canonical(x). The result is ASCII, at most LONGEST characters, and has neither
-    fragment nor credentials.
+    The function is idempotent. The result is ASCII, at most MAX_URL_LENGTH long, without fragment and credentials.
     """
     if _is_already_canonical(url):
         return url
@@ -59,33 +58,31 @@ def canonicalize_url(url: str) -> str | None:
     return _serialize(parsed) if parsed else None
 
 
-# Every string this matches (and that has no '/.' in it, see _is_plain) is its own canonical form: most URLs on most
-# pages are, and asking costs less than parsing. It is narrower than it could be where the standard has traps: hosts
-# with a label in 'x…' could be invalid punycode, and a last label that begins with a digit could be an IPv4 address.
+# Every string that matches (and has no '/.' in it, see _is_already_canonical) is its own canonical form: most URLs are,
+# and matching costs less than parsing. It is stricter than necessary where the standard has traps: hosts with a label
+# in 'x…' could be invalid punycode, and a last label that begins with a digit could be an IPv4 address.
 _SAFE = "A-Za-z0-9._~!$&'()*+,;=:@/-"
 _ALREADY_CANONICAL = re.compile(
     r"https?://(?=[^/]{1,253}/)"
     rf"(?:[a-wyz0-9_-][a-z0-9_-]{{0,62}}\.)*[a-wyz][a-z0-9_-]{{0,62}}/[{_SAFE}]*"
 )
 
-# What needs no more than a look at its query, once the parser has settled dots, punycode and addresses. Escapes may be
-# in it where they are right: capital letters, and no unreserved character.
+# A parsed URL of which only the query may need work: the parser has handled dots, punycode and addresses. Escapes are
+# allowed in canonical form: in capital letters, and not for unreserved characters.
 _CANONICAL_ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[B-DF])"
 _CANONICAL_BUT_QUERY = re.compile(
     r"(https?://(?=[^/]{1,253}/)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*(?::[0-9]{1,5})?"
     rf"/[{_SAFE}]*(?:{_CANONICAL_ESCAPE}[{_SAFE}]*)*)(?:\?([?{_SAFE}]*(?:{_CANONICAL_ESCAPE}[?{_SAFE}]*)*))?"
 )
 
-# The standard also allows hosts such as '{host}', '$HOST' or '*.example.com'. No such machine answers, and manuals
-# are full of them. Hosts beyond DNS's lengths make resolvers raise.
+# The standard also allows hosts such as '{host}', '$HOST' or '*.example.com', which manuals are full of and which never
+# exist. Hosts beyond DNS's lengths make resolvers raise.
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*|\[[0-9a-f:]+\]")
 
 _NEEDS_NORMALIZING = re.compile(rf"%(?:[0-9A-Fa-f]{{2}})?|[^?{_SAFE}]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
-_MAX_INPUT_LENGTH = (
-    8 * MAX_URL_LENGTH
-)  # escapes, dots and tracking may shrink, but not everything is worth a parser's time
+_MAX_INPUT_LENGTH = 8 * MAX_URL_LENGTH  # normalizing may shorten a URL, but longer ones are not worth parsing
 
 
 def _is_already_canonical(url: str) -> bool:
@@ -99,24 +96,24 @@ def _parse(text: str, base: can_ada.URL | None = None) -> can_ada.URL | None:
         url = can_ada.parse(text) if base is None else base + text
     except ValueError:
         return None
-    except TypeError:  # what can_ada says to lone surrogates
+    except TypeError:  # can_ada rejects lone surrogates
         return _parse(_replace_surrogates(text), base)
-    # The Ada in can_ada 3.0 may leave '..' in a path that has a name like '.git' before it (ada-url/ada#935). To the
-    # standard '%2E' is as good as '.', and Ada reads paths with escapes in another way, which is right.
+    # The Ada in can_ada 3.0 may leave '..' in a path that has a name like '.git' before it (ada-url/ada#935). In the
+    # standard '%2E' equals '.', and Ada parses paths with escapes differently, which is correct.
     return can_ada.parse(href.replace("/.", "/%2E")) if "/." in (href := url.href) else url
 
 
 def _serialize(url: can_ada.URL) -> str | None:
-    spelled: str | None = None
-    if settled := _CANONICAL_BUT_QUERY.fullmatch(url.href.partition("#")[0]):
-        spelled = _add_query(settled[1], settled[2])
+    canonical: str | None = None
+    if match := _CANONICAL_BUT_QUERY.fullmatch(url.href.partition("#")[0]):
+        canonical = _add_query(match[1], match[2])
     elif url.protocol in ("http:", "https:"):
-        spelled = _serialize_web(url)
+        canonical = _serialize_web(url)
     elif url.protocol == "file:":
-        spelled = _serialize_file(url)
+        canonical = _serialize_file(url)
     elif url.protocol in PACKAGE_SCHEMES and not url.host and url.pathname.startswith("/"):
-        spelled = url.protocol + _NEEDS_NORMALIZING.sub(_normalize_escape, url.pathname)
-    return spelled if spelled and len(spelled) <= MAX_URL_LENGTH else None
+        canonical = url.protocol + _NEEDS_NORMALIZING.sub(_normalize_escape, url.pathname)
+    return canonical if canonical and len(canonical) <= MAX_URL_LENGTH else None
 
 
 def _serialize_web(url: can_ada.URL) -> str | None:
@@ -130,11 +127,11 @@ def _serialize_web(url: can_ada.URL) -> str | None:
 
 
 def _normalize_escape(match: re.Match[str]) -> str:
-    found = match[0]
-    if len(found) == 1:
-        return f"%{ord(found):02X}"
-    character = chr(int(found[1:], 16))
-    return character if character in _UNRESERVED else found.upper()
+    text = match[0]
+    if len(text) == 1:
+        return f"%{ord(text):02X}"
+    character = chr(int(text[1:], 16))
+    return character if character in _UNRESERVED else text.upper()
 
 
 def _add_query(url: str, query: str | None) -> str:
@@ -150,35 +147,35 @@ def _is_tracking(parameter: str) -> bool:
 
 
 def _replace_surrogates(text: str) -> str:
-    """The text as the URL Standard reads it: U+FFFD for every lone surrogate."""
+    """Return the text with U+FFFD for every lone surrogate, as the URL Standard does."""
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
-# ── From a link to a URL ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── Resolving links ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def resolve_link(href: str, base: str) -> str | None:
-    """The canonical URL a link leads to from `base`, its page's URL (or its <base>). A fragment alone: the page itself.
+    """Return the canonical URL that a link leads to from ``base``, its page's URL (or <base>).
 
-    None for an empty link; for mailto:, javascript:, data: and all else that canonical() refuses; when it refuses
-    `base`; and for a link from the web to a local file.
+    None for an empty link, for schemes without a canonical form (mailto:, javascript:, data: …), for an invalid
+    ``base``, and for a link from the web to a local file. A fragment alone leads to the page itself.
     """
     page = canonicalize_url(base)
     return _resolve_from_page(href, page) if page else None
 
 
 def resolve_links(hrefs: Iterable[str], base: str, *, keep_routes: bool = False) -> list[str]:
-    """Where all the links of a page lead: resolve() of each, without the Nones, each URL once, in the page's order.
+    """Return where the links of a page lead, each URL once, in page order; see ``resolve_link``.
 
-    With `routes`, links to a route lead there instead of to its page.
+    With ``keep_routes``, links to a route lead there instead of to its page.
     """
     if keep_routes:
         return list(dict.fromkeys(with_route(url, href) for href in hrefs if (url := resolve_link(href, base))))
     page = canonicalize_url(base)
     if page is None:
         return []
-    # Without their fragments far fewer links are left. A fragment alone leads to the page. A blank before the '#' stays
-    # where it is: as the last character it would be stripped.
+    # Without their fragments far fewer links are left. A fragment alone leads to the page. A link with a blank before
+    # the '#' is left as it is: as the last character the blank would be stripped.
     links = [
         href if "#" not in href else link if (link := href.partition("#")[0])[-1:] > " " else href if link else page
         for href in dict.fromkeys(hrefs)
@@ -193,7 +190,7 @@ def resolve_links(hrefs: Iterable[str], base: str, *, keep_routes: bool = False)
     return cast(list[str], list(found))
 
 
-_BLANKS = "".join(map(chr, range(0x21)))  # C0 controls and space: what the standard strips from both ends
+_BLANKS = "".join(map(chr, range(0x21)))  # C0 controls and space, which the standard strips from both ends
 _DEPENDS_ON_PAGE = ""
 _FOLDER_CACHE_SIZE = 64  # some 30 MB when all are full
 _LINK_CACHE_SIZE = 2_048
@@ -203,10 +200,10 @@ def _resolve_from_page(href: str, page: str) -> str | None:
     if href[:1] <= " " and not href.strip(_BLANKS):
         return None
     url = _parse(href, _parse_cached(page))
-    spelled = _serialize(url) if url else None
-    if spelled and not spelled.startswith("http") and not page.startswith(spelled[: spelled.index(":")]):
-        return None  # neither a file nor a package is where the web leads
-    return spelled
+    canonical = _serialize(url) if url else None
+    if canonical and not canonical.startswith("http") and not page.startswith(canonical[: canonical.index(":")]):
+        return None  # links on the web never lead to local files or packages
+    return canonical
 
 
 @lru_cache(maxsize=_FOLDER_CACHE_SIZE)
@@ -214,13 +211,13 @@ def _parse_cached(page: str) -> can_ada.URL:
     return can_ada.parse(page)
 
 
-atexit.register(_parse_cached.cache_clear)  # one that outlives the interpreter is complained about, on standard error
+atexit.register(_parse_cached.cache_clear)  # objects that outlive the interpreter cause a warning on standard error
 
 
 class _FolderLinkCache(dict[str, str | None]):
-    """Where links lead from every page of one folder: a canonical URL, None, or _ASK_PAGE where each page differs.
+    """Resolved links of the pages in one folder: a canonical URL, None, or _DEPENDS_ON_PAGE.
 
-    The pages of a folder share their navigation, so most of a page's links were followed before, from a neighbour.
+    The pages of a folder share their navigation, so most links of a page were resolved before, for a neighbour.
     """
 
     def __init__(self, url: str) -> None:
@@ -237,7 +234,7 @@ _folder_link_cache = lru_cache(maxsize=_FOLDER_CACHE_SIZE)(_FolderLinkCache)
 
 
 def _is_scheme_without_authority(href: str) -> bool:
-    """Whether it may be a link like 'https:?page=2' or 'https:next', which the standard reads as relative."""
+    """Whether a link may be like 'https:?page=2' or 'https:next', which the standard treats as relative."""
     return href[:4].lower() in ("http", "file") and not href.startswith(("https://", "http://", "file://"))
 
 
@@ -251,17 +248,17 @@ def _parent_folder(page: str) -> str:
 # ── Fragments ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _URL_SAFE = "/!$&'()*+,;=:@"
-_UNRESERVED_NAME = re.compile("[A-Za-z0-9._~-]+")  # as most are: spelled as they are, and quote() would take its time
+_UNRESERVED_NAME = re.compile("[A-Za-z0-9._~-]+")  # most names: they need no quote(), which is slow
 
 
 def get_fragment(url: str) -> str:
-    """The anchor a URL or a link points to, decoded; '' when it has none."""
+    """Return the decoded fragment of a URL or a link; '' if it has none."""
     anchor = url.strip(_BLANKS).partition("#")[2]
     return unquote(re.sub("[\t\n\r]", "", anchor))
 
 
 def with_fragment(url: str, anchor: str) -> str:
-    """The URL of an anchor on a page; fragment() gives the anchor back. Any fragment it had is replaced."""
+    """Return the URL of an anchor on a page, in place of any other fragment. ``get_fragment`` is the inverse."""
     page = url.partition("#")[0]
     if _UNRESERVED_NAME.fullmatch(anchor):
         return f"{page}#{anchor}"
@@ -270,21 +267,21 @@ def with_fragment(url: str, anchor: str) -> str:
 
 # ── Routes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-# Some sites are one page whose scripts show what the fragment names: 'https://e.org/#/guide'. Only who has run the
-# scripts knows that it is such a site, so nothing else in here keeps a fragment. A heading on a route is named the way
-# docsify does, by an 'id' behind it, which never begins with a digit there ('#/guide?id=install').
+# Some sites are one page whose scripts show what the fragment names: 'https://e.org/#/guide'. Only a browser that runs
+# the scripts can tell, so nothing else in here keeps a fragment. A heading on a route is written as docsify does, as an
+# 'id' after it, which never begins with a digit there ('#/guide?id=install').
 _ROUTE = re.compile(r"!?/[^#]*")
 _ROUTE_ANCHOR = re.compile(r"(?:[?&]id=([^0-9&][^&]*))+\Z")
 
 
 def canonicalize_route_url(url: str) -> str | None:
-    """canonical(), with the route if the fragment is one."""
+    """Return the canonical form of a URL, with the route if its fragment is one."""
     page = canonicalize_url(url)
     return with_route(page, url) if page else None
 
 
 def with_route(page: str, link: str) -> str:
-    """The canonical URL of the route that a link to this page names; without one, the page's. '#/' is the page."""
+    """Return the canonical URL of the route in a link to this page, or the page if it has none or is '#/'."""
     if "#" not in link or not page.startswith("http"):
         return page
     found = _ROUTE.match(re.sub("[\t\n\r]", "", link.strip(_BLANKS).partition("#")[2]))
@@ -297,7 +294,7 @@ def with_route(page: str, link: str) -> str:
 
 
 def with_anchor(url: str, anchor: str) -> str:
-    """The URL of an anchor on a page, or on a route, as a browser would open it."""
+    """Return the URL of an anchor on a page or on a route, as a browser opens it."""
     route = url.partition("#")[2]
     if not route:
         return with_fragment(url, anchor)
@@ -307,11 +304,11 @@ def with_anchor(url: str, anchor: str) -> str:
 
 
 def get_anchor(url: str) -> str:
-    """The anchor that with_anchor() gave a URL that may be a route's; '' when it has none."""
-    said = url.strip(_BLANKS).partition("#")[2]
-    if not _ROUTE.match(said):
+    """Return the anchor of a URL that may have a route; '' if it has none. The inverse of ``with_anchor``."""
+    fragment = url.strip(_BLANKS).partition("#")[2]
+    if not _ROUTE.match(fragment):
         return get_fragment(url)
-    found = _ROUTE_ANCHOR.search(said)
+    found = _ROUTE_ANCHOR.search(fragment)
     return unquote(found[1]) if found else ""
 
 
@@ -323,10 +320,10 @@ _DOT_SEGMENT = re.compile(rb"(?:\A|/)\.{1,2}(?:/|\Z)")
 
 
 def file_url(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
-    """The canonical URL of a file or folder, whatever bytes its name is made of; file_path() gives the path back.
+    """Return the canonical URL of a file or folder, whatever bytes its name is made of. ``file_path`` is the inverse.
 
-    ValueError unless the path is absolute and without '.' and '..' (and NUL). Longer than LONGEST is possible: such a
-    URL is right, but canonical() refuses it.
+    Raises ValueError unless the path is absolute and without '.', '..' and NUL. The URL may be longer than
+    MAX_URL_LENGTH, which ``canonicalize_url`` does not accept.
     """
     raw = os.fsencode(path)
     if _WINDOWS:
@@ -338,7 +335,7 @@ def file_url(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
 
 
 def file_path(url: str) -> str:
-    """The path behind a canonical file URL, names that are not UTF-8 as os.fsdecode() gives them. Else ValueError."""
+    """Return the path of a canonical file URL, decoded as os.fsdecode() does. Raises ValueError for other URLs."""
     raw = unquote_to_bytes(url.removeprefix("file://"))
     if not _is_absolute_path(raw) or _quote_file(raw) != url:
         raise ValueError(f"Expected the canonical URL of a file, as file_url() gives it, found {url!r}.")
@@ -348,13 +345,13 @@ def file_path(url: str) -> str:
 
 
 def quote_file_name(name: str) -> str:
-    """How the name of a file is spelled in its canonical URL."""
+    """Return the name of a file as it is written in its canonical URL."""
     return name if _UNRESERVED_NAME.fullmatch(name) else quote(os.fsencode(name), safe=_URL_SAFE)
 
 
 def _serialize_file(url: can_ada.URL) -> str | None:
-    # A file has no reserved characters: its name is its bytes, so every escape is undone and made again in one way.
-    # A query means nothing to it. No name has a NUL or a slash in it: an escaped one is an attempt to get elsewhere.
+    # File names have no reserved characters: they are bytes, so every escape is undone and made again in one way.
+    # A query has no meaning here. No name has a NUL or a slash: an escaped one is an attempt at path traversal.
     if url.hostname or _FORBIDDEN_ESCAPE.search(url.pathname):
         return None
     return _quote_file(unquote_to_bytes(url.pathname))

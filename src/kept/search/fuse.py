@@ -1,4 +1,4 @@
-"""Two orders become one: by rank, since their scores have nothing to do with each other."""
+"""Reciprocal rank fusion of lexical and vector search, whose scores cannot be compared."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -6,18 +6,18 @@ from typing import TypeVar
 T = TypeVar("T")
 
 RRF_K = 3
-VECTOR_WEIGHT = 0.1  # of meaning; words have the rest
+VECTOR_WEIGHT = 0.1  # of 1; the lexical ranking has the rest
 
 
 def fuse_rankings(
     lexical: Sequence[T], vector: Sequence[T], *, vector_weight: float = VECTOR_WEIGHT, k: int = RRF_K
 ) -> list[tuple[T, float]]:
-    """What either found, best first, with a score of at most 1: each place counts less than the one before it.
+    """Return the items of both rankings, best first, each with a score of at most 1.
 
-    Of two that come out alike, the one that words rank higher is first, then the one that meaning does.
+    Of equal scores, the item that the lexical ranking has first comes first, then the vector ranking's order counts.
     """
     scores: dict[T, float] = {}
-    for found, share in ((lexical, 1 - vector_weight), (vector, vector_weight)):
-        for place, one in enumerate(dict.fromkeys(found)):
-            scores[one] = scores.get(one, 0.0) + share * (k + 1) / (k + 1 + place)
-    return sorted(scores.items(), key=lambda item: -item[1])
+    for ranking, weight in ((lexical, 1 - vector_weight), (vector, vector_weight)):
+        for rank, item in enumerate(dict.fromkeys(ranking)):
+            scores[item] = scores.get(item, 0.0) + weight * (k + 1) / (k + 1 + rank)
+    return sorted(scores.items(), key=lambda scored: -scored[1])

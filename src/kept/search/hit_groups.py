@@ -1,76 +1,77 @@
-"""One place, one hit: what says the same is shown once, and names the others."""
+"""Groups hits that say the same, so that each is shown once and lists the others."""
 
 import re
 from collections.abc import Iterable, Iterator
 
+from kept.model.section import SectionMatch
 from kept.model.tokens import parse_symbol
 from kept.search.versions import version_key
-from kept.store.database import Row
 
 _HEADING = re.compile(r"\A#{1,6} [^\n]*\n")
-_MIN_DUPLICATE_CHARACTERS = 60  # characters: two shorter texts may be equal by chance
-_HEADING_MARKUP_CHARACTERS = 8  # a heading line is that much longer than its heading
+_MIN_DUPLICATE_CHARACTERS = 60  # two shorter texts may be equal by chance
+_HEADING_MARKUP_CHARACTERS = 8  # how much longer a heading's line is than its text, at most
 
 
 class HitGroup:
-    """A section, and where else it is."""
+    """The section to show, and its duplicates in other documents."""
 
-    __slots__ = ("also", "row", "score")
+    __slots__ = ("also", "match", "score")
 
-    def __init__(self, score: float, row: Row) -> None:
+    def __init__(self, score: float, match: SectionMatch) -> None:
         self.score = score
-        self.row = row
-        self.also: list[Row] = []
+        self.match = match
+        self.also: list[SectionMatch] = []
 
 
-def group_hits(ranked: Iterable[tuple[float, Row]]) -> list[HitGroup]:
-    """Groups, best first: parts of one section, equal texts, and one page in several versions, the newest in front.
+def group_hits(ranked: Iterable[tuple[float, SectionMatch]]) -> list[HitGroup]:
+    """Group parts of one section, equal texts, and one page in several versions, of which the newest is shown.
 
-    A heading with nothing below it gives way to the section that it announces.
+    The order of the ranking is kept. A section that is only a heading is left out if the section that it announces,
+    with the same symbol in the same document, was found too.
     """
     ranked = list(ranked)
-    told = {(row["document_id"], parse_symbol(row["heading"])) for _, row in ranked if not _is_heading_only(row)}
+    explained = {(match.document_id, parse_symbol(match.heading)) for _, match in ranked if not _is_heading_only(match)}
     groups: list[HitGroup] = []
-    known: dict[object, HitGroup] = {}
-    for score, row in ranked:
-        if _is_heading_only(row) and (row["document_id"], parse_symbol(row["heading"])) in told:
+    by_key: dict[object, HitGroup] = {}
+    for score, match in ranked:
+        if _is_heading_only(match) and (match.document_id, parse_symbol(match.heading)) in explained:
             continue
-        keys = list(_duplicate_keys(row))
-        group = next((known[key] for key in keys if key in known), None)
+        keys = list(_duplicate_keys(match))
+        group = next((by_key[key] for key in keys if key in by_key), None)
         if group is None:
-            group = HitGroup(score, row)
+            group = HitGroup(score, match)
             groups.append(group)
-        elif row["document_id"] != group.row["document_id"]:
-            _add_duplicate(group, row)
+        elif match.document_id != group.match.document_id:
+            _add_duplicate(group, match)
         for key in keys:
-            known.setdefault(key, group)
+            by_key.setdefault(key, group)
     return groups
 
 
-def _duplicate_keys(row: Row) -> Iterator[object]:
-    if row["anchor"]:
-        yield row["document_id"], row["anchor"]
-    yield row["source_name"], row["url"].removeprefix(row["root"]), row["anchor"], row["headings"]
-    body = _HEADING.sub("", row["text"]).strip()
+def _duplicate_keys(match: SectionMatch) -> Iterator[object]:
+    if match.anchor:
+        yield match.document_id, match.anchor
+    yield match.source_name, match.url.removeprefix(match.root), match.anchor, match.headings
+    body = _HEADING.sub("", match.text).strip()
     if len(body) > _MIN_DUPLICATE_CHARACTERS:
         yield body
 
 
-def _add_duplicate(group: HitGroup, row: Row) -> None:
-    if _is_preferred(row, group.row):
-        group.row, row = row, group.row
-    if row["document_id"] not in {other["document_id"] for other in group.also}:
-        group.also.append(row)
+def _add_duplicate(group: HitGroup, match: SectionMatch) -> None:
+    if _is_preferred(match, group.match):
+        group.match, match = match, group.match
+    if match.document_id not in {other.document_id for other in group.also}:
+        group.also.append(match)
 
 
-def _is_preferred(row: Row, other: Row) -> bool:
-    """A newer version of the same; of equal texts, the one nearer to the top of its page, which is about it."""
-    if row["source_name"] != other["source_name"]:
+def _is_preferred(match: SectionMatch, other: SectionMatch) -> bool:
+    """Prefer the newer version; of equal versions, the section nearer to the top of its page, which is about it."""
+    if match.source_name != other.source_name:
         return False
-    if row["source_version"] != other["source_version"]:
-        return version_key(row["source_version"]) > version_key(other["source_version"])
-    return bool(row["position"] < other["position"])
+    if match.source_version != other.source_version:
+        return version_key(match.source_version) > version_key(other.source_version)
+    return match.position < other.position
 
 
-def _is_heading_only(row: Row) -> bool:
-    return len(row["text"]) <= len(row["heading"]) + _HEADING_MARKUP_CHARACTERS
+def _is_heading_only(match: SectionMatch) -> bool:
+    return len(match.text) <= len(match.heading) + _HEADING_MARKUP_CHARACTERS

@@ -1,4 +1,4 @@
-"""The first hits in the order of whoever reads them together with the query."""
+"""Reorders the top hits with a reranker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,14 +14,14 @@ log = Log(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class Reranking:
-    """What a search asks a reranker, and whether it got an answer."""
+    """The reranking of one search, and whether it worked."""
 
     reranker: Reranker
-    top_n: int  # that it is shown
-    error: str | None = None  # why the hits are in the order they were found in
+    top_n: int  # hits that are sent to the reranker
+    error: str | None = None  # why the hits were not reordered
 
     async def apply(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        """All of them: those that were shown to it first, by its scores; as they were, if it does not answer."""
+        """Return all hits, the first ``top_n`` ordered by the reranker's scores. Unchanged if it is not available."""
         first, rest = hits[: self.top_n], hits[self.top_n :]
         if not first:
             return []
@@ -32,5 +32,5 @@ class Reranking:
             log.warning("searching without the reranker", reason=str(error))
             self.error = str(error)
             return list(hits)
-        better = [replace(hit, score=score) for hit, score in zip(first, scores, strict=True)]
-        return [*sorted(better, key=lambda hit: -hit.score), *rest]
+        rescored = [replace(hit, score=score) for hit, score in zip(first, scores, strict=True)]
+        return [*sorted(rescored, key=lambda hit: -hit.score), *rest]

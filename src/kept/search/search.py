@@ -1,8 +1,8 @@
-"""Finding sections: candidates from full text, then what the asked generations show of them, then the ranking.
+"""Lexical search: candidates from full text, filtered by generation, then ranked and grouped.
 
-Full text knows contents, not generations. Checking each match for visibility inside the ranked query is three
-times slower than ranking more than is needed and looking up the best; only when too few of those are shown is every
-match checked.
+The full text index knows contents, not generations. Checking the visibility of every match inside the ranked query is
+three times slower than fetching more candidates than needed and checking those; every match is checked only when too
+few of these are visible.
 """
 
 import re
@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import unquote
 
+from kept.model.section import FtsCandidates, GenerationFilter, SectionMatch
 from kept.model.tokens import FullTextQuery, language_token, symbol_token
 from kept.model.url import with_anchor
 from kept.search.hit_groups import HitGroup, group_hits
@@ -20,19 +21,16 @@ from kept.search.rank import rank_sections
 from kept.search.snippet import extract_code, make_snippet
 from kept.search.versions import version_key
 from kept.store import sections
-from kept.store.database import Connection, Row, parse_time
-from kept.store.sections import FtsCandidates, GenerationFilter
+from kept.store.database import Connection
 
 MIN_CANDIDATES = 24
-WIDENING_FACTOR = (
-    10  # times as many, where there are several versions of a page, or so many say the same that few are left
-)
-ENOUGH_FULL_MATCHES = 20  # with all the words: those with any are not looked for
+WIDENING_FACTOR = 10  # for the second try, when grouping leaves too few hits or pages exist in several versions
+ENOUGH_FULL_MATCHES = 20  # with this many sections that have all words, those with only some are not searched for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchScope:
-    """Where to look: in these generations, below this path, in all of a section or in its code."""
+    """Which sections are searched: those of these generations, below this path, their whole text or only code."""
 
     generations: GenerationFilter
     path: str = ""
@@ -41,7 +39,7 @@ class SearchScope:
 
     @property
     def url_like_pattern(self) -> str:
-        """A pattern of SQL for the URLs; it may let through more than ``admits``."""
+        """Return a LIKE pattern for URLs. It may match more than ``matches_url``, never less."""
         if not self.path:
             return "%"
         escaped = re.sub(r"([!%_])", r"!\1", self.path.strip("/"))
@@ -53,7 +51,7 @@ class SearchScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A section that was found, and what it stands on."""
+    """A section that was found, with its document, source and generation."""
 
     source: str
     version: str
@@ -70,8 +68,8 @@ class Hit:
     fetched_at: datetime
     verified_at: datetime
     partial: bool
-    also: tuple[dict[str, str], ...] = ()  # the same in other sources and versions
-    context: str | None = None  # what stands around it, if asked for
+    also: tuple[dict[str, str], ...] = ()  # the same text in other sources and versions
+    context: str | None = None  # the text around it, if requested
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -96,10 +94,10 @@ class Hit:
 
 
 async def lexical_search(db: Connection, query: Query, scope: SearchScope, *, limit: int) -> list[Hit]:
-    """The best sections in a place: those with all the words, then those with any."""
+    """Return the best sections: those with all words of the query, and those with some of them if these are few."""
     width = max(MIN_CANDIDATES, 2 * limit)
     groups, more = await _search_candidates(db, query, scope, limit=limit, width=width)
-    if more and (len(groups) < limit or any(group.row["versions"] > 1 for group in groups)):
+    if more and (len(groups) < limit or any(group.match.version_count > 1 for group in groups)):
         groups, _ = await _search_candidates(db, query, scope, limit=limit, width=WIDENING_FACTOR * width)
     return [build_hit(group, query, scope) for group in groups[:limit]]
 
@@ -107,19 +105,19 @@ async def lexical_search(db: Connection, query: Query, scope: SearchScope, *, li
 async def _search_candidates(
     db: Connection, query: Query, scope: SearchScope, *, limit: int, width: int
 ) -> tuple[list[HitGroup], bool]:
-    """The best among so many candidates, and whether there are more of those."""
-    whole = await _fetch_candidates(db, query, scope, match_all=True, limit=limit, width=width)
-    enough = len(whole.rows) >= max(ENOUGH_FULL_MATCHES, limit) or len(query.terms) == 1
-    some = whole if enough else await _fetch_candidates(db, query, scope, match_all=False, limit=limit, width=width)
-    rows = {(row["id"], row["document_id"]): row for row in (*whole.rows, *some.rows)}
-    ranked = rank_sections(query, list(rows.values()), some.scores | whole.scores, whole.scores.keys())
+    """Return the groups among the best ``width`` candidates, best first, and whether there are more candidates."""
+    full = await _fetch_candidates(db, query, scope, match_all=True, limit=limit, width=width)
+    has_enough = len(full.matches) >= max(ENOUGH_FULL_MATCHES, limit) or len(query.terms) == 1
+    some = full if has_enough else await _fetch_candidates(db, query, scope, match_all=False, limit=limit, width=width)
+    matches = {(match.id, match.document_id): match for match in (*full.matches, *some.matches)}
+    ranked = rank_sections(query, list(matches.values()), some.scores | full.scores, full.scores.keys())
     return group_hits(ranked), some.has_more
 
 
 async def _fetch_candidates(
     db: Connection, query: Query, scope: SearchScope, *, match_all: bool, limit: int, width: int
 ) -> FtsCandidates:
-    wanted = FullTextQuery(
+    fts_query = FullTextQuery(
         terms=query.terms,
         match_all=match_all,
         excluded_terms=query.excluded,
@@ -127,64 +125,63 @@ async def _fetch_candidates(
         code_only=scope.code_only or bool(scope.language),
         language_token=language_token(scope.language) if scope.language else None,
     )
-    look = partial(sections.search_sections_fts, db, wanted, scope.generations, limit=width)
-    found = _filter_by_path(await look(), scope)
-    if len(found.rows) < limit and found.has_more:
-        found = _filter_by_path(await look(url=scope.url_like_pattern), scope)
-    return found
+    fetch = partial(sections.search_sections_fts, db, fts_query, scope.generations, limit=width)
+    candidates = _filter_by_path(await fetch(), scope)
+    if len(candidates.matches) < limit and candidates.has_more:
+        candidates = _filter_by_path(await fetch(url=scope.url_like_pattern), scope)
+    return candidates
 
 
-def _filter_by_path(found: FtsCandidates, scope: SearchScope) -> FtsCandidates:
-    return found._replace(rows=[row for row in found.rows if scope.matches_url(row["url"])])
+def _filter_by_path(candidates: FtsCandidates, scope: SearchScope) -> FtsCandidates:
+    return candidates._replace(matches=[match for match in candidates.matches if scope.matches_url(match.url)])
 
 
 def build_hit(group: HitGroup, query: Query, scope: SearchScope) -> Hit:
-    row = group.row
-    text = row["text"]
+    match, text = group.match, group.match.text
     return Hit(
-        source=row["source_name"],
-        version=row["source_version"],
-        generation=row["generation"],
-        document=row["document_id"],
-        section=row["id"],
-        url=_hit_url(row),
-        title=row["title"] or title_from_url(row["url"]),
-        headings=tuple(row["headings"].split("\n")) if row["headings"] else (),
-        anchor=row["anchor"],
+        source=match.source_name,
+        version=match.source_version,
+        generation=match.generation,
+        document=match.document_id,
+        section=match.id,
+        url=_hit_url(match),
+        title=match.title or title_from_url(match.url),
+        headings=tuple(match.headings.split("\n")) if match.headings else (),
+        anchor=match.anchor,
         snippet=make_snippet(extract_code(text) if scope.code_only or scope.language else text, query.terms),
         text=text,
         score=group.score,
-        fetched_at=parse_time(row["fetched_at"]),
-        verified_at=parse_time(row["verified_at"]),
-        partial=row["partial"] is not None,
+        fetched_at=match.fetched_at,
+        verified_at=match.verified_at,
+        partial=match.is_partial,
         also=tuple(
-            {"source": other["source_name"], "version": other["source_version"], "url": _hit_url(other)}
-            for other in sorted(group.also, key=lambda other: version_key(other["source_version"]), reverse=True)
+            {"source": other.source_name, "version": other.source_version, "url": _hit_url(other)}
+            for other in sorted(group.also, key=lambda other: version_key(other.source_version), reverse=True)
         ),
     )
 
 
-def _hit_url(row: Row) -> str:
-    return with_anchor(row["url"], row["anchor"]) if row["anchor"] else str(row["url"])
+def _hit_url(match: SectionMatch) -> str:
+    return with_anchor(match.url, match.anchor) if match.anchor else match.url
 
 
 @lru_cache(maxsize=64)
 def _path_pattern(path: str) -> re.Pattern[str]:
-    """Whole parts of a path: ``ref/models``, ``guide/*.html``, ``**/api``.
+    """Compile a path filter, which matches whole path segments: ``ref/models``, ``guide/*.html``, ``**/api``.
 
-    What stands between two stars is taken where it comes first, for good: no later place could do better, and to try
-    them all would take a server for ever where somebody types many stars.
+    The groups are atomic: the text between two stars is matched where it first occurs, without backtracking. A later
+    occurrence could not do better, and trying them all would take exponential time for a filter of many stars.
     """
     pieces = re.split(r"\*{2,}", f"/{path.strip('/')}\0")
     return re.compile("".join(f"(?>.*?{_glob_regex(piece)})" for piece in pieces))
 
 
 def _glob_regex(glob: str) -> str:
-    """A glob without ``**`` as a regular expression; NUL is where a part of a path ends."""
+    """Return a glob without ``**`` as a regular expression. NUL stands for the end of a path segment."""
     parts = [re.escape(part).replace(r"\?", "[^/]").replace("\0", "(?:/|$)") for part in glob.split("*")]
     return "".join([parts[0], *(f"(?>[^/]*?{part})" for part in parts[1:])])
 
 
 def title_from_url(url: str) -> str:
-    """What a page without a title is called: the last part of its path."""
+    """Return a title for a page without one: the last segment of its path."""
     return unquote(url.rstrip("/").rpartition("/")[2]) or url

@@ -1,4 +1,4 @@
-"""The part of a text that shows why it was found: pure."""
+"""Cuts the snippet of a hit: the part of its text where the query's terms occur."""
 
 import re
 import unicodedata
@@ -20,16 +20,16 @@ _CODE_BLOCK = re.compile(r"^[ >]*```[^\n]*\n(.*?)^[ >]*```", re.DOTALL | re.MULT
 
 
 def extract_code(text: str) -> str:
-    """The code blocks of a text; all of it, if it has none."""
+    """Return the code blocks of a text, or all of it if it has none."""
     return "\n".join(_CODE_BLOCK.findall(text)) or text
 
 
 def make_snippet(text: str, terms: Sequence[Term]) -> str:
-    """The part of a text, without its heading, where most of the terms stand together; they are marked."""
+    """Return the part of a text, without its heading, with the most matches; they are set in bold."""
     body = _HEADING_LINE.sub("", text).replace("**", "")
     flat = " ".join((body.strip() or text).split())
-    found = _find_matches(_fold_case_and_accents(flat), terms)[:MAX_MATCHES]
-    starts = [start for start, _ in found]
+    matches = _find_matches(_fold_case_and_accents(flat), terms)[:MAX_MATCHES]
+    starts = [start for start, _ in matches]
     _, best = max(
         ((bisect_left(starts, start + MAX_SNIPPET_CHARACTERS) - at, start) for at, start in enumerate(starts)),
         key=lambda pair: pair[0],
@@ -42,29 +42,29 @@ def make_snippet(text: str, terms: Sequence[Term]) -> str:
         else flat.rfind(" ", start, start + MAX_SNIPPET_CHARACTERS)
     )
     end = end if end > start else start + MAX_SNIPPET_CHARACTERS
-    shown, at = [], start
-    for first, last in found:
+    parts, at = [], start
+    for first, last in matches:
         if at <= first and last <= end:
-            shown += [flat[at:first], f"**{flat[first:last]}**"]
+            parts += [flat[at:first], f"**{flat[first:last]}**"]
             at = last
-    shown.append(flat[at:end])
-    return f"{'… ' if start else ''}{''.join(shown)}{' …' if end < len(flat) else ''}"
+    parts.append(flat[at:end])
+    return f"{'… ' if start else ''}{''.join(parts)}{' …' if end < len(flat) else ''}"
 
 
 def _find_matches(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
-    """Where the terms stand, in order; of two that begin together, the longer. None lies within another."""
-    found = [place for term in terms for place in islice(_find_term(text, term), MAX_MATCHES)]
-    apart: list[tuple[int, int]] = []
-    for place in sorted(found, key=lambda place: (place[0], -place[1])):
-        if not apart or place[0] >= apart[-1][1]:
-            apart.append(place)
-    return apart
+    """Return the spans of the terms, in order and without overlaps; of two that start together, the longer."""
+    spans = [span for term in terms for span in islice(_find_term(text, term), MAX_MATCHES)]
+    disjoint: list[tuple[int, int]] = []
+    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not disjoint or span[0] >= disjoint[-1][1]:
+            disjoint.append(span)
+    return disjoint
 
 
 def _find_term(text: str, term: Term) -> Iterator[tuple[int, int]]:
-    """Where its words stand in a row, in any spelling; the last may have any ending."""
-    neighbours = any(not word.isascii() and len(word) <= 2 for word in term.words)
-    if neighbours:  # as they are written: in one
+    """Yield the spans where the words of a term follow each other; the last may have any ending."""
+    is_cjk = any(not word.isascii() and len(word) <= 2 for word in term.words)
+    if is_cjk:  # overlapping pairs of characters, which are written as one run
         first, rest = "".join(word[0] for word in term.words) + term.words[-1][1:], []
     else:
         last = term.words[-1]
@@ -72,13 +72,13 @@ def _find_term(text: str, term: Term) -> Iterator[tuple[int, int]]:
     start = text.find(first)
     while start >= 0:
         end = start + len(first)
-        if neighbours or (not text[start - 1 : start].isalnum() and (end := _match_remaining_words(text, end, rest))):
+        if is_cjk or (not text[start - 1 : start].isalnum() and (end := _match_remaining_words(text, end, rest))):
             yield start, end
         start = text.find(first, start + 1)
 
 
 def _match_remaining_words(text: str, at: int, rest: Sequence[str]) -> int:
-    """Where the rest of a term ends that goes on here, a sign or three between its words; 0 if it does not."""
+    """Return where the rest of a term ends, with one to three separators between words; 0 if it does not follow."""
     for word in rest:
         gap = _GAP.match(text, at)
         if gap is None or not text.startswith(word, gap.end()):
@@ -89,7 +89,7 @@ def _match_remaining_words(text: str, at: int, rest: Sequence[str]) -> int:
 
 
 def _fold_case_and_accents(text: str) -> str:
-    """The text in lower case and without accents, letter for letter."""
+    """Return the text in lower case and without accents, with the same length."""
     if not text.isascii():
         text = _ACCENTED_LETTER.sub(lambda letter: unicodedata.normalize("NFKD", letter[0])[0], text)
     lower = text.lower()

@@ -1,9 +1,9 @@
-"""Which version label answers to what a person asks for: pure.
+"""Chooses the version label that best satisfies a requested version.
 
-18          the newest 18: 18.3.1 before 18.2; a label 18 answers for 18.2 as well
-^18.2       the newest that is at least 18.2 and still an 18 (below 1, the second number counts: ^0.4 is a 0.4)
+18          the newest 18: 18.3.1 before 18.2; the label 18 also satisfies 18.2
+^18.2       the newest 18 that is at least 18.2 (below 1, the second number counts: ^0.4 is a 0.4)
 ~18.2       the newest 18.2
-latest      the newest that is no pre-release, if there is one
+latest      the newest that is not a pre-release, if there is one
 """
 
 import re
@@ -17,30 +17,30 @@ _VersionKey = tuple[tuple[int, ...], bool, tuple[tuple[bool, int, str], ...]]
 
 
 def best_match(requested: str, labels: Iterable[str]) -> str | None:
-    """The label that answers best; None: none does."""
-    found = sorted(labels, key=version_key)
+    """Return the label that satisfies the request best, or None."""
+    ordered = sorted(labels, key=version_key)
     requested = requested.strip()
-    if requested in found:
+    if requested in ordered:
         return requested
     if requested in ("", LATEST):
-        stable = [label for label in found if not is_prerelease(label)]
-        return max(stable or found, key=version_key, default=None)
-    sign, numbers = (
+        stable = [label for label in ordered if not is_prerelease(label)]
+        return max(stable or ordered, key=version_key, default=None)
+    operator, numbers = (
         (requested[0], _release_numbers(requested[1:])) if requested[0] in "^~" else ("", _release_numbers(requested))
     )
     if not numbers:
         return None
-    fitting = [label for label in found if _satisfies(_release_numbers(label), sign, numbers)]
-    stable = [label for label in fitting if not is_prerelease(label)] or fitting
+    satisfying = [label for label in ordered if _satisfies(_release_numbers(label), operator, numbers)]
+    stable = [label for label in satisfying if not is_prerelease(label)] or satisfying
     if stable:
         return stable[-1]
-    wider = [label for label in found if (short := _release_numbers(label)) and numbers[: len(short)] == short]
+    wider = [label for label in ordered if (short := _release_numbers(label)) and numbers[: len(short)] == short]
     return wider[-1] if wider else None
 
 
 @lru_cache(maxsize=1024)
 def version_key(label: str) -> _VersionKey:
-    """Sorts labels as versions: numbers as numbers, a pre-release before its release, what is no version first."""
+    """Return a sort key: labels that are no versions first, numbers by value, a pre-release before its release."""
     match = _LABEL.fullmatch(label)
     numbers = _release_numbers(label)
     while numbers and not numbers[-1]:
@@ -51,7 +51,7 @@ def version_key(label: str) -> _VersionKey:
 
 
 def is_prerelease(label: str) -> bool:
-    """Alpha, beta, release candidate: not what somebody means who says 'latest'."""
+    """Whether a label is an alpha, beta, release candidate or the like, which 'latest' does not mean."""
     return bool(
         re.search(r"\d[.-]?(?:a|b|c|rc|alpha|beta|dev|pre|preview|next|canary|nightly|snapshot)", label.lower())
     )
@@ -64,7 +64,7 @@ def _release_numbers(label: str) -> tuple[int, ...]:
 
 def _satisfies(numbers: tuple[int, ...], operator: str, requested: tuple[int, ...]) -> bool:
     if operator == "^":
-        # The first number that is not 0 may not change.
+        # The first number that is not 0 must not change.
         fixed = next((at for at, number in enumerate(requested, 1) if number), len(requested))
     else:
         fixed = min(2, len(requested)) if operator == "~" else len(requested)

@@ -63,10 +63,10 @@ async def get_outline(db: ReadableDatabase, document: str, generation: int) -> l
             raise NotFound(f"Generation {generation} does not show {document}.")
         found = await sections.of_content(snapshot, row["content_id"])
     headings: dict[str, DocumentHeading] = {}  # the parts of a long section share its anchor
-    for one in found:
-        if one["anchor"] and one["heading"]:
-            made = DocumentHeading(level=one["level"], text=one["heading"], anchor=one["anchor"])
-            headings.setdefault(made.anchor, made)
+    for section in found:
+        if section.anchor and section.heading:
+            heading = DocumentHeading(level=section.level, text=section.heading, anchor=section.anchor)
+            headings.setdefault(heading.anchor, heading)
     return list(headings.values())
 
 

@@ -115,16 +115,16 @@ async def read_history(db: ReadableDatabase, what: str) -> DocumentHistory:
 async def _section_text(db: Connection, row: Row, anchor: str) -> str:
     """A section with everything below it."""
     found = await sections.of_content(db, row["content_id"])
-    first = next((at for at, section in enumerate(found) if section["anchor"] == anchor), None)
+    first = next((at for at, section in enumerate(found) if section.anchor == anchor), None)
     if first is None:
-        known = ", ".join(dict.fromkeys(section["anchor"] for section in found if section["anchor"]))
+        known = ", ".join(dict.fromkeys(section.anchor for section in found if section.anchor))
         raise NotFound(f"{row['url']} has no section '{anchor}'. It has: {known or 'none'}.")
-    level = found[first]["level"]
-    parts = [found[first]["text"]]
+    level = found[first].level
+    parts = [found[first].text]
     for section in found[first + 1 :]:
-        if section["level"] <= level and section["anchor"] != anchor and not _is_signature_only(parts[-1]):
+        if section.level <= level and section.anchor != anchor and not _is_signature_only(parts[-1]):
             break
-        parts.append(section["text"])
+        parts.append(section.text)
     return "\n\n".join(part.strip("\n") for part in parts)
 
 

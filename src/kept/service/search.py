@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
 
 from kept.errors import InvalidInput, NotFound
+from kept.model.section import GenerationFilter
 from kept.model.source import Source, parse_label
 from kept.search import search as ranked
 from kept.search import versions
@@ -16,7 +17,6 @@ from kept.service.context import Services
 from kept.service.lookup import find_readable_generation, find_source
 from kept.store import sections, sources
 from kept.store.database import Connection, ReadableDatabase
-from kept.store.sections import GenerationFilter
 
 HitKind = Literal["text", "code"]
 ContextKind = Literal["parent", "siblings", "document"]

@@ -1,20 +1,16 @@
-"""Records for export and import: plain JSON values that are the same for both databases.
-
-Times are text, links are lists, and there are no row numbers.
-"""
+"""Reads what an export writes, and inserts what an import reads. Records are the same on both databases."""
 
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kept.model.document import SECTIONS_PER_CONTENT, Content, Section
+from kept.model.export import ExportedDocument, ExportedVersion, ExportRecord
 from kept.model.generation import Tally
 from kept.model.source import Source, SourceSettings
 from kept.store import sections
 from kept.store.compression import compress_links, decompress, decompress_links
 from kept.store.database import Connection, Row, parse_time
-
-ExportRecord = dict[str, Any]
 
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 
@@ -32,11 +28,11 @@ _VERSION_COLUMNS = (
     "depth",
     "canonical",
 )
-VERSION_FIELDS = (*_VERSION_COLUMNS, "fetched_at", "read_again", "links")  # that an import needs
+VERSION_FIELDS = (*_VERSION_COLUMNS, "fetched_at", "read_again", "links")  # that an import requires
 
 
 async def export_generations(db: Connection, source: Source) -> list[ExportRecord]:
-    """Return the generations that can be read. One with the current settings of the source does not repeat them."""
+    """Return the readable generations. One with the source's current settings does not repeat them."""
     current = source.settings.as_json()
     records = []
     for row in await db.all("exported_generations", source=source.id):
@@ -51,25 +47,38 @@ async def export_generations(db: Connection, source: Source) -> list[ExportRecor
     return records
 
 
-async def export_documents(
-    db: Connection, source: Source, *, after: str, limit: int
-) -> list[tuple[str, ExportRecord, list[Row]]]:
-    """Return the next documents by id: (id, record, its versions as rows for version_record)."""
+async def export_documents(db: Connection, source: Source, *, after: str, limit: int) -> list[ExportedDocument]:
+    """Return the documents whose ids follow ``after``, with all their versions."""
     active = source.active_generation
     rows = await db.all("exported_documents", source=source.id, active=active, after=after, limit=limit)
     if not rows:
         return []
     first, last = rows[0]["id"], rows[-1]["id"]
-    versions: dict[str, list[Row]] = {row["id"]: [] for row in rows}
+    versions: dict[str, list[ExportedVersion]] = {row["id"]: [] for row in rows}
     for row in await db.all("exported_versions", source=source.id, active=active, first=first, last=last):
-        versions[row["document_id"]].append(row)
+        versions[row["document_id"]].append(_exported_version(row))
     times = ("first_seen", "since", "verified_at", "last_seen")
-    return [(row["id"], _record_from_row(row, _DOCUMENT_COLUMNS, times=times), versions[row["id"]]) for row in rows]
+    return [
+        ExportedDocument(
+            id=row["id"],
+            record=_record_from_row(row, _DOCUMENT_COLUMNS, times=times),
+            versions=versions[row["id"]],
+        )
+        for row in rows
+    ]
 
 
-def version_record(row: Row) -> ExportRecord:
+def _exported_version(row: Row) -> ExportedVersion:
     record = _record_from_row(row, _VERSION_COLUMNS, times=("fetched_at",), flags=("read_again",))
-    return record | {"content_hash": row["content_hash"], "links": list(decompress_links(row["links"]))}
+    return ExportedVersion(
+        born=row["born"],
+        died=row["died"],
+        url=row["url"],
+        title=row["title"],
+        content_id=row["content_id"],
+        content_hash=row["content_hash"],
+        record=record | {"content_hash": row["content_hash"], "links": list(decompress_links(row["links"]))},
+    )
 
 
 async def load_content(db: Connection, id: int) -> Content:
@@ -81,14 +90,14 @@ async def load_content(db: Connection, id: int) -> Content:
         markdown=decompress(row["markdown"]),
         sections=tuple(
             Section(
-                position=one["position"],
-                parent=None if one["parent_section_id"] is None else one["parent_section_id"] % SECTIONS_PER_CONTENT,
-                level=one["level"],
-                heading=one["heading"],
-                anchor=one["anchor"],
-                text=one["text"],
+                position=section.position,
+                parent=None if section.parent_id is None else section.parent_id % SECTIONS_PER_CONTENT,
+                level=section.level,
+                heading=section.heading,
+                anchor=section.anchor,
+                text=section.text,
             )
-            for one in await sections.of_content(db, id)
+            for section in await sections.of_content(db, id)
         ),
     )
 
@@ -97,9 +106,9 @@ async def insert_source(
     db: Connection, id: str, record: Mapping[str, Any], generations: Iterable[ExportRecord]
 ) -> None:
     """Insert a source with its generations, none of them active yet."""
-    records = list(generations)
+    generations = list(generations)
     values = {name: record[name] for name in ("name", "version", "kind", "root", "created_at")}
-    settings, following = json.dumps(record["settings"]), max(one["number"] for one in records) + 1
+    settings, following = json.dumps(record["settings"]), max(one["number"] for one in generations) + 1
     await db.run("insert_imported_source", id=id, settings=settings, next=following, **values)
     await db.run_many(
         "insert_imported_generation",
@@ -110,7 +119,7 @@ async def insert_source(
                 "settings": json.dumps(one["settings"]) if "settings" in one else settings,
                 "tally": json.dumps(one["counts"]),
             }
-            for one in records
+            for one in generations
         ],
     )
 
@@ -124,7 +133,7 @@ async def insert_documents(db: Connection, source: str, documents: Iterable[tupl
 
 
 async def insert_versions(db: Connection, source: str, versions: Iterable[tuple[str, int, ExportRecord]]) -> None:
-    """Insert versions: (document, content id, record)."""
+    """Insert versions, given as (document id, content id, record)."""
     await db.run_many(
         "insert_imported_version",
         [

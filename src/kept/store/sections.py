@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from kept.model.section import FtsCandidates, GenerationFilter, SectionMatch, StoredSection
 from kept.model.tokens import FullTextQuery, Term
 from kept.store import sources
-from kept.store.database import Connection, Row
+from kept.store.database import Connection, Row, parse_time
 
 if TYPE_CHECKING:  # a search does without
     from kept.model.document import Content
@@ -49,13 +50,21 @@ async def refresh_term_statistics(db: Connection) -> None:
     await db.run("refresh_term_statistics")
 
 
-async def get_sections_by_document(db: Connection, document: str) -> list[Row]:
-    """The sections of a document as the active generation shows it, in order."""
-    return await db.all("get_sections_by_document", document=document)
-
-
-async def of_content(db: Connection, content_id: int) -> list[Row]:
-    return await db.all("sections_of_content", content=content_id)
+async def of_content(db: Connection, content_id: int) -> list[StoredSection]:
+    """Return the sections of a content, in the order of the page."""
+    return [
+        StoredSection(
+            id=row["id"],
+            parent_id=row["parent_section_id"],
+            position=row["position"],
+            level=row["level"],
+            heading=row["heading"],
+            headings=row["headings"],
+            anchor=row["anchor"],
+            text=row["text"],
+        )
+        for row in await db.all("sections_of_content", content=content_id)
+    ]
 
 
 async def count(db: Connection, source: str) -> int:
@@ -63,52 +72,65 @@ async def count(db: Connection, source: str) -> int:
     return int(row["sections"]) if row else 0
 
 
-GenerationFilter = Sequence[tuple[str, int]] | None  # a source and one of its numbers; None: whichever are active
-
-
-class FtsCandidates(NamedTuple):
-    """Sections that full text found: their scores by their ids, best first, and those of them that are shown."""
-
-    scores: dict[int, float]
-    rows: list[Row]
-    has_more: bool  # than were asked for
-
-
 async def search_sections_fts(
     db: Connection, wanted: FullTextQuery, generations: GenerationFilter, *, limit: int, url: str | None = None
 ) -> FtsCandidates:
-    """The best sections, and what the given generations show of them.
+    """Return the best sections by full text, and those of them that the given generations show.
 
-    That may be little, unless it is said what their URLs are like: then only those that are shown there are looked at,
-    which takes longer.
+    Few of the best may be visible. With a LIKE pattern for their ``url``, visibility is checked for every match, which
+    is slower and misses none.
     """
     if url is not None and generations is None:
         generations = await sources.active_generations(db)
-    shown = _to_json(generations)
+    visible = _to_json(generations)
     found, rows = await db.all_then(
         "search_sections_fts",
         "sections_in_generations",
-        lambda found: {"ids": list(dict.fromkeys(row["id"] for row in found)), "generations": shown},
+        lambda found: {"ids": list(dict.fromkeys(row["id"] for row in found)), "generations": visible},
         **await db.fts_parameters(wanted),
-        generations=None if url is None else shown,
+        generations=None if url is None else visible,
         url=url,
         limit=limit,
     )
     scores: dict[int, float] = {}
     for row in found:
-        scores.setdefault(row["id"], row["score"])  # found by its names, and by its words
-    return FtsCandidates(scores, rows, has_more=len(found) == limit)
+        scores.setdefault(row["id"], row["score"])  # a section may be found twice: by symbols and by words
+    return FtsCandidates(scores, list(map(_section_match, rows)), has_more=len(found) == limit)
 
 
 async def sample_with_term(db: Connection, term: Term, *, limit: int) -> list[int]:
-    """Ids of sections that have this term, whichever come first."""
+    """Return the ids of some sections with this term, in no particular order."""
     query = await db.fts_parameters(FullTextQuery(terms=[term]))
     return [row["id"] for row in await db.all("sample_sections", **query, limit=limit)]
 
 
-async def in_generations(db: Connection, ids: Sequence[int], generations: GenerationFilter) -> list[Row]:
-    """Which of these sections the given generations show, with whatever an answer says about them."""
-    return await db.all("sections_in_generations", ids=list(ids), generations=_to_json(generations))
+async def in_generations(db: Connection, ids: Sequence[int], generations: GenerationFilter) -> list[SectionMatch]:
+    """Return those of these sections that the given generations show, once for each document that has them."""
+    rows = await db.all("sections_in_generations", ids=list(ids), generations=_to_json(generations))
+    return list(map(_section_match, rows))
+
+
+def _section_match(row: Row) -> SectionMatch:
+    return SectionMatch(
+        id=row["id"],
+        position=row["position"],
+        heading=row["heading"],
+        headings=row["headings"],
+        anchor=row["anchor"],
+        text=row["text"],
+        title=row["title"],
+        document_id=row["document_id"],
+        source_id=row["source_id"],
+        url=row["url"],
+        fetched_at=parse_time(row["fetched_at"]),
+        verified_at=parse_time(row["verified_at"]),
+        root=row["root"],
+        source_name=row["source_name"],
+        source_version=row["source_version"],
+        version_count=row["versions"],
+        generation=row["generation"],
+        is_partial=row["partial"] is not None,
+    )
 
 
 async def delete_by_content(db: Connection, content_id: int) -> None:

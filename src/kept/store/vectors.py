@@ -2,31 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from kept.model.embedding import EmbeddingModel, EmbeddingModelState
+from kept.model.section import SectionText
 from kept.store.database import Connection, Row
 
 if TYPE_CHECKING:  # heavy, and not part of a plain install
     import numpy as np
 
     Vector = np.ndarray[tuple[int], np.dtype[np.float32]]
-
-
-class EmbeddingModelState(StrEnum):
-    WANTED = "wanted"  # its vectors are being made; it takes over when they are complete
-    SERVING = "serving"  # the one that queries are compared by
-    FORMER = "former"  # garbage collection takes its vectors
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingModel:
-    id: int
-    name: str
-    dimensions: int | None  # None: it has no vector yet
-    state: EmbeddingModelState
 
 
 # Models --------------------------------------------------------------------------------------------------------
@@ -85,8 +71,9 @@ async def has_unembedded(db: Connection) -> bool:
     return await db.one("has_unembedded") is not None
 
 
-async def texts_of_contents(db: Connection, contents: Sequence[int]) -> list[Row]:
-    return await db.all("texts_of_contents", contents=list(contents))
+async def texts_of_contents(db: Connection, contents: Sequence[int]) -> list[SectionText]:
+    rows = await db.all("texts_of_contents", contents=list(contents))
+    return [SectionText(id=row["id"], title=row["title"], headings=row["headings"], text=row["text"]) for row in rows]
 
 
 async def insert_section_texts(db: Connection, contents: Sequence[int], hashes: Mapping[int, str]) -> None:

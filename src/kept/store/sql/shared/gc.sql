@@ -27,8 +27,10 @@ SELECT count(*) AS rows FROM frontier WHERE job_id = :job;
 
 -- name: start_maintenance_pass
 -- Changes no row if it was started within so many seconds. Of two processes at the same time the second waits.
+-- A start in the far future is a clock that was set back. The near future is not: now() is the start of a transaction, and
+-- one that waited for another may have begun first.
 INSERT INTO maintenance_passes (name, started_at) VALUES (:name, now())
-    ON CONFLICT (name) DO UPDATE SET started_at = now() WHERE maintenance_passes.started_at < ago(:seconds) OR maintenance_passes.started_at > now();
+    ON CONFLICT (name) DO UPDATE SET started_at = now() WHERE maintenance_passes.started_at < ago(:seconds) OR maintenance_passes.started_at > ago(-:seconds);
 
 -- name: count_unreferenced_contents
 -- Contents that no version would have if of each source only the versions from generation :oldest[source] on stayed.

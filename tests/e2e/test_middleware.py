@@ -1,4 +1,4 @@
-"""The gate before every door: names, sites, keys, limits."""
+"""The middleware before every interface: hosts and origins, keys, limits, an unavailable database."""
 
 import base64
 import re
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kept.server.auth import AllowedHosts
-from tests.e2e.server import Server, events, serving, told
+from tests.e2e.server import Server, events, parse_events, serving
 from tests.e2e.test_cli import INSTALL, NOTES, POOL, Kept, write
 from tests.postgres import PostgresServer
 from tests.sites.manual import served
@@ -25,23 +25,23 @@ SURFACES = ("/", f"{API}/sources", f"{API}/events", "/mcp", "/metrics", "/knowle
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("gate")
+    folder = tmp_path_factory.mktemp("server")
     with serving(f"sqlite:///{folder}/kept.db", folder, workers=0) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that others can reach, by the name docs.test."""
+    """A server that other machines can reach, by the name docs.test."""
     folder = tmp_path_factory.mktemp("public")
-    said = {"serve__requests_per_minute": "60", "serve__live_jobs": "2", "serve__sources": "3", "serve__pages": "50"}
+    options = {"serve__requests_per_minute": "60", "serve__live_jobs": "2", "serve__sources": "3", "serve__pages": "50"}
     write(folder / "docs", pool=POOL)
-    with serving(f"sqlite:///{folder}/kept.db", folder, workers=0, serve__hosts="docs.test", **said) as running:
+    with serving(f"sqlite:///{folder}/kept.db", folder, workers=0, serve__hosts="docs.test", **options) as running:
         yield running
 
 
 @pytest.mark.parametrize("path", SURFACES)
-def test_only_its_own_names_and_its_own_pages_get_an_answer(server: Server, path: str) -> None:
+def test_other_hosts_and_other_origins_are_refused(server: Server, path: str) -> None:
     at = urlsplit(server.url).netloc
     port = at.partition(":")[2]
     with server.client() as api:
@@ -62,7 +62,7 @@ def test_only_its_own_names_and_its_own_pages_get_an_answer(server: Server, path
                 assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_any_address_but_loopback_needs_keys() -> None:
+def test_every_address_except_loopback_requires_keys() -> None:
     for host in ("127.0.0.1", "::1", "localhost", "127.8.8.8"):
         assert not AllowedHosts.from_settings(host, "").requires_keys
     for host, hosts in (("0.0.0.0", ""), ("::", ""), ("192.168.1.5", ""), ("127.0.0.1", "docs.test"), ("kept", "")):
@@ -74,10 +74,10 @@ def test_any_address_but_loopback_needs_keys() -> None:
 
 
 @pytest.mark.parametrize("path", SURFACES)
-def test_without_a_key_nothing_is_answered_where_keys_are_needed(public: Server, path: str) -> None:
+def test_where_keys_are_required_nothing_is_answered_without_one(public: Server, path: str) -> None:
     with public.client() as api:
         wrong = ("", "Bearer", "Bearer nonsense", "Basic nonsense", "Digest a=b", "Bearer kept_" + "A" * 43)
-        for headers in ({}, *({"Authorization": said} for said in wrong)):
+        for headers in ({}, *({"Authorization": value} for value in wrong)):
             for method in ("GET", "POST", "DELETE"):
                 refused = api.request(method, path, headers=headers)
                 assert refused.status_code == 401
@@ -87,7 +87,7 @@ def test_without_a_key_nothing_is_answered_where_keys_are_needed(public: Server,
         assert (api.get("/healthz").status_code, api.get("/readyz").status_code) == (200, 200)
 
 
-def test_a_key_opens_what_it_is_for_and_nothing_when_it_is_removed(public: Server) -> None:
+def test_a_key_allows_its_scope_and_nothing_after_its_removal(public: Server) -> None:
     read, write_, admin = (public.key(f"{scope}er", scope) for scope in ("read", "write", "admin"))
     body = {"root": "https://docs.test/"}
     with public.client() as api:
@@ -111,7 +111,7 @@ def test_a_key_opens_what_it_is_for_and_nothing_when_it_is_removed(public: Serve
     assert all(key.encode() not in file.read_bytes() for key in (read, write_) for file in kept.parent.glob("kept.db*"))
 
 
-def test_a_person_comes_in_with_a_key_and_goes_out_again(public: Server) -> None:
+def test_a_person_logs_in_with_a_key_and_logs_out(public: Server) -> None:
     key = public.key("person", "read")
     page = {"Accept": "text/html"}
     with public.client(**page) as browser:
@@ -137,7 +137,7 @@ def test_a_person_comes_in_with_a_key_and_goes_out_again(public: Server) -> None
         assert browser.get("/sources").status_code == 303
 
 
-def test_a_quota_is_refused_with_a_time_to_come_back(public: Server) -> None:
+def test_a_request_over_quota_is_refused_with_retry_after(public: Server) -> None:
     with public.client(public.key("busy", "write")) as api, public.client(public.key("boss", "admin")) as boss:
         folder = Path(public.runtime.settings.database.removeprefix("sqlite:///")).parent / "docs"
         too_large = api.post(f"{API}/sources", json={"root": "https://a.test/", "max_pages": 51})
@@ -155,32 +155,32 @@ def test_a_quota_is_refused_with_a_time_to_come_back(public: Server) -> None:
         for job in boss.get(f"{API}/jobs", params={"status": "pending"}).json()["jobs"]:
             boss.post(f"{API}/jobs/{job['id']}/cancel")
         body = {"root": "https://d.test/"}
-        made = api.post(f"{API}/sources", json=body, headers=once)
-        assert made.status_code == 201
+        created = api.post(f"{API}/sources", json=body, headers=once)
+        assert created.status_code == 201
         assert api.post(f"{API}/sources/{first['source']}/crawls").status_code == 202, (
             "and now it has as many as it may"
         )
         again = api.post(f"{API}/sources", json=body, headers=once)
-        assert (again.status_code, again.json()["job"]) == (200, made.json()["job"]), "the same again is not another"
+        assert (again.status_code, again.json()["job"]) == (200, created.json()["job"]), "the same again is not another"
         for job in boss.get(f"{API}/jobs", params={"status": "pending"}).json()["jobs"]:
             boss.post(f"{API}/jobs/{job['id']}/cancel")
         assert "3 sources" in api.post(f"{API}/sources", json={"root": "https://e.test/"}).json()["detail"]
 
 
-def test_too_many_requests_are_refused_with_a_time_to_come_back(public: Server) -> None:
+def test_too_many_requests_are_refused_with_retry_after(public: Server) -> None:
     with public.client(public.key("fast", "read")) as api, public.client(public.key("other", "read")) as other:
         statuses = [api.get(f"{API}/jobs").status_code for _ in range(60)]
         assert set(statuses) == {200}
         refused = next(answer for _ in range(500) if (answer := api.get(f"{API}/jobs")).status_code != 200)
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
         assert other.get(f"{API}/jobs").status_code == 200
-        time.sleep(1.1)  # the time it was told
+        time.sleep(1.1)  # the time of retry-after
         assert api.get(f"{API}/jobs").status_code == 200
 
 
-def test_what_is_too_large_too_slow_or_too_much_is_refused_and_the_rest_answered(tmp_path: Path) -> None:
-    said = {"serve__at_once": "2", "serve__streams": "1", "serve__seconds": "1", "serve__upload_mb": "1"}
-    with serving(f"sqlite:///{tmp_path}/kept.db", tmp_path, workers=0, **said) as running, running.client() as api:
+def test_requests_that_are_too_large_too_slow_or_too_many_are_refused_and_the_rest_answered(tmp_path: Path) -> None:
+    options = {"serve__at_once": "2", "serve__streams": "1", "serve__seconds": "1", "serve__upload_mb": "1"}
+    with serving(f"sqlite:///{tmp_path}/kept.db", tmp_path, workers=0, **options) as running, running.client() as api:
         at = urlsplit(running.url)
         assert api.post(f"{API}/sources", content=b"x" * 1024**2 + b"x").status_code == 413
         parts = (b"x" * 100_000 for _ in range(12))
@@ -193,7 +193,7 @@ def test_what_is_too_large_too_slow_or_too_much_is_refused_and_the_rest_answered
             connection.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
             slow.append(connection)
         statuses = set()
-        for _ in range(50):  # both are waited for; meanwhile the server has its hands full
+        for _ in range(50):  # both are in progress; meanwhile the server is busy
             statuses.add((full := api.get(f"{API}/jobs")).status_code)
             if full.status_code == 503:
                 break
@@ -208,7 +208,7 @@ def test_what_is_too_large_too_slow_or_too_much_is_refused_and_the_rest_answered
             drip.settimeout(0.2)
             until, answered = time.monotonic() + 10, b""
             while not answered and time.monotonic() < until:
-                drip.sendall(b" ")  # nobody is waited for byte by byte
+                drip.sendall(b" ")  # a body that comes byte by byte is not waited for
                 with suppress(TimeoutError):
                     answered = drip.recv(1000)
             assert answered.startswith(b"HTTP/1.1 503")
@@ -218,7 +218,7 @@ def test_what_is_too_large_too_slow_or_too_much_is_refused_and_the_rest_answered
             assert api.get(f"{API}/jobs").status_code == 200
 
 
-def test_a_database_that_does_not_answer_is_told_within_two_seconds(
+def test_an_unavailable_database_is_reported_within_two_seconds(
     postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
     url = postgres_server.create_database()
@@ -240,7 +240,7 @@ def test_a_database_that_does_not_answer_is_told_within_two_seconds(
     postgres_server.drop_database(url)
 
 
-def test_a_server_that_is_restarted_during_a_crawl_goes_on_and_so_do_those_who_watch(tmp_path: Path) -> None:
+def test_a_server_restarted_during_a_crawl_continues_it_and_its_event_streams(tmp_path: Path) -> None:
     kept = Kept(tmp_path, f"sqlite:///{tmp_path}/kept.db")
     kept.environment["KEPT_NETWORK__ALLOW_PRIVATE"] = "1"
     with served(40) as site, Restarted(kept) as running, running.client() as api:
@@ -248,7 +248,7 @@ def test_a_server_that_is_restarted_during_a_crawl_goes_on_and_so_do_those_who_w
         job = api.post(f"{API}/sources", json=slowly).json()["job"]
         seen, last = [], None
         with api.stream("GET", f"{API}/jobs/{job}/events") as response:
-            for event in told(response):
+            for event in parse_events(response):
                 last = event.id
                 seen += [event.data["url"]] if event.kind == "page" else []
                 if seen:
@@ -263,7 +263,7 @@ def test_a_server_that_is_restarted_during_a_crawl_goes_on_and_so_do_those_who_w
 
 
 class Restarted(Server):
-    """``kept serve`` as a process that can be started again at the same address."""
+    """``kept serve`` as a process that can be restarted at the same address."""
 
     def __init__(self, kept: Kept, *options: str) -> None:
         self.kept, self.options = kept, options
@@ -294,7 +294,7 @@ class Restarted(Server):
             pipe.close()
 
 
-def test_keys_are_made_listed_and_removed_on_the_command_line(tmp_path: Path) -> None:
+def test_keys_are_created_listed_and_removed_on_the_command_line(tmp_path: Path) -> None:
     write(tmp_path / "docs", install=INSTALL, notes=NOTES)
     kept = Kept(tmp_path, f"sqlite:///{tmp_path}/kept.db")
     key = kept("keys", "add", "laptop", "--scope", "write").out.strip()

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.e2e.test_cli import INSTALL, NOTES, POOL, Kept
 
 
-def test_a_database_is_checked_backed_up_damaged_found_out_and_restored(tmp_path: Path) -> None:
+def test_a_database_is_checked_backed_up_damaged_and_restored(tmp_path: Path) -> None:
     database = tmp_path / "kept.db"
     kept = Kept(tmp_path, f"sqlite:///{database}")
     kept.docs.mkdir()

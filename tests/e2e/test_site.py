@@ -18,7 +18,7 @@ PAGE = """<!doctype html><html><head><title>{title} — Tern</title></head><body
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Python's own server: it has Last-Modified and answers 304."""
+    """Python's own server: it sends Last-Modified and answers 304."""
 
     asked: list[tuple[str, int]]
 

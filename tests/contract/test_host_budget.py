@@ -1,4 +1,4 @@
-"""What several walks may ask of one host, on both databases."""
+"""How several crawls share the request budget of one host, on both databases."""
 
 from kept.crawl import host_budget
 from kept.crawl.host_budget import HostBudget
@@ -11,45 +11,45 @@ from tests.given import Site, a_lease, a_source
 HOST = "docs.test:443"
 
 
-class Asked(Site):
-    """A site with so many slots, whose share is renewed when it is told to."""
+class SlotSite(Site):
+    """A site that remembers its slots."""
 
-    at_once = 2
+    wanted_slots = 2
     slots = 0
 
     async def renew_host_slots(self, allot: AllotHostSlots) -> None:
-        self.slots = (await allot(HOST, self.at_once, self.slots)).slots
+        self.slots = (await allot(HOST, self.wanted_slots, self.slots)).slots
 
 
 @story
-async def test_one_that_comes_later_waits_for_its_part_and_leaves_only_where_it_has_none(db: Database) -> None:
-    origins, sharings = [], []
+async def test_a_later_crawl_waits_for_its_share_and_is_crowded_out_only_where_it_has_none(db: Database) -> None:
+    origins, budgets = [], []
     for name in ("first", "second", "third"):
         source = await a_source(db, name, root=f"https://docs.test/{name}/")
         await queue.enqueue(db, source.id)
-        origins.append(Asked({}))
-        sharings.append(HostBudget(db, await a_lease(db), origins[-1]))
+        origins.append(SlotSite({}))
+        budgets.append(HostBudget(db, await a_lease(db), origins[-1]))
     first, second, third = origins
 
     async def renew(number: int) -> None:
-        await origins[number].renew_host_slots(sharings[number]._acquire_share)
+        await origins[number].renew_host_slots(budgets[number]._acquire_share)
 
     await renew(0)
     await renew(1)
-    assert (first.slots, second.slots) == (2, 0), "the first has not given up anything yet"
-    assert not sharings[1].is_crowded_out, "but it will"
+    assert (first.slots, second.slots) == (2, 0), "the first has not released anything yet"
+    assert not budgets[1].is_crowded_out, "it will get a slot"
     await renew(0)
     await renew(0)  # what was under way the first time has ended
     await renew(1)
     assert (first.slots, second.slots) == (1, 1)
     await renew(2)
     assert third.slots == 0
-    assert sharings[2].is_crowded_out
-    assert [sharing.is_crowded_out for sharing in sharings[:2]] == [False, False]
+    assert budgets[2].is_crowded_out
+    assert [budget.is_crowded_out for budget in budgets[:2]] == [False, False]
 
 
 @story
-async def test_a_share_that_changes_hands_is_renewed_sooner(db: Database) -> None:
+async def test_a_share_is_renewed_sooner_while_it_is_rebalanced(db: Database) -> None:
     for name in ("first", "second"):
         await queue.enqueue(db, (await a_source(db, name, root=f"https://docs.test/{name}/")).id)
     first, second = await a_lease(db), await a_lease(db)

@@ -9,10 +9,10 @@ NO_SOURCE = "There is no source named 'djano'. 'kept list' shows what there is."
 TAKEN = "There is already a source named '--name'. Choose another name with --name, or --max-pages."
 
 
-def test_each_door_says_an_error_in_its_own_words() -> None:
+def test_each_interface_has_its_own_hints_in_an_error() -> None:
     assert b"GET /api/v1/sources shows what there is." in error_response(NotFound(NO_SOURCE)).body
     assert error_text(NotFound(NO_SOURCE)) == "There is no source named 'djano'. list_sources shows what there is."
     assert strip_cli_hints(NO_SOURCE) == "There is no source named 'djano'."
-    for said in (replace_cli_hints(TAKEN, {}), strip_cli_hints(TAKEN), error_text(InvalidInput(TAKEN))):
-        assert said == "There is already a source named '--name'. Choose another name with name, or max_pages."
+    for text in (replace_cli_hints(TAKEN, {}), strip_cli_hints(TAKEN), error_text(InvalidInput(TAKEN))):
+        assert text == "There is already a source named '--name'. Choose another name with name, or max_pages."
     assert replace_cli_hints("Say 'kept restore FILE'.", {}) == "Say 'kept restore FILE' at the command line."

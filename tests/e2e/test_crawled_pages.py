@@ -30,7 +30,7 @@ def links(*hrefs: str) -> str:
 
 @dataclass
 class Site:
-    """What is at each path: a page, a whole answer, or nothing."""
+    """A site: a page, a complete response, or nothing at each path."""
 
     root: str = ""
     pages: dict[str, str | tuple[int, dict[str, str], str]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ def site() -> Iterator[Site]:
 
 @dataclass
 class Kept:
-    """The command line, and a look at what it left in the database."""
+    """The command line, and the state of the database after it."""
 
     database: str
     site: Site
@@ -91,7 +91,7 @@ class Kept:
 
     @property
     def shown(self) -> set[str]:
-        """The paths of the documents."""
+        """Return the paths of the documents."""
 
         async def look() -> set[str]:
             async with a_database(self.database) as db:
@@ -102,7 +102,7 @@ class Kept:
         return asyncio.run(look())
 
     def why(self, path: str) -> tuple[str, str | None]:
-        """Outcome and reason of the latest crawl."""
+        """Return outcome and reason of each URL of the latest crawl."""
 
         async def look() -> tuple[str, str | None]:
             async with a_database(self.database) as db, db.snapshot() as snapshot:
@@ -117,7 +117,7 @@ def kept(tmp_path: Path, site: Site) -> Kept:
     return Kept(f"sqlite:///{tmp_path}/kept.db", site)
 
 
-def test_a_page_may_ask_not_to_be_kept_and_its_links_not_to_be_followed(kept: Kept, site: Site) -> None:
+def test_noindex_and_nofollow_of_a_page_are_respected(kept: Kept, site: Site) -> None:
     site.pages = {
         "/": page("Home", links("hidden", "quiet", "header")),
         "/hidden": page("Hidden", WORDS + links("behind"), "<meta name=robots content=noindex>"),
@@ -137,14 +137,14 @@ def test_a_page_may_ask_not_to_be_kept_and_its_links_not_to_be_followed(kept: Ke
     assert kept.shown == {"", "hidden", "behind", "quiet", "unseen", "header", "after"}
 
 
-def test_a_root_that_asks_not_to_be_kept_leads_to_what_may_be(kept: Kept, site: Site) -> None:
+def test_a_noindex_root_still_leads_to_its_links(kept: Kept, site: Site) -> None:
     site.pages = {"/": page("Home", links("a"), "<meta name=robots content=noindex>"), "/a": page("A")}
     kept.add()
     assert kept.shown == {"a"}
     assert kept.add()["unchanged"] == 1
 
 
-def test_a_page_that_only_sends_its_reader_on_is_a_redirect(kept: Kept, site: Site) -> None:
+def test_a_page_with_a_meta_refresh_is_a_redirect(kept: Kept, site: Site) -> None:
     sends = "<meta http-equiv=refresh content='0; url=/new'>"
     site.pages = {
         "/": page("Home", links("stub", "slides", "held")),
@@ -165,7 +165,7 @@ def test_a_page_that_only_sends_its_reader_on_is_a_redirect(kept: Kept, site: Si
     assert len(kept("history", f"{site.root}elsewhere")["versions"]) == 2
 
 
-def test_a_page_is_dropped_where_its_canonical_page_says_the_same(kept: Kept, site: Site) -> None:
+def test_a_page_is_dropped_if_its_canonical_page_has_the_same_content(kept: Kept, site: Site) -> None:
     same = "<link rel=canonical href=/guide>"
     site.pages = {
         "/": page("Home", links("guide?print=1", "old", "abroad", "self")),
@@ -251,7 +251,7 @@ def test_an_error_page_served_with_200_is_no_page(kept: Kept, site: Site) -> Non
     assert "tern rests" in kept("read", f"{site.root}guide")["markdown"]
 
 
-def test_a_site_that_sends_everybody_to_log_in_loses_nothing(kept: Kept, site: Site) -> None:
+def test_a_site_that_redirects_to_a_login_page_loses_no_documents(kept: Kept, site: Site) -> None:
     form = page("Log in", "<form><input name=u><input type=password name=p></form>")
     pages: dict[str, Any] = {f"/p{number}": page(f"P{number}", WORDS + f"<p>{number}</p>") for number in range(6)}
     site.pages = {"/": page("Home", links(*(path[1:] for path in pages))), **pages}
@@ -272,7 +272,7 @@ def test_a_site_behind_a_log_in_is_not_kept(kept: Kept, site: Site) -> None:
     assert "looks like a log-in page" in str(kept("add", site.root, "--name", "docs", code=1))
 
 
-def test_a_site_that_sends_whatever_is_missing_home_keeps_its_pages(kept: Kept, site: Site) -> None:
+def test_a_site_that_redirects_missing_pages_to_its_root_keeps_its_pages(kept: Kept, site: Site) -> None:
     site.missing = (302, {"Location": "/"}, "")
     site.pages = {
         "/": page("Home", links("guide", "typo", "moved")),
@@ -286,7 +286,7 @@ def test_a_site_that_sends_whatever_is_missing_home_keeps_its_pages(kept: Kept, 
     assert kept("refresh", "docs")["counts"]["failed"] == 0
 
 
-def test_no_page_of_a_real_manual_is_taken_for_anything_else(kept: Kept, site: Site) -> None:
+def test_no_page_of_a_real_manual_is_misclassified(kept: Kept, site: Site) -> None:
     manual = Path("/usr/share/doc/git/html")
     if not manual.is_dir():
         pytest.skip("there is no manual of git here")

@@ -19,7 +19,7 @@ def kept(tmp_path: Path, database_url: str) -> Kept:
     return Kept(tmp_path, database_url)
 
 
-def test_what_is_said_in_other_words_is_found_and_an_embedder_that_is_away_takes_nothing_away(kept: Kept) -> None:
+def test_other_words_with_the_same_meaning_are_found_and_an_unavailable_embedder_loses_nothing(kept: Kept) -> None:
     kept.environment["KEPT_SEARCH__MODE"] = "meaning"
     kept.json("add", "docs", "--name", "docs")
     found = kept.json("search", "compile the software")
@@ -49,7 +49,7 @@ def test_what_is_said_in_other_words_is_found_and_an_embedder_that_is_away_takes
 
 
 class RerankingServer(ThreadingHTTPServer):
-    """Prefers texts that say "brew"; answers as it was told."""
+    """Prefers texts with the word "brew"; answers as configured."""
 
     status = 200
     body: bytes | None = None
@@ -87,7 +87,7 @@ def reranker() -> Iterator[RerankingServer]:
     server.server_close()
 
 
-def test_a_reranker_orders_the_first_hits_and_one_that_fails_is_done_without(
+def test_a_reranker_orders_the_first_hits_and_a_failing_one_is_ignored(
     tmp_path: Path, reranker: RerankingServer
 ) -> None:
     pages = {f"page{number}": f"# Tea {number}\n\nTea, tea and tea.\n" for number in range(4)}
@@ -122,8 +122,8 @@ def test_a_reranker_orders_the_first_hits_and_one_that_fails_is_done_without(
         found = kept.json("search", "tea", "--limit", "3")
         assert [hit["title"] for hit in found["hits"]] == plain
         assert why in found["not_reranked"]
-    said = {"rerank__url": kept.environment["KEPT_RERANK__URL"], "rerank__seconds": "20"}
-    with serving(kept.environment["KEPT_DATABASE"], tmp_path, workers=0, **said) as running, running.client() as api:
+    options = {"rerank__url": kept.environment["KEPT_RERANK__URL"], "rerank__seconds": "20"}
+    with serving(kept.environment["KEPT_DATABASE"], tmp_path, workers=0, **options) as running, running.client() as api:
         without = api.get("/api/v1/search", params={"q": "tea"})
         assert "not_reranked" in without.json()
         reranker.body = None

@@ -9,7 +9,7 @@ from kept.server.mcp.registry import error_text
 from kept.server.mcp.untrusted import clean_text, clean_values, truncate, wrap_untrusted
 
 
-def test_no_character_that_cannot_be_seen_is_left() -> None:
+def test_invisible_characters_are_removed() -> None:
     unseen = {chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs")}
     shown = {*"\n\t", *"\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"}
     joiners = {chr(code) for code in range(0x13430, 0x13440)}  # they place hieroglyphs
@@ -17,14 +17,14 @@ def test_no_character_that_cannot_be_seen_is_left() -> None:
     assert left - shown - joiners == set()
 
 
-def test_what_can_be_seen_stays_as_it_is() -> None:
+def test_visible_characters_stay() -> None:
     text = "naïve Ω 漢字 العربية 🐦 `x\ty`\n\n> ¶ – “quoted”\n"
     assert clean_text(text) == text
     assert clean_text("a\r\nb\rc\u2028d") == "a\nb\nc\nd"
     assert clean_values({"a": ["x\u200b", 1, None, ("\x1by",)]}) == {"a": ["x", 1, None, ["y"]]}
 
 
-def test_an_envelope_is_closed_by_its_own_mark_and_each_has_another() -> None:
+def test_each_text_is_wrapped_between_random_marks_of_its_own() -> None:
     first = wrap_untrusted("text")
     again = wrap_untrusted(first)
     mark, other = first[-19:-3], again[-19:-3]
@@ -40,8 +40,8 @@ def test_a_text_is_shortened_at_the_end_of_a_line() -> None:
 
 
 def test_an_error_names_tools_and_arguments_instead_of_commands_and_options() -> None:
-    said = error_text(NotFound("There is no source named 'djano'. 'kept list' shows what there is."))
-    assert said == "There is no source named 'djano'. list_sources shows what there is."
+    text = error_text(NotFound("There is no source named 'djano'. 'kept list' shows what there is."))
+    assert text == "There is no source named 'djano'. list_sources shows what there is."
     assert error_text(InvalidInput("Choose another name with --name, or --max-pages.")) == (
         "Choose another name with name, or max_pages."
     )
@@ -49,8 +49,8 @@ def test_an_error_names_tools_and_arguments_instead_of_commands_and_options() ->
     assert len(error_text(NotFound("x " * 5000))) <= 1500
 
 
-def test_an_agent_is_told_how_many_changes_it_is_not_shown() -> None:
+def test_the_number_of_changes_that_are_left_out_is_reported() -> None:
     shown = {"added": ["a", "b"], "removed": [], "changed": ["c"], "moved": [{"from": "d", "to": "e", "document": "1"}]}
     counts = {"added": 102, "removed": 0, "changed": 1, "moved": 1}
-    told = format_changes({"source": "docs", "from": 1, "to": 2, "counts": counts, **shown}).splitlines()
-    assert told[1:] == ["+ a", "+ b", "+ … and 100 more added; a later 'since' has fewer", "~ c", "> d -> e"]
+    lines = format_changes({"source": "docs", "from": 1, "to": 2, "counts": counts, **shown}).splitlines()
+    assert lines[1:] == ["+ a", "+ b", "+ … and 100 more added; a later 'since' has fewer", "~ c", "> d -> e"]
