@@ -27,6 +27,7 @@ from kept.errors import NotFound
 from kept.extract.sections import Unreadable
 from kept.maintenance.gc import Retention, collect
 from kept.model.generation import GenerationState
+from kept.model.search_request import SearchRequest
 from kept.model.source import Source
 from kept.service import documents as documents_service
 from kept.service import generations as past
@@ -150,7 +151,9 @@ class Reader:
 
     async def _search(self, generation: int | None = None) -> Told:
         word = self.chance.choice([*(f"group{group}" for group in range(GROUPS)), "page5"])
-        hits = await search.search_sections(self.db, word, labels=["docs"], limit=PAGES + 2, generation=generation)
+        hits = await search.search_sections(
+            self.db, SearchRequest(text=word, labels=("docs",), limit=PAGES + 2, generation=generation)
+        )
         numbers = {hit.generation for hit in hits}
         assert len(numbers) == 1, "an answer stands on one generation"
         return f"search {word}", numbers.pop(), [(hit.url, hit.text) for hit in hits]

@@ -1,7 +1,5 @@
 """The change feed: what became of which document, generation by generation, the latest first."""
 
-import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -9,6 +7,7 @@ from enum import StrEnum
 from kept.errors import InvalidInput
 from kept.model.source import format_label
 from kept.search.search import title_from_url
+from kept.service.cursor import decode_cursor, encode_cursor
 from kept.service.lookup import find_source, is_id
 from kept.store import generations
 from kept.store.database import Connection, Database, Row, parse_time
@@ -77,7 +76,7 @@ async def list_changes(
     """
     if limit < 1:
         raise InvalidInput("--limit should be at least 1.")
-    place = _decode_cursor(cursor) if cursor else _FeedPosition()
+    place = _decode_position(cursor) if cursor else _FeedPosition()
     found: list[tuple[Change, _FeedPosition]] = []
     async with db.snapshot() as snapshot:
         source = (await find_source(snapshot, label)).id if label else None
@@ -104,7 +103,7 @@ async def list_changes(
     return ChangeFeedPage(
         since=since,
         changes=[change for change, _ in shown],
-        next=_encode_cursor(shown[-1][1]) if len(found) > limit else None,
+        next=_encode_position(shown[-1][1]) if len(found) > limit else None,
     )
 
 
@@ -144,14 +143,14 @@ def _kind(generation: int, row: Row) -> ChangeKind:
     return ChangeKind.CHANGED if row["before_url"] == row["url"] else ChangeKind.MOVED
 
 
-def _encode_cursor(position: _FeedPosition) -> str:
-    said = [position.at.isoformat(), position.source, position.number, position.url, position.document]
-    return urlsafe_b64encode(json.dumps(said).encode()).decode()
+def _encode_position(position: _FeedPosition) -> str:
+    values = [position.at.isoformat(), position.source, position.number, position.url, position.document]
+    return encode_cursor(values)
 
 
-def _decode_cursor(text: str) -> _FeedPosition:
+def _decode_position(text: str) -> _FeedPosition:
     try:
-        at, source, number, url, document = json.loads(urlsafe_b64decode(text))
+        at, source, number, url, document = decode_cursor(text)
         place = _FeedPosition(at=datetime.fromisoformat(at), source=source, number=number, url=url, document=document)
         sound = is_id(source) and is_id(document) and 0 <= number <= LARGEST_NUMBER and url.isprintable()
     except (ValueError, TypeError, AttributeError):

@@ -1,16 +1,18 @@
-"""Reading: a document as a generation shows it, and what became of it."""
+"""Documents: read one, its history and its outline; list those of a source."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from kept.crawl.lifecycle import LifecycleRules
-from kept.errors import NotFound
+from kept.errors import InvalidInput, NotFound
 from kept.model.document import Lifecycle
 from kept.model.generation import GenerationState
 from kept.search.search import title_from_url
-from kept.service.lookup import find_document_id, find_readable_generation
-from kept.service.reviewing import preview_held_document
+from kept.service.cursor import decode_cursor, encode_cursor
+from kept.service.generations import preview_held_document
+from kept.service.lookup import find_document_id, find_readable_generation, find_source
 from kept.store import documents, generations, sections, sources
 from kept.store.compression import decompress
 from kept.store.database import Connection, ReadableDatabase, Row, parse_optional_time, parse_time
@@ -44,6 +46,38 @@ class DocumentHistory:
     since: datetime | None  # when it stopped being active
     reason: str | None  # and why
     versions: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentSummary:
+    """A document as a list shows it."""
+
+    document: str
+    url: str
+    title: str
+    content_type: str
+    lifecycle: Lifecycle
+    first_seen: datetime
+    fetched_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentPage:
+    """Some of the documents that a generation shows, by URL, and the cursor of the next page."""
+
+    source: str
+    generation: int
+    documents: list[DocumentSummary]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentHeading:
+    """A heading of a document, and its anchor."""
+
+    level: int
+    text: str
+    anchor: str
 
 
 async def read_document(
@@ -110,6 +144,86 @@ async def read_history(db: ReadableDatabase, what: str) -> DocumentHistory:
             reason=document.reason,
             versions=[_version(row) for row in await documents.versions_of(snapshot, document.id)],
         )
+
+
+async def list_documents(
+    db: ReadableDatabase,
+    label: str,
+    *,
+    generation: int | None = None,
+    cursor: str | None = None,
+    after: str = "",
+    limit: int = 100,
+) -> DocumentPage:
+    """List the documents of a source by URL, as the active generation shows them, or another one.
+
+    A cursor names the generation that its first page was of: so are all the others, whatever is activated meanwhile.
+    ``after`` begins behind a URL instead.
+    """
+    number, url = _decode_position(cursor) if cursor else (generation, after)
+    async with db.snapshot() as snapshot:
+        source = await find_source(snapshot, label)
+        number = (source.active_generation or 0) if number is None else number
+        await find_readable_generation(snapshot, source, number)
+        rows = await documents.of_generation(snapshot, source.id, number, after=url, limit=limit + 1)
+    return DocumentPage(
+        source=source.label,
+        generation=number,
+        documents=[_summary(row) for row in rows[:limit]],
+        next=encode_cursor([number, rows[limit - 1]["url"]]) if len(rows) > limit else None,
+    )
+
+
+async def get_outline(db: ReadableDatabase, document: str, generation: int) -> list[DocumentHeading]:
+    """Return the headings of a document that have an anchor, in order. Raises NotFound."""
+    async with db.snapshot() as snapshot:
+        row = await documents.version_in_generation(snapshot, document, generation)
+        if row is None:
+            raise NotFound(f"Generation {generation} does not show {document}.")
+        found = await sections.of_content(snapshot, row["content_id"])
+    headings: dict[str, DocumentHeading] = {}  # the parts of a long section share its anchor
+    for one in found:
+        if one.anchor and one.heading:
+            heading = DocumentHeading(level=one.level, text=one.heading, anchor=one.anchor)
+            headings.setdefault(heading.anchor, heading)
+    return list(headings.values())
+
+
+async def find_documents_at(db: ReadableDatabase, label: str, generation: int, urls: Sequence[str]) -> dict[str, str]:
+    """Return the ids of the documents that a generation shows at these URLs; URLs that it does not show are missing."""
+    async with db.snapshot() as snapshot:
+        source = await find_source(snapshot, label)
+        return await documents.document_ids_by_url(snapshot, source.id, generation, urls)
+
+
+async def content_token(db: ReadableDatabase, labels: list[str] | None = None) -> str:
+    """Return a text that stays the same as long as these sources (or all) show the same."""
+    async with db.snapshot() as snapshot:
+        chosen = {(await find_source(snapshot, label)).id for label in labels or ()}
+        active = await sources.list_active_numbers(snapshot)
+    return " ".join(f"{id}:{number}" for id, number in active.items() if not chosen or id in chosen)
+
+
+def _summary(row: Row) -> DocumentSummary:
+    return DocumentSummary(
+        document=str(row["id"]),
+        url=row["url"],
+        title=row["title"] or title_from_url(row["url"]),
+        content_type=row["content_type"],
+        lifecycle=Lifecycle(row["lifecycle"]),
+        first_seen=parse_time(row["first_seen"]),
+        fetched_at=parse_time(row["fetched_at"]),
+    )
+
+
+def _decode_position(cursor: str) -> tuple[int, str]:
+    try:
+        number, url = decode_cursor(cursor)
+        if not (isinstance(number, int) and 0 <= number < 10**9 and url.isprintable()):
+            raise ValueError
+        return number, url
+    except (ValueError, TypeError, AttributeError):
+        raise InvalidInput("This is no cursor. Say the 'next' of the page before, or none.") from None
 
 
 async def _section_text(db: Connection, row: Row, anchor: str) -> str:

@@ -5,8 +5,6 @@ of a batch has missed nothing, and goes on behind it. What state a job was in wh
 is in now is told once.
 """
 
-import base64
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -17,6 +15,7 @@ from kept.model.job import JobStatus, JobSummary
 from kept.model.source import format_label
 from kept.service import jobs as jobs_service
 from kept.service import serializers
+from kept.service.cursor import decode_cursor, encode_cursor
 from kept.service.jobs import JobView
 from kept.service.lookup import is_id
 from kept.store import frontier, jobs
@@ -48,17 +47,17 @@ class EventCursor:
     only_listed_jobs: bool = False  # of these jobs, and no others
 
     def encode(self) -> str:
-        told = {id: [at.batch, at.entry, at.state] for id, at in self.jobs.items()}
-        text = json.dumps([self.since.timestamp(), self.only_listed_jobs, told], separators=(",", ":"))
-        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        positions = {id: [at.batch, at.entry, at.state] for id, at in self.jobs.items()}
+        return encode_cursor([self.since.timestamp(), self.only_listed_jobs, positions])
 
     @classmethod
     def decode(cls, text: str) -> "EventCursor":
         """What spell() gave; WrongCall for anything else."""
         try:
-            since, only, told = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            since, only, positions = decode_cursor(text)
             at = {
-                str(id): JobPosition(int(batch), int(entry), str(state)) for id, (batch, entry, state) in told.items()
+                str(id): JobPosition(int(batch), int(entry), str(state))
+                for id, (batch, entry, state) in positions.items()
             }
             if any(not (0 <= one.batch < _MAX_ENTRY and 0 <= one.entry <= _MAX_ENTRY) for one in at.values()):
                 raise ValueError

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 
 from kept.crawl import activate, rollback
+from kept.crawl.activation_plan import ActivationPlan, plan_activation
 from kept.crawl.lifecycle import LifecycleRules
 from kept.model.generation import Generation, GenerationState
 from kept.model.source import Source
 from kept.service.lookup import find_readable_generation, find_source, load_source
-from kept.service.reviewing import plan_held_activation
-from kept.store import documents, generations
-from kept.store.database import Connection, Database, ReadableDatabase, Row
+from kept.store import documents, generations, jobs
+from kept.store.database import Connection, Database, ReadableDatabase, Row, current_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +128,26 @@ async def _diff_held(db: Connection, source: Source, held: Generation, rules: Li
         ),
         moved=sorted(moved, key=lambda move: move["to"]),
     )
+
+
+async def plan_held_activation(
+    db: Connection, held: Generation, rules: LifecycleRules
+) -> tuple[Generation, ActivationPlan]:
+    """Return the base of a held generation, and what activating it would do."""
+    base, job = await generations.get(db, held.source_id, held.base or 0), await jobs.get(db, held.job_id or "")
+    assert base is not None, "only a generation with a base is held"
+    assert job is not None, "a held generation was made by a job"
+    return base, await plan_activation(db, held, base, job, rules, await current_time(db))
+
+
+async def preview_held_document(db: Connection, held: Generation, document: str, rules: LifecycleRules) -> Row | None:
+    """Return the version of a document that a held generation would show: its own, or that of its base."""
+    base, plan = await plan_held_activation(db, held, rules)
+    new_documents = {adoption.document: adoption.new_page.document for adoption in plan.matches}
+    if document in plan.ended_documents or document in {one.document for one in plan.dropped}:
+        return None
+    own = await documents.version_born_in(db, new_documents.get(document, document), held.number)
+    return own or await documents.version_in_generation(db, document, base.number)
 
 
 async def roll_back(db: Database, label: str, number: int) -> int:

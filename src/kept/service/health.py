@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from kept.store.database import Database, describe_database
+from kept.store import jobs, sources
+from kept.store.database import Database, ReadableDatabase, describe_database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,3 +23,9 @@ async def check_health(db: Database) -> Health:
     return Health(
         program=row["program"], schema=row["schema_number"], writable=bool(row["writable"]), vectors=row["vectors"]
     )
+
+
+async def count_jobs_and_documents(db: ReadableDatabase) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the number of jobs by status, and the numbers of sources, documents and sections that are kept."""
+    async with db.snapshot() as snapshot:
+        return await jobs.count_by_status(snapshot), await sources.count_totals(snapshot)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # each answer is made of one of them, and a search has to be 
     from kept.model.source import Source
     from kept.service.changes import ChangeFeedPage
     from kept.service.document_diff import DocumentDiff
-    from kept.service.documents import DocumentHistory, DocumentView
+    from kept.service.documents import DocumentHistory, DocumentPage, DocumentView
     from kept.service.generations import GenerationDiff
     from kept.service.jobs import JobView
     from kept.service.ledger import LedgerEntry, LedgerSummary
@@ -209,6 +209,18 @@ def changes(found: ChangeFeedPage) -> dict[str, Any]:
 
 def document(page: DocumentView) -> dict[str, Any]:
     return asdict(page) | {"fetched_at": _iso(page.fetched_at), "verified_at": _iso(page.verified_at)}
+
+
+def documents(page: DocumentPage) -> dict[str, Any]:
+    return {
+        "source": page.source,
+        "generation": page.generation,
+        "documents": [
+            asdict(one) | {"first_seen": _iso(one.first_seen), "fetched_at": _iso(one.fetched_at)}
+            for one in page.documents
+        ],
+        "next": page.next,
+    }
 
 
 def history(history: DocumentHistory) -> dict[str, Any]:

@@ -69,8 +69,9 @@ class ReadableDatabase(Protocol):
 class Database(ReadableDatabase, Protocol):
     """An open database."""
 
-    has_shared_clock: bool
-    """Whether all processes use the clock of the database; otherwise each uses its own."""
+    @property
+    def has_shared_clock(self) -> bool:
+        """Whether all processes use the clock of the database; otherwise each uses its own."""
 
     def transaction(self, *, durable: bool = False) -> AbstractAsyncContextManager[Connection]:
         """Begin a transaction that may write. Durable: once committed, it survives a power cut."""

@@ -140,12 +140,12 @@ async def stored_pages(db: Connection, versions: Sequence[int]) -> list[StoredPa
 
 
 async def lease(
-    db: Connection, job: str, *, worker: str, limit: int, reached: bool = True, known: bool = False
+    db: Connection, job: str, *, lease_id: str, limit: int, reached: bool = True, known: bool = False
 ) -> list[FrontierEntry]:
-    """Lease entries that are due to a worker."""
+    """Lease entries that are due to the worker that holds a lease of the job."""
     ids = [
         row["id"]
-        for row in await db.all("lease_entries", job=job, worker=worker, limit=limit, reached=reached, known=known)
+        for row in await db.all("lease_entries", job=job, worker=lease_id, limit=limit, reached=reached, known=known)
     ]
     return [_entry(row) for row in await db.all("entries_by_id", ids=ids)] if ids else []
 
@@ -208,9 +208,9 @@ async def count_leased_new(db: Connection, job: str) -> int:
     return int(row["entries"])
 
 
-async def release_entries(db: Connection, worker: str) -> None:
+async def release_entries(db: Connection, lease_id: str) -> None:
     """Release the entries that a worker has leased."""
-    await db.run("release_entries", worker=worker)
+    await db.run("release_entries", worker=lease_id)
 
 
 async def set_batch(db: Connection, job: str, urls: Sequence[str], *, batch: int) -> None:

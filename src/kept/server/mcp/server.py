@@ -7,8 +7,8 @@ from mcp.server.mcpserver import MCPServer
 from kept import __version__
 from kept.server.mcp import documents, jobs, resources, sources
 from kept.server.mcp.registry import ToolRegistry
+from kept.service.access import Permissions
 from kept.service.context import Services
-from kept.service.source_request import Permissions
 from kept.settings import Settings
 
 INSTRUCTIONS = """Kept holds complete, current copies of documentation, and every version they had.

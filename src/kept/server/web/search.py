@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from kept.model.search_request import HitKind, SearchRequest
 from kept.server.responses import get_services
 from kept.server.web.page import PageRoute, render_page, wants_fragment
 from kept.service import search as search_service
@@ -19,15 +20,14 @@ async def search(
     request: Request,
     q: Annotated[str, Query(max_length=1000)] = "",
     source: Annotated[list[str] | None, Query()] = None,
-    kind: search_service.HitKind = "text",
+    kind: HitKind = "text",
     more: bool = False,
 ) -> Response:
     services, chosen = get_services(request), source or []
     has_words = any(char.isalnum() for char in q)
     limit = PAGE_SIZE * 5 if more else PAGE_SIZE
-    result = (
-        await search_service.run_search(services, q, labels=chosen, limit=limit + 1, kind=kind) if has_words else None
-    )
+    search_request = SearchRequest(text=q, labels=tuple(chosen), limit=limit + 1, kind=kind)
+    result = await search_service.run_search(services, search_request) if has_words else None
     hits = result.hits if result else []
     values: dict[str, Any] = {
         "q": q,
