@@ -14,7 +14,7 @@ from kept.search.hit_context import CHARACTERS_PER_TOKEN, HitContext, expand_con
 from kept.search.query import parse_query
 from kept.search.search import Hit as Hit  # for the interfaces, which may not import search
 from kept.search.search import SearchScope
-from kept.service.context import Services
+from kept.service.context import Services, share_snapshot
 from kept.service.lookup import find_readable_generation, find_source
 from kept.store import sections, sources
 from kept.store.database import Connection, ReadableDatabase
@@ -38,15 +38,21 @@ class SearchResult:
     not_reranked: str | None = None  # why the configured reranker was not used
 
 
-async def run_search(services: Services, request: SearchRequest) -> SearchResult:
-    """Search as the settings have it: with vectors, with a reranker. Suggests a spelling where nothing is found."""
+async def run_search(
+    services: Services, request: SearchRequest, snapshot: ReadableDatabase | None = None
+) -> SearchResult:
+    """Search as the settings have it: with vectors, with a reranker. Suggests a spelling where nothing is found.
+
+    The result is read from one snapshot: a new one, unless the caller shares its own.
+    """
     vectors, reranking = services.vector_search(), services.reranking()
-    hits = await search_sections(services.db, request, vectors=vectors, reranking=reranking)
     labels, version, suggestion, missing = request.labels, request.version, None, None
-    if not hits:
-        suggestion = await suggest_spelling(services.db, request.text, labels=labels, version=version)
-    if vectors:
-        missing = sum((await count_missing_vectors(services.db, labels, version)).values())
+    async with share_snapshot(snapshot or services.db) as db:
+        hits = await search_sections(db, request, vectors=vectors, reranking=reranking)
+        if not hits:
+            suggestion = await suggest_spelling(db, request.text, labels=labels, version=version)
+        if vectors:
+            missing = sum((await count_missing_vectors(db, labels, version)).values())
     return SearchResult(
         query=request.text,
         hits=hits,

@@ -62,10 +62,10 @@ class SourceInModel(RequestBody):
 
     def to_options(self, *, clear_null: bool = False) -> SourceOptions:
         """Return the settings of the request. ``clear_null``: a setting that is null is cleared, not left alone."""
-        given = {name: getattr(self, name) for name in SourceInModel.model_fields}
+        options = {name: getattr(self, name) for name in SourceInModel.model_fields}
         if clear_null:
-            given |= {name: "" for name in self.model_fields_set if given.get(name, ...) is None}
-        return SourceOptions(**given)
+            options |= {name: "" for name in self.model_fields_set if options.get(name, ...) is None}
+        return SourceOptions(**options)
 
 
 class NewSourceModel(SourceInModel):

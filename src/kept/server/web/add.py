@@ -59,16 +59,16 @@ _SEPARATED_BY_SPACES = ("scope",)  # URL prefixes have no spaces in them; other 
 
 def parse_source_options(form: Mapping[str, Any], *, clear_empty: bool = False) -> SourceOptions:
     """Return the options of a form. Fields that are empty are cleared with ``clear_empty``, else left out."""
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for option in SOURCE_OPTIONS:
         if "web" not in option.on or option.name not in form:
             continue
         text = str(form[option.name]).replace("\0", "").strip()
         if not text:
-            given[option.name] = "" if clear_empty else None
+            options[option.name] = "" if clear_empty else None
         elif option.kind == "texts":
             parts = text.split() if option.name in _SEPARATED_BY_SPACES else text.splitlines()
-            given[option.name] = [part.strip() for part in parts]
+            options[option.name] = [part.strip() for part in parts]
         else:
-            given[option.name] = text
-    return SourceOptions(**given)
+            options[option.name] = text
+    return SourceOptions(**options)

@@ -9,6 +9,7 @@ from kept.model.search_request import HitKind, SearchRequest
 from kept.server.responses import get_services
 from kept.server.web.page import PageRoute, render_page, wants_fragment
 from kept.service import search as search_service
+from kept.service.context import share_snapshot
 from kept.service.sources import SourceView, list_sources
 
 router = APIRouter(route_class=PageRoute)
@@ -27,7 +28,9 @@ async def search(
     has_words = any(char.isalnum() for char in q)
     limit = PAGE_SIZE * 5 if more else PAGE_SIZE
     search_request = SearchRequest(text=q, labels=tuple(chosen), limit=limit + 1, kind=kind)
-    result = await search_service.run_search(services, search_request) if has_words else None
+    async with share_snapshot(services.db) as snapshot:
+        result = await search_service.run_search(services, search_request, snapshot) if has_words else None
+        views = [] if wants_fragment(request) else await list_sources(snapshot)
     hits = result.hits if result else []
     values: dict[str, Any] = {
         "q": q,
@@ -44,7 +47,6 @@ async def search(
         url = f"/?{request.url.query}" if q else "/"
         fragment.headers["HX-Replace-Url" if has_query else "HX-Push-Url"] = url
         return fragment
-    views = await list_sources(services.db)
     if not views:
         return render_page("first_run.html", request)
     groups = _group_by_name(views)
