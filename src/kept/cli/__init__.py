@@ -1,6 +1,6 @@
-"""The command line: starts a runtime, calls the product's verbs, shows what they answer."""
+"""The command line: parses options, calls a service function, prints the result."""
 
 import gc
 
-# Starting makes a great many things and hardly any garbage. Looking for it all the while takes a tenth of a search.
+# Imports allocate a lot and leave hardly any garbage: collecting it meanwhile takes a tenth of a search.
 gc.set_threshold(50_000)

@@ -173,10 +173,10 @@ async def refresh(
     from kept.service.sources import refresh_source
 
     cli: CliContext = context.obj
-    asked = {"--full": full, "--failed-only": failed_only, "--quick": quick}
-    if sum(asked.values()) > 1:
-        said = " and ".join(name for name, given in asked.items() if given)
-        raise InvalidInput(f"{said} exclude each other: say which of them you want.")
+    modes = {"--full": full, "--failed-only": failed_only, "--quick": quick}
+    if sum(modes.values()) > 1:
+        chosen = " and ".join(name for name, is_given in modes.items() if is_given)
+        raise InvalidInput(f"{chosen} exclude each other: say which of them you want.")
     mode = CrawlMode.FULL if full else CrawlMode.FAILED if failed_only else CrawlMode.REFRESH
     mode = CrawlMode.QUICK if quick else mode
     async with cli.open_runtime() as runtime:

@@ -1,9 +1,9 @@
-"""What every command has in common: three options, the settings, and one place where errors become exit codes.
+"""What all commands share: three options, the settings, and the exit codes of errors.
 
     0 done · 1 failed · 2 wrong call · 3 no such thing · 4 held, or needs a decision · 130 interrupted
 
-A command is an async function whose context carries a Call; it may return an exit code. The options of ``kept`` itself
-(``--database``, ``--json``, ``--verbose``) may stand before the command as well as after it.
+A command is an async function whose context carries a CliContext; it may return an exit code. The options of ``kept``
+itself (``--database``, ``--json``, ``--verbose``) may stand before the command as well as after it.
 """
 
 import json
@@ -33,7 +33,7 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND, EXIT_NEEDS_DECISION = 0, 1, 2,
 
 
 class CliContext:
-    """One call of the command line: what it was told, and where its answer goes."""
+    """One call of the command line: its options, its settings, its output."""
 
     def __init__(self) -> None:
         self.database: str | None = None
@@ -65,7 +65,7 @@ class CliContext:
 
     @contextmanager
     def spinner(self, message: str) -> Iterator[None]:
-        """Something that may take longer than a second."""
+        """Show a spinner on a terminal once the block takes longer than a second."""
         if not self.err.is_terminal or self.verbose:
             yield
             return
@@ -76,14 +76,14 @@ class CliContext:
             yield
 
     def print_json(self, value: Any) -> None:
-        """One JSON value. Where the encoding cannot write all of Unicode, it is escaped."""
+        """Print one JSON value, escaped where the encoding of standard output is not Unicode."""
         self.out.before_write()
         escaped = not self.out.stream.encoding.lower().startswith("utf")
         self.out.stream.write(json.dumps(value, indent=2, ensure_ascii=escaped) + "\n")
 
 
 class LazyGroup(TyperGroup):
-    """Commands that are loaded when they are called."""
+    """A group whose commands are imported when they are called."""
 
     # The name of a command -> the module that has a function of this name; "module:Class" for a group of commands.
     modules: ClassVar[dict[str, str]] = {}
@@ -166,7 +166,7 @@ def _convert_value(
 
 
 def report_error(error: Exception, *, verbose: bool) -> int:
-    """Says what went wrong, in one sentence on standard error. The exit code for it."""
+    """Print an error as one sentence on standard error. Returns its exit code."""
     if verbose:
         import traceback
 

@@ -34,12 +34,12 @@ async def completion(context: typer.Context, shell: options.ShellArgument) -> No
 
 
 def init_completion() -> None:
-    """For a call that only answers a shell."""
+    """Register the completion of the supported shells."""
     completion_init()
 
 
 def list_source_labels() -> list[str]:
-    """The sources of the database that the settings name; none where it cannot be read."""
+    """List the labels of all sources; none where the database cannot be read."""
     from kept.runtime.runtime import open_runtime
     from kept.service.sources import list_sources
     from kept.settings import load

@@ -1,9 +1,10 @@
-"""The settings in force: ``config``."""
+"""``config``."""
+
+import re
 
 import typer
 
 from kept.cli.command import CliContext
-from kept.cli.parse import mask_password
 from kept.model.source import parse_secret_reference
 
 SECRET_SETTINGS = (
@@ -31,3 +32,9 @@ async def config(context: typer.Context) -> None:
         cli.print_json({name: {"value": value, "from": came_from[name]} for name, value in effective.items()})
     else:
         cli.out.table([[(name, "bold"), str(value), (came_from[name], "dim")] for name, value in effective.items()])
+
+
+def mask_password(url: str) -> str:
+    """Return the URL of a database without its password."""
+    shown = re.sub(r"(://[^@/:]*:)[^@]*@", r"\1***@", url)
+    return re.sub(r"(password=)[^&]*", r"\1***", shown)

@@ -1,4 +1,4 @@
-"""``doctor``: looks at everything Kept stands on, and says what to do about what is wrong."""
+"""``doctor``: checks programs, settings, database, disk and secrets, and gives advice."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 
 from kept.cli.command import EXIT_FAILED, EXIT_OK, CliContext
-from kept.cli.parse import mask_password
+from kept.cli.config import mask_password
 from kept.errors import KeptError, NotFound
 from kept.settings import Settings
 
@@ -31,7 +31,7 @@ class CheckState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """What was looked at, how it is, and what to do."""
+    """The result of one check, and advice."""
 
     name: str
     state: CheckState
@@ -192,7 +192,7 @@ async def _program(name: str, advice: str) -> DoctorCheck:
 
 
 async def _server() -> DoctorCheck:
-    """Whether somebody answers where 'kept serve' does, unless told otherwise."""
+    """Check whether a server answers at the default address of 'kept serve'."""
     where = f"http://{DEFAULT_SERVER[0]}:{DEFAULT_SERVER[1]}/"
     request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
     try:

@@ -1,4 +1,4 @@
-"""A source's past: ``generations``, ``diff``, ``changes``, ``rollback``. What waits: ``activate``, ``discard``."""
+"""``generations``, ``diff``, ``changes``, ``rollback``, ``activate`` and ``discard``."""
 
 from datetime import UTC, datetime
 

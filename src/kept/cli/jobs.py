@@ -1,4 +1,4 @@
-"""Crawls that wait, run or ran: ``jobs``, ``job``, ``pause``, ``resume``, ``cancel``."""
+"""``jobs``, ``job``, ``pause``, ``resume`` and ``cancel``."""
 
 from collections.abc import Awaitable, Callable
 

@@ -28,12 +28,12 @@ async def add(context: typer.Context, name: options.KeyNameArgument, scope: opti
     """
     cli: CliContext = context.obj
     async with cli.open_runtime(create=True) as runtime:
-        key, said = await keys.add_key(runtime.db, name, scope)
+        key, token = await keys.add_key(runtime.db, name, scope)
     if cli.as_json:
-        cli.print_json({"name": key.name, "scope": key.scope, "key": said})
+        cli.print_json({"name": key.name, "scope": key.scope, "key": token})
     else:
         cli.err.line(f"The key '{key.name}' ({key.scope}); it will not be shown again:")
-        cli.out.line(said)
+        cli.out.line(token)
 
 
 async def list_(context: typer.Context) -> None:

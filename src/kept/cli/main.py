@@ -1,6 +1,6 @@
-"""The command line: ``kept`` itself, and which module has which command.
+"""``kept`` itself, and the table of commands and their modules.
 
-A command is loaded when it is called, with whatever it needs. A search has to answer at once.
+The module of a command is imported when the command is called: a search has to answer quickly.
 """
 
 import gc
@@ -14,7 +14,7 @@ from kept.cli import options
 from kept.cli.command import CliContext, LazyGroup, report_error
 from kept.cli.screen import make_streams_lenient
 
-COMPLETION_VARIABLE = "_KEPT_COMPLETE"  # set by a shell that asks what may follow
+COMPLETION_VARIABLE = "_KEPT_COMPLETE"  # set by a shell that completes a command line
 
 
 class RootGroup(LazyGroup):
@@ -99,7 +99,7 @@ def kept(
 
 
 def main() -> None:
-    """Runs one command, to its exit code."""
+    """Run one command and exit with its code."""
     make_streams_lenient()
     if COMPLETION_VARIABLE in os.environ:
         from kept.cli.completion import init_completion
@@ -109,5 +109,5 @@ def main() -> None:
         code = app(prog_name="kept", standalone_mode=False)
     except Exception as error:
         code = report_error(error, verbose="--verbose" in sys.argv)
-    gc.freeze()  # the end comes sooner when the interpreter does not search everything for garbage once more
+    gc.freeze()  # the interpreter ends sooner without a last garbage collection
     sys.exit(code)

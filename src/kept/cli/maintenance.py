@@ -1,4 +1,4 @@
-"""Upkeep: ``gc``, ``check``, ``backup``, ``restore``, ``export``, ``import``."""
+"""``gc``, ``check``, ``backup``, ``restore``, ``export`` and ``import``."""
 
 from dataclasses import asdict, replace
 from datetime import timedelta
@@ -8,8 +8,9 @@ import typer
 
 from kept.cli import options
 from kept.cli.command import EXIT_FAILED, EXIT_OK, CliContext
-from kept.cli.parse import parse_duration, pluralize
 from kept.errors import StoreCorrupt
+from kept.model.duration import parse_duration
+from kept.service.formatting import pluralize
 
 
 async def gc(

@@ -1,4 +1,4 @@
-"""The arguments and options that commands have in common or that would hide a command's signature."""
+"""Arguments and options of the commands. The settings of a source are in ``source_options``."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 
 
 def complete_source(incomplete: str) -> list[str]:
-    """For a shell: the sources that a word may become."""
+    """List the sources that complete a word."""
     from kept.cli.completion import list_source_labels
 
     return [label for label in list_source_labels() if label.startswith(incomplete)]
@@ -132,7 +132,7 @@ HostOption = Annotated[
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any that is free.")]
 WorkersOption = Annotated[int, typer.Option(min=0, max=64, help="How many crawls may run here at once.")]
 
-# Options of upkeep
+# Options of maintenance
 
 ExportFolderArgument = Annotated[str, typer.Argument(metavar="DIR", help="A folder: new, empty, or an earlier export.")]
 ExportPathArgument = Annotated[

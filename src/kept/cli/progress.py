@@ -1,13 +1,13 @@
-"""How a crawl goes: a bar on a terminal, one line in a pipe. And that something else takes its time."""
+"""The progress of a crawl: a bar on a terminal, one line in a pipe. A spinner for everything else that is slow."""
 
 import asyncio
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from kept.cli.parse import format_counts, format_duration
 from kept.cli.screen import Screen, strip_control_characters
 from kept.model.job import CrawlJob
+from kept.service.formatting import format_counts, format_duration
 
 if TYPE_CHECKING:  # heavy: a pipe never needs it
     from rich.progress import Progress
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # heavy: a pipe never needs it
 
 
 class CrawlProgressBar:
-    """Shows on standard error how far a job is, as long as it is open. Called with the job whenever it has got on."""
+    """Shows the progress of a job on standard error while it is open. Call it with the job after each batch."""
 
     def __init__(self, screen: Screen, label: str, root: str, *, live: bool) -> None:
         self._screen = screen
@@ -36,14 +36,14 @@ class CrawlProgressBar:
         progress = job.progress
         started, before = self._first = self._first or (time.monotonic(), progress.done)
         rate = (progress.done - before) / max(time.monotonic() - started, 0.001)
-        told = [f"{progress.done:,} of {progress.discovered:,} pages"]
+        status = [f"{progress.done:,} of {progress.discovered:,} pages"]
         if rate and progress.done < progress.discovered:
-            told += [f"{rate:,.0f} a second", f"{format_duration((progress.discovered - progress.done) / rate)} left"]
+            status += [f"{rate:,.0f} a second", f"{format_duration((progress.discovered - progress.done) / rate)} left"]
         self._bar.update(
             self._bar.task_ids[0],
             total=progress.discovered or None,
             completed=progress.done,
-            told=", ".join(told),
+            status=", ".join(status),
             counts=format_counts(progress.tally),
         )
 
@@ -60,12 +60,12 @@ def _bar(screen: Screen) -> "Progress":
     bar = Progress(
         BarColumn(bar_width=24),
         TaskProgressColumn(),
-        TextColumn("{task.fields[told]}", markup=False),
+        TextColumn("{task.fields[status]}", markup=False),
         TextColumn("{task.fields[counts]}", style="dim", markup=False),
         console=screen.console,
         transient=True,
     )
-    bar.add_task("", total=None, told="", counts="")
+    bar.add_task("", total=None, status="", counts="")
     return bar
 
 
@@ -73,7 +73,7 @@ SPINNER_DELAY_SECONDS = 1.0  # seconds
 
 
 class DelayedSpinner:
-    """Says on a terminal what is waited for, once that takes longer than a second. Whatever is written ends it."""
+    """Shows a message on a terminal after a second of waiting, until something else is printed."""
 
     def __init__(self, screen: Screen, message: str) -> None:
         self._screen = screen

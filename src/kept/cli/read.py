@@ -1,4 +1,4 @@
-"""Reading: ``read`` and ``history``."""
+"""``read`` and ``history``."""
 
 import typer
 

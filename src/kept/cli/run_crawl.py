@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING
 
 from kept.cli.command import EXIT_FAILED, EXIT_NEEDS_DECISION, EXIT_OK, CliContext
-from kept.cli.parse import format_counts, format_duration
 from kept.cli.progress import CrawlProgressBar
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob, JobStatus
@@ -14,6 +13,7 @@ from kept.model.source import Source
 from kept.service import generations as past
 from kept.service import serializers, sources
 from kept.service.access import OWNER
+from kept.service.formatting import format_counts, format_duration
 
 if TYPE_CHECKING:
     from kept.runtime.runtime import Runtime
@@ -46,12 +46,12 @@ async def follow_crawl(cli: CliContext, runtime: "Runtime", source: Source, job:
 
 
 async def watch_folder(cli: CliContext, runtime: "Runtime", source: Source) -> int:
-    """Refreshes a folder whenever its files have changed, until a signal."""
+    """Refresh a folder whenever its files have changed, until a signal."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     cli.err.line(f"{source.label}: watching {source.root}; Ctrl-C ends it.")
-    cli.as_json = False  # one value was answered
+    cli.as_json = False  # one value has been printed
     async for _ in runtime.worker_host.watch_files(source, stop):
         job = await sources.refresh_source(runtime.services, OWNER, source.label)
         await follow_crawl(cli, runtime, source, job)
@@ -59,7 +59,7 @@ async def watch_folder(cli: CliContext, runtime: "Runtime", source: Source) -> i
 
 
 async def _run_job(cli: CliContext, runtime: "Runtime", source: Source, job: CrawlJob) -> CrawlJob:
-    """The job at its end; if it ran already when it was asked for, the one that follows it."""
+    """Run a job to its end; where it was running already when it was requested, also the one that follows it."""
     follow = job.again is not None
     try:
         with CrawlProgressBar(cli.err, source.label, source.root, live=not cli.verbose) as watch:
@@ -75,7 +75,7 @@ async def _run_job(cli: CliContext, runtime: "Runtime", source: Source, job: Cra
 
 
 async def _find_generation(runtime: "Runtime", source: Source, job: CrawlJob) -> Generation | None:
-    """The generation that a finished job made."""
+    """Return the generation of a completed job."""
     if job.status is not JobStatus.COMPLETED:
         return None
     _, found = await past.list_generations(runtime.db, source.label)
@@ -83,19 +83,19 @@ async def _find_generation(runtime: "Runtime", source: Source, job: CrawlJob) ->
 
 
 def _summarize_crawl(label: str, job: CrawlJob, generation: Generation | None, seconds: float) -> str:
-    """The end of a crawl in a sentence or two."""
+    """Describe the result of a crawl in a sentence or two."""
     match job.status:
         case JobStatus.COMPLETED if generation and job.held:
             base = f"Generation {generation.base} stays live" if generation.base else "Nothing is live"
             return f"{label}: generation {generation.number} is held: {generation.reason}. {base} until you decide:"
         case JobStatus.COMPLETED if generation:
-            told = format_counts(job.progress.tally) or "no documents were found"
+            counts = format_counts(job.progress.tally) or "no documents were found"
             partial = {
                 None: "",
                 "limit": " It is partial: a limit was reached.",
                 "errors": " It is partial: what could not be read is shown as it was.",
             }[generation.partial]
-            return f"{label}: generation {generation.number} is live: {told} in {format_duration(seconds)}.{partial}"
+            return f"{label}: generation {generation.number} is live: {counts} in {format_duration(seconds)}.{partial}"
         case JobStatus.FAILED:
             return f"{label}: the crawl failed: {job.error}"
         case JobStatus.PAUSED:
@@ -107,7 +107,7 @@ def _summarize_crawl(label: str, job: CrawlJob, generation: Generation | None, s
 
 
 def configure_logging(*, verbose: bool, info: bool = False) -> None:
-    """Events go to standard error: warnings always, everything if it was asked for."""
+    """Log to standard error: warnings, with ``info`` or ``verbose`` more."""
     import logging
 
     from kept.log import log_to_stderr

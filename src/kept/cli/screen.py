@@ -1,6 +1,6 @@
-"""Where answers are written: in colour on a terminal, plain in a pipe, and harmless everywhere.
+"""Output: in colour on a terminal, plain in a pipe.
 
-What was crawled is somebody else's text. On its way to a terminal it loses what a terminal would obey.
+Crawled text is not trusted: on a terminal it is printed without control characters.
 """
 
 import os
@@ -15,14 +15,14 @@ if TYPE_CHECKING:  # heavy: a pipe never needs it
 StyledText: TypeAlias = str | tuple[str, str]  # a text, or a text and its style
 
 _ALLOWED_CONTROLS = "\n\t"
-_BIDI_CONTROLS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # they make a line read otherwise than it is
+_BIDI_CONTROLS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # they reorder the text of a line
 _REMOVED_CHARACTERS = {
     code: None for code in (*range(0x20), *range(0x7F, 0xA0), *_BIDI_CONTROLS) if chr(code) not in _ALLOWED_CONTROLS
 }
 
 
 def strip_control_characters(text: str) -> str:
-    """The text without escape sequences, control characters and changes of direction."""
+    """Return a text without escape sequences, control characters and changes of direction."""
     return text.translate(_REMOVED_CHARACTERS)
 
 
@@ -32,7 +32,7 @@ class Screen:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.is_terminal = stream.isatty()
-        self.before_write: Callable[[], None] = lambda: None  # is called before anything is written
+        self.before_write: Callable[[], None] = lambda: None  # called before each output
 
     @cached_property
     def console(self) -> "Console":
@@ -41,7 +41,7 @@ class Screen:
         return Console(file=self.stream, highlight=False)
 
     def line(self, *parts: StyledText, indent: int = 0, wrap: bool = False) -> None:
-        """One line of text; on a terminal a long one may be wrapped below its own beginning."""
+        """Print one line. ``wrap``: a long one is wrapped and indented on a terminal."""
         self.before_write()
         cleaned = [
             (strip_control_characters(part), "")
@@ -62,7 +62,7 @@ class Screen:
             self.console.print(Text(" " * indent) + text, soft_wrap=True)
 
     def table(self, rows: Sequence[Sequence[StyledText]], *, align_right: Sequence[int] = ()) -> None:
-        """Rows in columns; ``right`` names the columns of numbers."""
+        """Print rows in columns; ``align_right`` names the columns of numbers."""
         plain = [[part if isinstance(part, str) else part[0] for part in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*plain, strict=True)]
         for row in rows:
@@ -74,7 +74,7 @@ class Screen:
             self.line(*parts)
 
     def text(self, text: str) -> None:
-        """A whole text as it is; a terminal gets it harmless."""
+        """Print a whole text, without control characters on a terminal."""
         self.before_write()
         self.stream.write(strip_control_characters(text) if self.is_terminal else text)
         if not text.endswith("\n"):
@@ -82,10 +82,10 @@ class Screen:
 
 
 def make_streams_lenient() -> None:
-    """Whatever is written goes through: what an encoding does not have as another character, the rest nowhere."""
+    """Replace characters that the encoding of a stream lacks, and write to nowhere where it is closed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:  # closed by whoever started us
+        if stream is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

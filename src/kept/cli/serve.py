@@ -1,4 +1,4 @@
-"""``serve``: every door in one command, with workers behind them. ``mcp``: the door for one assistant."""
+"""``serve``: API, web pages and MCP over HTTP, with workers. ``mcp``: MCP on standard input and output."""
 
 import os
 import sys
@@ -56,6 +56,6 @@ async def mcp(
     stop = stop_on_signal()
     async with cli.open_runtime(create=True) as runtime:
         hung_up = await runtime.server_host.serve_mcp_stdio(stop, read_only=read_only, workers=workers)
-    if not hung_up:  # a thread still waits for the next line, and nothing but that line would end it
+    if not hung_up:  # a thread still waits for input, and only input would end it
         sys.stderr.flush()
         os._exit(0)

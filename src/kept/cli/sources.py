@@ -1,4 +1,4 @@
-"""What is kept: ``list``, ``show`` and ``remove``."""
+"""``list``, ``show`` and ``remove``."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""Trying: ``try``."""
+"""``try``."""
 
 import typer
 

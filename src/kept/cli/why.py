@@ -1,4 +1,4 @@
-"""Explaining: ``why``."""
+"""``why``."""
 
 import typer
 
@@ -26,8 +26,8 @@ async def why(
             else:
                 show.print_not_kept(cli.out, found)
             return
-        accounts = await ledger.explain_url(runtime.db, what, runtime.services.why_excluded)
+        entries = await ledger.explain_url(runtime.db, what, runtime.services.why_excluded)
     if cli.as_json:
-        cli.print_json(serializers.ledger_entries(accounts))
+        cli.print_json(serializers.ledger_entries(entries))
     else:
-        show.print_outcomes(cli.out, accounts)
+        show.print_outcomes(cli.out, entries)

@@ -1,4 +1,4 @@
-"""``worker``: takes crawls as they come, until it is told to stop."""
+"""``worker``: runs crawls from the queue until a signal."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from kept.cli import options
 from kept.cli.command import CliContext
 from kept.cli.run_crawl import configure_logging
 
-BACKGROUND_NICENESS = 5  # so much nicer than the server that it stands behind
+BACKGROUND_NICENESS = 5  # added to the niceness of the server that started it
 
 
 async def worker(
@@ -39,13 +39,13 @@ async def worker(
 
 
 def _run_behind_server() -> None:
-    """Whoever is served comes first. A server that was killed takes this worker with it: the next one goes on."""
+    """Lower the priority of this process, and end it with the server that started it."""
     os.nice(BACKGROUND_NICENESS)
     asyncio.get_running_loop().add_reader(0, os._exit, 1)
 
 
 def stop_on_signal() -> asyncio.Event:
-    """Set at the first SIGINT or SIGTERM; at the second the process ends at once."""
+    """Return an event that the first SIGINT or SIGTERM sets. The second one ends the process."""
     stop = asyncio.Event()
 
     def interrupted(number: int) -> None:

@@ -1,4 +1,4 @@
-"""A source: one thing that is kept, and how far its crawls may go."""
+"""A source: a site, folder, repository or package, and its settings."""
 
 import re
 from dataclasses import asdict, dataclass, field
@@ -34,19 +34,19 @@ class RenderMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
-    """Which part of an HTML page is read, where a person knows better than the reader. CSS selectors."""
+    """The part of an HTML page that is read, as CSS selectors, where the reader should not decide."""
 
     select: str = ""  # empty: the reader decides
     drop: tuple[str, ...] = ()
 
 
 DEFAULT_REGION = Region()
-"""Nobody knows better."""
+"""The reader decides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Where a crawl stops admitting new documents. Known ones are always visited. None: no limit."""
+    """Limits of a crawl for new documents. Known ones are always visited. None: no limit."""
 
     max_pages: int | None = None
     max_depth: int | None = None
@@ -56,59 +56,59 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """A header that the site of the root gets, and no other. Its value is never shown."""
+    """A header that is sent to the site of the root, and to no other. Its value is never shown."""
 
     name: str
-    value: str = field(repr=False)  # as it is sent; or where to find it: "env:NAME", "Bearer env:NAME", "secret:NAME"
+    value: str = field(repr=False)  # as it is sent, or a reference: "env:NAME", "Bearer env:NAME", "secret:NAME"
 
 
 _SECRET_REFERENCE = re.compile(r"((?:[A-Za-z][\w-]*[ =])?)(env|secret):([A-Za-z_][\w.-]*)")
 
 
 def parse_secret_reference(value: str) -> tuple[str, str, str] | None:
-    """Where a value is to be found: what stands before it ("Bearer "), env or secret, the name. None: it is said."""
+    """Parse a reference to a secret: its prefix ("Bearer "), "env" or "secret", the name. None: a plain value."""
     found = _SECRET_REFERENCE.fullmatch(value)
     return (found[1], found[2], found[3]) if found else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How the site of a source is asked."""
+    """How requests to the site of a source are made."""
 
     user_agent: str = ""  # empty: Kept's own
     headers: tuple[Header, ...] = ()
-    proxy: str = field(default="", repr=False)  # a URL, or where to find it, as in a header
+    proxy: str = field(default="", repr=False)  # a URL, or a reference, as in a header
     ca_file: str = ""  # certificates to trust besides the system's
     ignore_robots: bool = False
     render: RenderMode = RenderMode.AUTO
-    concurrency: int = 8  # requests to one host at once
+    concurrency: int = 8  # concurrent requests to one host
     delay: float = 0.0  # seconds between them
     connect_seconds: float = 10.0
     first_byte_seconds: float = 30.0  # and between any two bytes
     whole_seconds: float = 120.0
-    allowed: tuple[str, ...] = ()  # "host:port" of addresses that are not public, as its owner named them
+    allowed: tuple[str, ...] = ()  # "host:port" of hosts whose addresses may be private
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSettings:
-    """What a person has set for one source."""
+    """The settings of one source."""
 
     scope: Scope = field(default_factory=Scope)
     limits: Limits = field(default_factory=Limits)
     access: Access = field(default_factory=Access)
     region: Region = field(default_factory=Region)
     tags: tuple[str, ...] = ()
-    schedule: str = ""  # see kept.model.schedule; empty: only when somebody asks
-    webhook: str = ""  # a URL that is told what came of its crawls, or where to find it: "env:NAME"
-    watch: bool = False  # a folder: refreshed whenever its files change, by whoever serves
-    hook_secret: str = field(default="", repr=False)  # signs what asks for a refresh of it; where to find it
+    schedule: str = ""  # see kept.model.schedule; empty: none
+    webhook: str = ""  # a URL that gets the results of its crawls, or a reference: "env:NAME"
+    watch: bool = False  # a folder: a server refreshes it whenever its files change
+    hook_secret: str = field(default="", repr=False)  # a reference; hooks that request a refresh are signed with it
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "SourceSettings":
-        """What as_json() gave, of this Kept or an older one: what is not in it is as if it had never been set."""
+        """Read what as_json() wrote, also of an older version: settings that are missing have their defaults."""
         scope, access = stored.get("scope", {}), stored.get("access", {})
         headers = tuple(Header(**header) for header in access.get("headers", ()))
         known = {
@@ -132,7 +132,7 @@ class SourceSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One thing that is kept. Known to people as ``name`` or ``name@version``."""
+    """A source. People call it ``name`` or ``name@version``."""
 
     id: str
     name: str
@@ -143,11 +143,11 @@ class Source:
     active_generation: int | None
     created_at: datetime
     next_run_at: datetime | None = None  # of its schedule
-    schedule_paused_at: datetime | None = None  # by a rollback, until somebody asks for a refresh
-    runs: int = 0  # how often its schedule has asked for a crawl
+    schedule_paused_at: datetime | None = None  # by a rollback, until the next requested refresh
+    runs: int = 0  # crawls that its schedule has started
     validators_wrong_at: datetime | None = None  # when a page had changed and its validators had not
-    sitemap_wrong_at: datetime | None = None  # when pages had not changed and its sitemap said that they had
-    root_identity: str | None = None  # what told its root from another in its place, at its last crawl
+    sitemap_wrong_at: datetime | None = None  # when its sitemap called pages modified that had not changed
+    root_identity: str | None = None  # of the last crawl: tells the root from another one in its place
 
     @property
     def label(self) -> str:
@@ -155,12 +155,12 @@ class Source:
 
 
 def format_label(name: str, version: str) -> str:
-    """What people call a source: ``django@5.2``, or ``django`` if it has no version."""
+    """Return the label of a source: ``django@5.2``, or ``django`` without a version."""
     return f"{name}@{version}" if version else name
 
 
 def host_and_port(root: str) -> str:
-    """What ``Access.allowed`` calls the site of a canonical web root: ``docs.test:443``, ``[::1]:8000``."""
+    """Return host and port of a canonical web root, as in ``Access.allowed``: ``docs.test:443``, ``[::1]:8000``."""
     scheme, _, rest = root.partition("://")
     authority = rest.partition("/")[0]
     host, colon, port = authority.rpartition(":")
@@ -170,6 +170,6 @@ def host_and_port(root: str) -> str:
 
 
 def parse_label(label: str) -> tuple[str, str]:
-    """``"django@5"`` is the name ``django`` with the version label ``5``; no ``@`` means no label."""
+    """Split ``"django@5"`` into name and version; without ``@`` the version is empty."""
     name, _, version = label.partition("@")
     return name, version

@@ -1,24 +1,19 @@
-"""The product's verbs, by noun. Every door (command line, API, web pages, MCP) parses, calls one, shows the answer.
+"""The product's verbs, by noun. Every interface (command line, API, web, MCP) parses, calls one, shows the result.
 
-    sources       what is kept: add, set, list, show, remove
-    crawls        ask for a crawl; how one stands
-    generations   a source's past, and what waits for a person
-    changes       the change feed
-    comparing     one document in two generations
-    reviewing     a held generation, as it would be
-    finding       search
-    reading       a document as a generation shows it, and its history
-    browsing      the documents of a source, the outline of one, which of some links are kept
-    ledger        what the last crawl made of a URL, and why
-    mirror        what is kept, as files
-    listing       the documents of a source, page by page
-    events        what happens, as it happens
-    keys          who may ask over the network, and how much each may have
-    hooks         other programs ask for a refresh
-    uploads       files that become a source
-    health        whether the database can be used
-    naming        what people call things: labels, URLs, paths, ids
-    words         numbers, times and counts the way people say them
+    sources         add, refresh, change, list, show, remove
+    source_request  what a caller asks to add, resolved
+    source_options  the table of a source's settings
+    access          principals, permissions and quotas
+    jobs            request, list and control crawls; hooks and events besides
+    documents       read and list documents; their history and outline
+    document_diff   one document in two generations
+    generations     list and compare generations, roll back, decide about a held one
+    changes         the change feed
+    search          search, and the versions of a source
+    ledger          the result of every URL in the last crawls
+    keys, uploads, export, health
+    lookup          sources and documents by what people type
+    serializers     the JSON of all interfaces; formatting: numbers and times for people
 
-A door imports the nouns it needs: a search has to answer at once.
+An interface imports the modules it needs: a search has to answer quickly.
 """

@@ -1,4 +1,4 @@
-"""The change feed: what became of which document, generation by generation, the latest first."""
+"""The change feed: the changes of documents, generation by generation, the latest first."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What became of one document in one generation."""
+    """The change of one document in one generation."""
 
     source: str
     generation: int
@@ -40,7 +40,7 @@ class Change:
     url: str
     title: str
     from_url: str | None = None  # of a move: where it was before
-    edited: bool = False  # what it says is new, too
+    edited: bool = False  # its text changed, too
     rolled_back: str | None = None  # by a rollback, not by a crawl: to where
 
 
@@ -48,12 +48,12 @@ class Change:
 class ChangeFeedPage:
     since: datetime | None
     changes: list[Change]
-    next: str | None  # a cursor for what comes after these; None: nothing does
+    next: str | None  # the cursor of the next page; None: there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FeedPosition:
-    """Where in the feed something is."""
+    """A position in the feed."""
 
     at: datetime = LATEST
     source: str = MAX_ID
@@ -70,10 +70,10 @@ async def list_changes(
     limit: int = 100,
     cursor: str | None = None,
 ) -> ChangeFeedPage:
-    """Documents that were added, changed, moved, removed and restored, of one source or of all.
+    """List documents that were added, changed, moved, removed and restored, of one source or of all.
 
-    ``cursor`` is the ``next`` of the answer before; crawls that end meanwhile do not disturb it. What another reader
-    made of the same bytes is no change.
+    ``cursor`` is the ``next`` of the page before; crawls that end meanwhile do not disturb it. The same bytes read by
+    another reader are no change.
     """
     if limit < 1:
         raise InvalidInput("--limit should be at least 1.")

@@ -1,10 +1,10 @@
-"""What verbs stand on: the store, and whoever can reach the origins. ``runtime`` builds it."""
+"""What every service function needs: the database and the origin factory. ``runtime`` builds it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:  # a verb loads what it needs
+if TYPE_CHECKING:  # a service function imports what it needs
     from kept.crawl.lifecycle import LifecycleRules
     from kept.crawl.preview import PagePreview, ScopePreview
     from kept.maintenance.next_run import SchedulePolicy
@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # a verb loads what it needs
 
 
 class Services(Protocol):
+    """The context of service functions."""
+
     @property
     def db(self) -> "Database": ...
 
@@ -34,13 +36,13 @@ class Services(Protocol):
         """Requeue the jobs of dead workers. A crawl that is requested afterwards joins the requeued job."""
 
     def vector_search(self) -> "VectorSearchOptions | None":
-        """What a search goes by; None: words alone."""
+        """Return how searches use vectors, or None when they are purely lexical."""
 
     def reranking(self) -> "Reranking | None":
-        """Who orders the first hits of a search anew; None: nobody."""
+        """Return the reranker for one search, or None when none is configured."""
 
     def why_excluded(self, source: "Source", url: str) -> str | None:
-        """Why a URL is none of a source, by its settings; None: it could be."""
+        """Return why the settings of a source leave a URL out; None when they admit it."""
 
     def make_origin(
         self, kind: "SourceKind", root: str, settings: "SourceSettings", before: "SourceSettings | None" = None
@@ -52,13 +54,13 @@ class Services(Protocol):
         """
 
     def check_source(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> None:
-        """WrongCall unless the settings of a source make sense, as far as that can be seen from here."""
+        """Raise InvalidInput unless the settings of a source are valid. Connects to nothing."""
 
     async def preview_scope(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> "ScopePreview":
-        """What a source would begin with. Nothing is kept."""
+        """Return the pages that a crawl would begin with. Nothing is stored."""
 
     async def preview_page(self, kind: "SourceKind", url: str, settings: "SourceSettings") -> "PagePreview":
-        """One page as a source of its own would keep it. Nothing is kept."""
+        """Fetch one page and return how it would be read. Nothing is stored."""
 
 
 class SharedSnapshot:

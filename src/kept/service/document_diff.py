@@ -1,4 +1,4 @@
-"""One document in two generations: what it said, and what it says."""
+"""The differences of one document between two generations, line by line."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -19,8 +19,8 @@ from kept.store.database import Connection, ReadableDatabase
 
 Opcode: TypeAlias = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
-CONTEXT_LINES = 3  # lines around a difference
-MAX_DIFF_LINES = 10_000  # that are compared one by one: it costs the square of them
+CONTEXT_LINES = 3  # around a difference
+MAX_DIFF_LINES = 10_000  # compared one by one; the cost is their square
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class DocumentDiff:
 
     @property
     def change(self) -> str | None:
-        """What became of it, in the words of the change feed; None: nothing."""
+        """Return the kind of change, as the change feed names it; None where nothing changed."""
         if self.before is None or self.after is None:
             return "removed" if self.before else "added"
         if self.before.url != self.after.url:
@@ -79,9 +79,9 @@ async def diff_document(
     label: str | None = None,
     rules: LifecycleRules | None = None,
 ) -> DocumentDiff:
-    """What differs in a document, named by its URL, path or id, between generations ``a`` and ``b`` of its source.
+    """Compare a document, named by its URL, path or id, in generations ``a`` and ``b`` of its source. Raises NotFound.
 
-    ``label`` says of which source, where several keep the same URL. ``b`` may be held: what it would show.
+    ``label`` names the source where several have the same URL. ``b`` may be a held generation.
     """
     async with db.snapshot() as snapshot:
         wanted = await find_source(snapshot, label) if label else None
@@ -89,14 +89,14 @@ async def diff_document(
         found = await documents.get(snapshot, id)
         source = await sources.get(snapshot, found.source_id) if found else None
         if source is None or (wanted and source.id != wanted.id):
-            raise NotFound(f"{label or 'Nobody'} has no document {document}. 'kept search' finds what is kept.")
+            raise NotFound(f"{label or 'No source'} has no document {document}. 'kept search' finds what is kept.")
         before, after = [await _load_side(snapshot, source, id, number, rules or LifecycleRules()) for number in (a, b)]
     if before is None and after is None:
         raise NotFound(f"Neither generation {a} nor {b} of {source.label} shows {document}.")
     old, new = ((side.markdown if side else "").splitlines() for side in (before, after))
     differing = await asyncio.to_thread(
         lambda: list(diff_hunks(old, new))
-    )  # pages are long, and others want to be served
+    )  # in a thread: long pages would block other requests
     return DocumentDiff(source=source.label, document=id, a=a, b=b, before=before, after=after, hunks=differing)
 
 

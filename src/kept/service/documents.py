@@ -36,7 +36,7 @@ class DocumentView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentHistory:
-    """What a document was."""
+    """The versions of a document, and its present state."""
 
     document: str
     source: str
@@ -87,9 +87,9 @@ async def read_document(
     generation: int | None = None,
     rules: LifecycleRules | None = None,
 ) -> DocumentView:
-    """A document by its URL, path or id, as the active generation shows it, or another one that is retained.
+    """Return a document by its URL, path or id, as the active generation shows it, or another one. Raises NotFound.
 
-    Or as a held one would show it; ``rules`` are those by which it would be activated.
+    Of a held generation: as it would show the document if it were activated by the ``rules``.
     """
     async with db.snapshot() as snapshot:
         document_id, fragment = await find_document_id(snapshot, what, generation)
@@ -127,7 +127,7 @@ async def read_document(
 
 
 async def read_history(db: ReadableDatabase, what: str) -> DocumentHistory:
-    """A document's versions and moves, oldest first."""
+    """Return the versions and moves of a document, oldest first. Raises NotFound."""
     async with db.snapshot() as snapshot:
         document_id, _ = await find_document_id(snapshot, what)
         document = await documents.get(snapshot, document_id)
@@ -226,7 +226,7 @@ def _decode_position(cursor: str) -> tuple[int, str]:
 
 
 async def _section_text(db: Connection, version: ShownVersion, anchor: str) -> str:
-    """A section with everything below it."""
+    """Return the text of a section with everything below it. Raises NotFound."""
     found = await sections.of_content(db, version.content_id)
     first = next((at for at, section in enumerate(found) if section.anchor == anchor), None)
     if first is None:
@@ -242,7 +242,7 @@ async def _section_text(db: Connection, version: ShownVersion, anchor: str) -> s
 
 
 def _is_signature_only(text: str) -> bool:
-    """Whether it is only a signature: what is said about it stands below the next one, which it shares."""
+    """Return whether a text is only a signature, which shares its description with the signature that follows."""
     return text.startswith("#") and text.endswith("`") and "\n" not in text
 
 

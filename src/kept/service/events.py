@@ -1,8 +1,7 @@
-"""What happens, as it happens: URLs are visited, jobs come to another state. Nothing is written for this alone.
+"""Events of jobs: visited URLs and changes of status, read from the ledger. Nothing is written for them alone.
 
-Batches get their numbers at their commits, one after the other. So whoever has seen everything of a job up to an entry
-of a batch has missed nothing, and goes on behind it. What state a job was in while nobody looked is not known; what it
-is in now is told once.
+Batches are numbered when they are committed, one after the other: a reader that has seen all entries of a job up to one
+of a batch has missed none, and continues after it. A status that a job had only between two reads is not reported.
 """
 
 from collections.abc import Mapping
@@ -23,7 +22,7 @@ from kept.store import frontier, jobs
 from kept.store.database import Connection, Database, current_time
 
 EVENTS_PER_READ = 500
-TRANSACTION_MARGIN = timedelta(seconds=10)  # a transaction's time is when it began
+TRANSACTION_MARGIN = timedelta(seconds=10)  # the time of a transaction is that of its beginning
 ENDED_STATUSES = [status.value for status in JobStatus if status.has_ended]
 _MAX_ENTRY = 2**62
 
@@ -32,7 +31,7 @@ EventKind: TypeAlias = Literal["page", "progress", "job"]
 
 @dataclass(frozen=True, slots=True)
 class JobPosition:
-    """How much of a job was told."""
+    """How much of a job has been reported."""
 
     batch: int = 0
     entry: int = 0
@@ -41,11 +40,11 @@ class JobPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventCursor:
-    """How much was told: of which jobs, and since when others are new."""
+    """How much has been reported: positions in jobs, and the time since when other jobs are new."""
 
     since: datetime
     jobs: Mapping[str, JobPosition] = field(default_factory=dict)
-    only_listed_jobs: bool = False  # of these jobs, and no others
+    only_listed_jobs: bool = False  # no others
 
     def encode(self) -> str:
         positions = {id: [at.batch, at.entry, at.state] for id, at in self.jobs.items()}
@@ -53,7 +52,7 @@ class EventCursor:
 
     @classmethod
     def decode(cls, text: str) -> "EventCursor":
-        """What spell() gave; WrongCall for anything else."""
+        """Return the cursor that ``encode`` wrote. Raises InvalidInput for any other text."""
         try:
             since, only, positions = decode_cursor(text)
             at = {
@@ -71,7 +70,7 @@ class EventCursor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEvent:
-    """Something that happened, and the cursor behind it."""
+    """An event, and the cursor after it."""
 
     kind: EventKind
     data: Mapping[str, Any]
@@ -79,7 +78,7 @@ class JobEvent:
 
 
 async def cursor_from_now(db: Database) -> EventCursor:
-    """What is visited from now on; of jobs that are live, what state they are in."""
+    """Return a cursor for future visits, and for the present status of live jobs."""
     async with db.snapshot() as snapshot:
         now = await current_time(snapshot)
         live = [row.job for row in await jobs.list_live_or_recent(snapshot, since=now) if row.job.status.is_live]
@@ -87,13 +86,13 @@ async def cursor_from_now(db: Database) -> EventCursor:
 
 
 async def cursor_for_job(db: Database, what: str) -> EventCursor:
-    """One job, from its beginning."""
+    """Return a cursor for one job, from its beginning."""
     job = (await jobs_service.show_job(db, what)).job
     return EventCursor(since=job.created_at, only_listed_jobs=True, jobs={job.id: JobPosition()})
 
 
 async def read_events(db: Database, cursor: EventCursor) -> list[JobEvent]:
-    """What has happened behind a cursor, as far as it goes at once; nothing: nothing has, yet."""
+    """Return the events after a cursor, at most about EVENTS_PER_READ. Empty: there are none yet."""
     found: list[JobEvent] = []
     async with db.snapshot() as snapshot:
         now = await current_time(snapshot)
@@ -103,7 +102,7 @@ async def read_events(db: Database, cursor: EventCursor) -> list[JobEvent]:
                 found.append(JobEvent(kind=kind, data=data, cursor=cursor))
             if len(found) >= EVENTS_PER_READ:
                 return found
-        if found and not cursor.only_listed_jobs:  # the next cursor need not name what ended long ago
+        if found and not cursor.only_listed_jobs:  # jobs that ended long ago are dropped from the cursor
             ended = await _ended_before(snapshot, cursor, now - TRANSACTION_MARGIN)
             left = {id: at for id, at in cursor.jobs.items() if id not in ended}
             found[-1] = replace(
@@ -113,14 +112,14 @@ async def read_events(db: Database, cursor: EventCursor) -> list[JobEvent]:
 
 
 async def change_token(db: Database) -> str:
-    """A text that is another one whenever something has happened."""
+    """Return a text that changes with every event."""
     async with db.snapshot() as snapshot:
         rows = await jobs.list_live_or_recent(snapshot, since=await current_time(snapshot) - TRANSACTION_MARGIN)
     return " ".join(f"{row.job.id}:{row.job.status}:{row.job.batch}" for row in rows)
 
 
 def is_finished(cursor: EventCursor) -> bool:
-    """Whether nothing more can come."""
+    """Return whether no more events can follow."""
     return cursor.only_listed_jobs and all(at.state in ENDED_STATUSES for at in cursor.jobs.values())
 
 

@@ -1,4 +1,4 @@
-"""What is kept, as files: written to a folder, and taken back."""
+"""Export sources to a folder of files, and import them again."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from kept.store.database import Database
 async def export(
     db: Database, folder: str, labels: list[str], *, tree: bool = False, cache: Path | None = None
 ) -> ExportReport:
-    """Replaces a folder with the sources of these names, or with all, as they are now."""
+    """Replace a folder with the sources of these names, or with all."""
     async with db.snapshot() as snapshot:
         wanted = [(await find_source(snapshot, label)).label for label in labels]
     if cache:
@@ -32,7 +32,7 @@ async def import_(
     hash_content: ImportHasher,
     schedule_policy: SchedulePolicy | None = None,
 ) -> ImportReport:
-    """Takes back what an export wrote. Nothing is changed where one of its sources is kept already."""
+    """Import an export. Nothing is changed where one of its sources exists already."""
     imported = await take(db, Path(where).absolute(), read=read, hash_of=hash_content)
     for source in imported.sources:
         if source.settings.schedule:

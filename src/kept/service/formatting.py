@@ -1,4 +1,4 @@
-"""Numbers, times and counts the way people say them, at every door where people read."""
+"""Numbers, times and counts as people read them, in every interface."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ _COUNT_ORDER = ("changed", "new", "moved", "gone", "failed", "skipped", "unchang
 
 
 def format_duration(seconds: float) -> str:
-    """'2.1 s', '3 min 20 s', '2 h 5 min'."""
+    """Return '2.1 s', '3 min 20 s', '2 h 5 min'."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -20,7 +20,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_ago(then: datetime, now: datetime | None = None) -> str:
-    """'just now', '3 minutes ago' … for a week; then the date."""
+    """Return 'just now', '3 minutes ago' …; after a week, the date."""
     seconds = ((now or datetime.now(UTC)) - then).total_seconds()
     if seconds < 60:
         return "just now"
@@ -31,11 +31,16 @@ def format_ago(then: datetime, now: datetime | None = None) -> str:
     return f"{then.astimezone():%Y-%m-%d}"
 
 
+def format_local_time(then: datetime | None) -> str:
+    """Return a time in the local time zone, or nothing."""
+    return f"{then.astimezone():%Y-%m-%d %H:%M}" if then else ""
+
+
 def pluralize(number: int, word: str) -> str:
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def format_counts(tally: "Tally") -> str:
-    """'12 changed, 1 new, 1,157 unchanged'; what did not happen is not mentioned."""
+    """Return '12 changed, 1 new, 1,157 unchanged', without zeros."""
     numbers = tally.as_json()
     return ", ".join(f"{numbers[outcome]:,} {outcome}" for outcome in _COUNT_ORDER if numbers[outcome])

@@ -1,4 +1,4 @@
-"""A source's past: its generations, what differs between them, going back. And what waits for a person."""
+"""Generations of a source: list, compare, roll back, and decide about a held one."""
 
 from dataclasses import asdict, dataclass, field
 
@@ -15,7 +15,7 @@ from kept.store.database import Connection, Database, ReadableDatabase, current_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationDiff:
-    """What one generation shows and another does not."""
+    """The documents that differ between two generations."""
 
     source: str
     a: int
@@ -28,7 +28,7 @@ class GenerationDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineEntry:
-    """A generation, and what it did to the one before it, in documents."""
+    """A generation, and how many documents it changed."""
 
     generation: Generation
     added: int = 0
@@ -42,12 +42,12 @@ class TimelineEntry:
 
 
 async def timeline(db: ReadableDatabase, label: str, *, limit: int = 30) -> tuple[Source, list[TimelineEntry]]:
-    """A source's latest generations, the newest first, and what each of them did."""
+    """Return the latest generations of a source, the newest first, with what each of them changed."""
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)
         found = (await generations.all(snapshot, source.id))[-limit:]
         first = found[0].number if found else 0
-        # What came before the oldest is not looked at, nor counted one by one what the first of all brought.
+        # The first of all is not counted: everything in it is new.
         changes = await generations.changes_by_generation(snapshot, source.id, since=first)
     return source, [_timeline_entry(one, changes.get(one.number)) for one in reversed(found)]
 
@@ -105,16 +105,16 @@ def _is_changed(before: DifferingVersion, after: DifferingVersion) -> bool:
 
 
 async def _diff_held(db: Connection, source: Source, held: Generation, rules: LifecycleRules | None) -> GenerationDiff:
-    """A held generation as its base, plus its own versions, minus its losses."""
-    base, made = await plan_held_activation(db, held, rules or LifecycleRules())
-    ended = {id: await documents.version_in_generation(db, id, base.number) for id in made.ended_documents}
+    """Compare a held generation with its base: its base, plus its own versions, minus its losses."""
+    base, plan = await plan_held_activation(db, held, rules or LifecycleRules())
+    ended = {id: await documents.version_in_generation(db, id, base.number) for id in plan.ended_documents}
     moved = [
         {"from": adoption.from_url, "to": adoption.new_page.url, "document": adoption.document}
-        for adoption in made.matches
+        for adoption in plan.matches
         if await documents.version_in_generation(db, adoption.document, base.number)
     ]
     born = await documents.versions_born_in(db, source.id, held.number)
-    placed = {move["to"] for move in moved} | {one.url for one in made.dropped}
+    placed = {move["to"] for move in moved} | {one.url for one in plan.dropped}
     return GenerationDiff(
         source=source.label,
         a=base.number,
@@ -149,7 +149,7 @@ async def preview_held_document(
 
 
 async def roll_back(db: Database, label: str, number: int) -> int:
-    """A new generation that shows what an earlier one showed. Its number."""
+    """Activate a new generation that shows what an earlier one showed. Returns its number."""
     return await rollback.roll_back(db, (await load_source(db, label)).id, number)
 
 

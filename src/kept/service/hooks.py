@@ -1,4 +1,4 @@
-"""Hooks: another program says that something has changed, and signs it; a refresh is asked for."""
+"""Hooks: signed requests of other programs for a refresh."""
 
 import hashlib
 import hmac
@@ -14,7 +14,7 @@ from kept.store.database import Database
 async def receive_hook(
     db: Database, label: str, body: bytes, signature: str, look_up: Callable[[str], str], *, enqueue: bool = True
 ) -> CrawlJob | None:
-    """The job that a signed hook asks for, if it does. NotAllowed for a wrong signature, or a source that is not there.
+    """Enqueue the crawl that a signed hook requests. Raises AccessDenied for a wrong signature or an unknown source.
 
     ``signature``: ``sha256=`` and the HMAC-SHA256 of the body by the secret of the source, in hexadecimal digits.
     """
@@ -29,7 +29,7 @@ async def receive_hook(
 
 
 async def _hook_secret(db: Database, label: str, look_up: Callable[[str], str]) -> str:
-    """Empty where there is none: nobody learns here which sources there are."""
+    """Return the secret of a source, empty where there is none: callers cannot find out which sources exist."""
     try:
         async with db.snapshot() as snapshot:
             return look_up((await find_source(snapshot, label)).settings.hook_secret)

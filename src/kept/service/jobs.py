@@ -1,4 +1,4 @@
-"""Crawls: asking for one, how each stands, and steering it."""
+"""Jobs: request, list, show, pause, resume and cancel crawls."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ from kept.store.database import Connection, Database, ReadableDatabase, current_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """A job, and how it goes."""
+    """A job with its workers and its pace."""
 
     job: CrawlJob
     source: str  # its label
@@ -26,7 +26,7 @@ class JobView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotencyKey:
-    """A request that counts once, however often it comes: the key that its sender gave it, and what it says."""
+    """An idempotency key, and the hash of the request that it belongs to."""
 
     key: str
     request_hash: str
@@ -41,10 +41,10 @@ async def request_crawl(
     owner: str | None = None,
     idempotency_key: IdempotencyKey | None = None,
 ) -> CrawlJob:
-    """Ask for a crawl of a source (a refresh, unless another mode is named). Asking again while one waits joins it."""
+    """Enqueue a crawl of a source, a refresh unless another mode is named. Joins one that waits already."""
     async with db.transaction(durable=True) as tx:
-        if idempotency_key and (asked := await _claim_key(tx, owner or "", idempotency_key)):
-            return asked
+        if idempotency_key and (job := await _claim_key(tx, owner or "", idempotency_key)):
+            return job
         source = await find_source(tx, label)
         job = await queue.enqueue_in_transaction(
             tx, source.id, mode=mode or CrawlMode.REFRESH, priority=priority, owner=owner
@@ -55,13 +55,13 @@ async def request_crawl(
 
 
 async def find_previous_job(db: Database, owner: str | None, idempotency_key: IdempotencyKey) -> CrawlJob | None:
-    """The job that the same request came to before; None if it comes for the first time."""
+    """Return the job of an earlier request with this key; None where this is the first. Raises InvalidInput."""
     async with db.snapshot() as snapshot:
         return await _job_for_key(snapshot, owner or "", idempotency_key)
 
 
 async def _claim_key(tx: Connection, owner: str, idempotency_key: IdempotencyKey) -> CrawlJob | None:
-    """As ``asked_before``; from now on it was asked."""
+    """Claim a key. Returns the job of an earlier request with it; None where this is the first."""
     is_first = await keys.claim_idempotency_key(
         tx, owner=owner, key=idempotency_key.key, request=idempotency_key.request_hash
     )
@@ -81,7 +81,7 @@ async def _job_for_key(db: Connection, owner: str, idempotency_key: IdempotencyK
 async def list_jobs(
     db: ReadableDatabase, *, status: str | None = None, limit: int = 50, before: str | None = None
 ) -> list[JobView]:
-    """The latest first; only those in one status, if it is named; from behind a job on."""
+    """List jobs, the latest first; only those in a status, and only those before a job, if one is named."""
     if status is not None and status not in list(JobStatus):
         raise InvalidInput(f"There is no status '{status}'. A job is {', '.join(JobStatus)}.")
     async with db.snapshot() as snapshot:
@@ -99,14 +99,14 @@ async def get_job(db: ReadableDatabase, job_id: str) -> CrawlJob:
 
 
 async def show_job(db: ReadableDatabase, what: str) -> JobView:
-    """The job whose id this is, or begins with this."""
+    """Return the job with this id, or the only one whose id begins with it. Raises NotFound and InvalidInput."""
     async with db.snapshot() as snapshot:
         row = await _find_job(snapshot, what)
         return await _view(snapshot, row, leases=await jobs.leases_of_job(snapshot, row.job.id))
 
 
 async def progress_over_time(db: ReadableDatabase, job: CrawlJob) -> list[tuple[float, int]]:
-    """How a crawl went: after so many seconds since it began, so many URLs were done."""
+    """Return the progress of a crawl: pairs of seconds since its start and URLs done by then."""
     async with db.snapshot() as snapshot:
         batches = await frontier.list_batches(snapshot, job.id)
     begun, done, course = job.started_at or job.created_at, 0, []
@@ -117,24 +117,24 @@ async def progress_over_time(db: ReadableDatabase, job: CrawlJob) -> list[tuple[
 
 
 async def pause_job(db: Database, what: str) -> JobView:
-    """Its workers stop after the batch at hand; its frontier waits."""
+    """Pause a job: its workers stop after their batch."""
     return await _change_status(db, what, queue.pause)
 
 
 async def resume_job(db: Database, what: str) -> JobView:
-    """It goes on from its open entries as soon as a worker is free."""
+    """Resume a job: it continues with its open entries when a worker is free."""
     return await _change_status(db, what, queue.resume)
 
 
 async def cancel_job(db: Database, what: str) -> JobView:
-    """It ends, and what it built is given up; what is active stays."""
+    """Cancel a job and abandon its generation. The active generation stays."""
     return await _change_status(db, what, queue.cancel)
 
 
-async def _change_status(db: Database, what: str, move: Callable[[Database, str], Awaitable[CrawlJob]]) -> JobView:
+async def _change_status(db: Database, what: str, change: Callable[[Database, str], Awaitable[CrawlJob]]) -> JobView:
     async with db.snapshot() as snapshot:
         row = await _find_job(snapshot, what)
-    await move(db, row.job.id)
+    await change(db, row.job.id)
     return await show_job(db, row.job.id)
 
 

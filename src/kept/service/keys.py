@@ -1,4 +1,4 @@
-"""Keys: who may ask over the network, and how much each may have. The store knows only their hashes."""
+"""API keys of the server. Only their hashes are stored."""
 
 import hashlib
 import secrets as chance
@@ -11,16 +11,16 @@ from kept.store.database import Database
 
 
 async def add_key(db: Database, name: str, scope: str) -> tuple[ApiKey, str]:
-    """The key, and what its holder has to say: this is the only time that it can be seen."""
+    """Create a key. Returns it with its token, which is not stored and cannot be shown again. Raises InvalidInput."""
     check_label(name)
     if scope not in list(KeyScope):
         raise InvalidInput(f"There is no scope '{scope}'. A key is for {', '.join(KeyScope)}.")
-    said = f"kept_{chance.token_urlsafe(32)}"
+    token = f"kept_{chance.token_urlsafe(32)}"
     async with db.transaction(durable=True) as tx:
-        key = await keys.insert(tx, name=name, hash=_hash_token(said), scope=KeyScope(scope))
+        key = await keys.insert(tx, name=name, hash=_hash_token(token), scope=KeyScope(scope))
     if key is None:
         raise InvalidInput(f"There is already a key named '{name}'. Remove it first, or choose another name.")
-    return key, said
+    return key, token
 
 
 async def list_keys(db: Database) -> list[ApiKey]:
@@ -29,18 +29,18 @@ async def list_keys(db: Database) -> list[ApiKey]:
 
 
 async def remove_key(db: Database, name: str) -> None:
-    """From now on it opens nothing."""
+    """Delete a key. Raises NotFound."""
     async with db.transaction(durable=True) as tx:
         if not await keys.delete(tx, name):
             raise NotFound(f"There is no key named '{name}'. 'kept keys list' shows those there are.")
 
 
 async def find_key(db: Database, token: str) -> ApiKey | None:
-    """The key that somebody says; None if it is none."""
+    """Return the key with this token; None where there is none."""
     async with db.snapshot() as snapshot:
         return await keys.by_hash(snapshot, _hash_token(token))
 
 
 def _hash_token(token: str) -> str:
-    """A key is as hard to guess as its hash: nothing slower is needed."""
+    """Hash a token. Tokens are random and long: a slow hash is not needed."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -1,4 +1,4 @@
-"""The ledger: what the last crawl made of a URL, and why a page is not here."""
+"""The ledger: the result of every URL in the last crawls, and why a page is missing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ class LedgerSummary:
 
 
 async def explain_url(db: ReadableDatabase, what: str, why_excluded: ExclusionCheck) -> list[LedgerEntry]:
-    """What the last crawls made of a URL: one account for each source that knows it, the latest first.
+    """Return the result of a URL in the last crawls: one entry for each source, the latest first.
 
-    ``why_not`` says why a URL is none of a source. NoSuchThing, with the reason, where no crawl has met it.
+    Raises NotFound, with the reason, where no crawl has found it; ``why_excluded`` tells what settings exclude.
     """
     url = to_canonical_url(what.partition("#")[0])
     if url is None:
@@ -44,7 +44,7 @@ async def explain_url(db: ReadableDatabase, what: str, why_excluded: ExclusionCh
 
 
 async def summarize_not_kept(db: ReadableDatabase, label: str, *, examples: int) -> LedgerSummary:
-    """Every URL that the last crawl of a source did not keep, by reason, with some examples of each."""
+    """Return the URLs that the last crawl of a source did not keep, by reason, with some examples of each."""
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)
         job = await jobs.last_full_crawl(snapshot, source.id) or await jobs.last(snapshot, source.id)
@@ -57,7 +57,7 @@ async def summarize_not_kept(db: ReadableDatabase, label: str, *, examples: int)
 async def list_entries(
     db: ReadableDatabase, job: str, *, outcome: str | None = None, after: str = "", limit: int = 100
 ) -> list[LedgerEntry]:
-    """A page of what a crawl made of every URL it met, by URL; only of one outcome, or what is ``open``, if named."""
+    """List the entries of a crawl by URL; only those of an outcome, or the ``open`` ones, if one is named."""
     if outcome is not None and outcome not in (*Outcome, "open"):
         raise InvalidInput(f"There is no outcome '{outcome}'. A URL is {', '.join(Outcome)}, or open.")
     async with db.snapshot() as snapshot:
@@ -65,21 +65,21 @@ async def list_entries(
 
 
 async def is_source_label(db: ReadableDatabase, what: str) -> bool:
-    """Whether this is the label of a source."""
+    """Return whether this is the label of a source."""
     async with db.snapshot() as snapshot:
         return any(source.label == what for source in await sources.all(snapshot))
 
 
 async def _explain_absence(db: Connection, url: str, why_excluded: ExclusionCheck) -> str:
-    """Why no crawl has met a URL."""
-    told = []
+    """Explain why no crawl has found a URL."""
+    reasons = []
     for source in await sources.all(db):
         reason = why_excluded(source, url)
         if reason is None:
-            told.append(await _explain_unvisited(db, source, url))
+            reasons.append(await _explain_unvisited(db, source, url))
         elif _is_related(source, url):
-            told.append(f"{source.label} does not have {url}: {reason}.")
-    return " ".join(told) or f"{url} belongs to no source. 'kept add' keeps one, 'kept list' shows those there are."
+            reasons.append(f"{source.label} does not have {url}: {reason}.")
+    return " ".join(reasons) or f"{url} belongs to no source. 'kept add' keeps one, 'kept list' shows those there are."
 
 
 async def _explain_unvisited(db: Connection, source: Source, url: str) -> str:
@@ -91,7 +91,7 @@ async def _explain_unvisited(db: Connection, source: Source, url: str) -> str:
 
 
 def _is_related(source: Source, url: str) -> bool:
-    """Whether somebody could expect the URL there: it is on the same host, or below the same folder."""
+    """Return whether a URL could be expected in a source: it is on the same host, or below the same folder."""
     if url.startswith("file:"):
         return url.startswith(source.root)
     return urlsplit(url).hostname in {urlsplit(page).hostname for page in (source.root, *source.settings.scope.pages)}

@@ -1,4 +1,4 @@
-"""What people call things: a source by its label, a document by its id, URL or path."""
+"""Lookup by what people type: a source by its label, a document by its id, URL or path."""
 
 import os
 import re
@@ -17,13 +17,13 @@ async def load_source(db: ReadableDatabase, label: str) -> Source:
 
 
 async def find_source(db: Connection, label: str) -> Source:
-    """The source of this name, or an error that says which one was perhaps meant."""
+    """Return the source with this label. Raises NotFound, with a suggestion."""
     source = await sources.by_label(db, *parse_label(label)) if label.isprintable() else None
     if source:
         return source
     labels = [other.label for other in await sources.all(db)]
     versions = [other for other in labels if parse_label(other)[0] == label]
-    import difflib  # only a slip needs it
+    import difflib  # only a misspelled name needs it
 
     close = versions or difflib.get_close_matches(label, labels, n=1)
     hint = f"Did you mean '{close[0]}'?" if close else "'kept list' shows what there is."
@@ -31,7 +31,7 @@ async def find_source(db: Connection, label: str) -> Source:
 
 
 async def find_readable_generation(db: Connection, source: Source, number: int) -> Generation:
-    """A generation that was once active and is still retained."""
+    """Return a generation that is or was active and is still retained. Raises NotFound."""
 
     generation = await generations.get(db, source.id, number)
     if generation and generation.state.is_readable:
@@ -44,11 +44,11 @@ async def find_readable_generation(db: Connection, source: Source, number: int) 
 async def find_document_id(
     db: Connection, what: str, generation: int | None = None, *, source: str | None = None
 ) -> tuple[str, str | None]:
-    """The id of a document by its id, URL or path, and the fragment of the URL; of this source, if one is named.
+    """Return the id of a document by its id, URL or path, and the fragment of the URL. Raises NotFound.
 
-    What the generation shows at the URL comes first, then what is shown there now, then what was.
+    A document that the generation shows at the URL comes first, then one that is shown there now, then one that was.
     """
-    from kept.store import documents  # a search does without
+    from kept.store import documents  # a search does not need it
 
     if is_id(what):
         return what.lower(), None
@@ -71,7 +71,7 @@ async def find_document_id(
 
 
 def to_canonical_url(text: str) -> str | None:
-    """The canonical URL behind a URL or a path; None if it can be neither."""
+    """Return the canonical URL of a URL or a path; None where it is neither."""
     try:
         is_url = "://" in text or text.startswith(("npm:/", "pypi:/"))
         return canonicalize_url(text) if is_url else file_url(os.path.abspath(text))

@@ -1,4 +1,4 @@
-"""The JSON that answers are made of. These shapes are a promise to scripts: add to them, do not rename."""
+"""The JSON of the command line, the API and MCP. Scripts rely on these shapes: add to them, do not rename."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kept.model.duration import format_short_duration
 
-if TYPE_CHECKING:  # each answer is made of one of them, and a search has to be quick
+if TYPE_CHECKING:  # a search needs none of the others
     from datetime import datetime
 
     from kept.crawl.preview import PagePreview, ScopePreview
@@ -62,7 +62,7 @@ def source(view: SourceView) -> dict[str, Any]:
 
 
 def source_insights(view: SourceView) -> dict[str, Any]:
-    """What only a closer look at one source tells."""
+    """Return the fields that only the view of one source has."""
     return {
         "changes_every_seconds": round(view.changes_every.total_seconds()) if view.changes_every else None,
         "suggested_schedule": format_short_duration(view.suggested_interval.total_seconds())
@@ -101,7 +101,7 @@ def job(view: JobView) -> dict[str, Any]:
         "max_retries": job.max_retries,
         "workers": view.workers,
         "places": [
-            {"name": place.worker_name, "host": place.host.partition("/")[0], "pid": place.pid} for place in view.leases
+            {"name": lease.worker_name, "host": lease.host.partition("/")[0], "pid": lease.pid} for lease in view.leases
         ],
         "progress": {
             "percent": 100 if job.status == "completed" else progress.percent,
@@ -126,8 +126,8 @@ def job(view: JobView) -> dict[str, Any]:
 
 
 def search(found: SearchResult) -> dict[str, Any]:
-    """``vectors_missing`` only where searches go by meaning: how many of the sections only words can find so far.
-    ``not_reranked`` only where a reranker should have ordered the hits and did not: why.
+    """``vectors_missing``, the number of sections without a vector, is there only where searches use vectors.
+    ``not_reranked``, the reason, is there only where a configured reranker was not used.
     """
     return {
         "query": found.query,
@@ -173,7 +173,7 @@ def diff(difference: GenerationDiff) -> dict[str, Any]:
 
 
 def document_diff(difference: DocumentDiff) -> dict[str, Any]:
-    """``change`` is what became of the document; the hunks are those of a unified diff."""
+    """``change`` is the kind of change; the hunks are those of a unified diff."""
     before, after = difference.before, difference.after
     return {
         "source": difference.source,
@@ -229,8 +229,8 @@ def history(history: DocumentHistory) -> dict[str, Any]:
 
 
 def ledger_entries(entries: list[LedgerEntry]) -> dict[str, Any]:
-    """The latest account; where other sources know the URL too, theirs behind it."""
-    first, *others = [asdict(account) | {"visited_at": _iso(account.visited_at)} for account in entries]
+    """Return the latest entry, with those of other sources as ``others``."""
+    first, *others = [asdict(entry) | {"visited_at": _iso(entry.visited_at)} for entry in entries]
     return first | {"others": others}
 
 

@@ -41,7 +41,7 @@ from kept.store.database import Connection, Database, ReadableDatabase, current_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceView:
-    """A source, and how it is."""
+    """A source with its state."""
 
     source: Source
     documents: int
@@ -50,14 +50,14 @@ class SourceView:
     upcoming: Generation | None
     last_job: CrawlJob | None
     verified_at: datetime | None
-    changes_every: timedelta | None = None  # as far as its history tells
-    suggested_interval: timedelta | None = None  # how often to refresh it, therefore
-    validators: str | None = None  # what is wrong with them: "wrong" or "none"
-    webhook_error: str | None = None  # why its webhook was given up, the last time
+    changes_every: timedelta | None = None  # estimated from its history
+    suggested_interval: timedelta | None = None  # of refreshes, by that estimate
+    validators: str | None = None  # "wrong" or "none"; None: they are fine
+    webhook_error: str | None = None  # of the last delivery that was given up
 
     @property
     def state(self) -> str:
-        """How it is, in one word: what happens to it now, else what waits for a person, else what it has to show."""
+        """Return the state: that of a live job, else of a decision that is due, else of what it shows."""
         job = self.last_job
         if job and job.status.is_live:
             return job.status
@@ -227,10 +227,10 @@ async def get_or_create_source(
     number_if_taken: bool = False,
     schedule_policy: SchedulePolicy | None = None,
 ) -> tuple[Source, bool]:
-    """The source for this root and version, and whether it is new. The same root again is the same source.
+    """Return the source with this root and version, inserted if it is new, and whether it is. Raises InvalidInput.
 
-    ``secrets``: where values go that only the site may see; without one, there must be none in the settings.
-    ``numbered``: where the name is taken it becomes name-2, name-3 …
+    ``secrets`` stores the secret values of the settings; without it, there must be none.
+    ``number_if_taken``: where the name is taken it becomes name-2, name-3 …
     """
     check_label(name, version)
     sealed = _seal_secrets(settings, secrets)
@@ -255,14 +255,14 @@ async def _insert(
 ) -> tuple[Source, bool]:
     async with db.transaction(durable=True) as tx:
         for free in chain([name], (f"{name}-{number}" for number in count(2)) if number_if_taken else []):
-            if there := await sources.by_root(tx, root, version):
-                return there, False
+            if known := await sources.by_root(tx, root, version):
+                return known, False
             if await sources.insert(
                 tx, id=new_id(), name=free, version=version, kind=kind, root=root, settings=settings
             ):
-                made = await sources.by_label(tx, free, version)
-                assert made is not None, "it was made a moment ago"
-                return await schedule_next_run(tx, made, schedule_policy), True
+                inserted = await sources.by_label(tx, free, version)
+                assert inserted is not None, "inserted by the statement before"
+                return await schedule_next_run(tx, inserted, schedule_policy), True
         other = await sources.by_label(tx, name, version)
         kept = f" It keeps {other.root}." if other else ""
         raise InvalidInput(f"There is already a source named '{name}'.{kept} Choose another name with --name.")
@@ -275,7 +275,7 @@ async def update_settings(
     secrets: SecretStore | None = None,
     schedule_policy: SchedulePolicy | None = None,
 ) -> Source:
-    """The source with its settings changed; they hold from its next crawl on."""
+    """Change the settings of a source, from its next crawl on. Raises NotFound."""
     async with db.transaction(durable=True) as tx:
         source = await find_source(tx, label)
         source = await sources.lock(tx, source.id) or source
@@ -294,7 +294,7 @@ async def list_sources(db: ReadableDatabase) -> list[SourceView]:
 
 
 async def show_source(db: ReadableDatabase, label: str, schedule_policy: SchedulePolicy | None = None) -> SourceView:
-    """One source, and what its history tells of it."""
+    """Return one source with its state and what follows from its history. Raises NotFound."""
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)
         view = await _view(snapshot, source)
@@ -309,7 +309,7 @@ async def show_source(db: ReadableDatabase, label: str, schedule_policy: Schedul
 
 
 async def schedule_next_run(tx: Connection, source: Source, schedule_policy: SchedulePolicy | None) -> Source:
-    """The source with its next run according to its schedule; one that is overdue is due at once."""
+    """Store the next run of a source by its schedule; one that is overdue is due now."""
     planned, now = parse_schedule(source.settings.schedule), await current_time(tx)
     last = await generations.last_verified(tx, source.id)
     at = (
@@ -322,7 +322,7 @@ async def schedule_next_run(tx: Connection, source: Source, schedule_policy: Sch
 
 
 async def remove_source(db: Database, label: str, secrets: SecretStore | None = None) -> Source:
-    """Hides the source at once, frees its name and forgets its secrets; garbage collection takes its rows."""
+    """Hide a source, free its name and delete its secrets. Its rows are deleted by garbage collection."""
     async with db.transaction(durable=True) as tx:
         source = await find_source(tx, label)
         await sources.lock(tx, source.id)
@@ -338,11 +338,11 @@ async def remove_source(db: Database, label: str, secrets: SecretStore | None = 
 def _seal_secrets(
     settings: SourceSettings, secrets: SecretStore | None, before: SourceSettings | None = None
 ) -> SourceSettings:
-    """No value that only the site may see gets into the database."""
+    """Return the settings with references in place of secret values: those never get into the database."""
     if secrets:
         return secrets.seal(settings, before)
     values = [*(header.value for header in settings.access.headers), settings.access.proxy, settings.hook_secret]
-    assert all(parse_secret_reference(value) for value in values if value), "secrets need a place"
+    assert all(parse_secret_reference(value) for value in values if value), "secret values need a store"
     return settings
 
 

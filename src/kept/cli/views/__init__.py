@@ -1,1 +1,1 @@
-"""How answers read for people, by noun. A command loads the one it shows."""
+"""Output for people, one module a noun. A command imports the one it needs."""

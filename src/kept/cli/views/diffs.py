@@ -1,11 +1,11 @@
-"""How differences and changes read for people."""
+"""Prints diffs and changes."""
 
 from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from kept.cli.parse import format_local_time, pluralize
 from kept.cli.screen import Screen
+from kept.service.formatting import format_local_time, pluralize
 
 if TYPE_CHECKING:
     from kept.service.changes import Change, ChangeFeedPage
@@ -28,8 +28,8 @@ def print_diff(screen: Screen, difference: "GenerationDiff") -> None:
         "changed": len(difference.changed),
         "moved": len(difference.moved),
     }
-    told = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number) or "nothing differs"
-    screen.line((f"{difference.source}, from generation {difference.a} to {difference.b}: {told}", "bold"))
+    summary = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number) or "nothing differs"
+    screen.line((f"{difference.source}, from generation {difference.a} to {difference.b}: {summary}", "bold"))
     for url in difference.added:
         screen.line(_CHANGE_SYMBOLS["added"], url)
     for url in difference.removed:
@@ -44,7 +44,7 @@ def print_diff(screen: Screen, difference: "GenerationDiff") -> None:
 
 
 def print_document_diff(screen: Screen, difference: "DocumentDiff") -> None:
-    """Like any other unified diff: what reads those reads this."""
+    """Print a unified diff that other programs can read."""
     before, after = difference.before, difference.after
     screen.line((f"--- {before.url}" if before else "--- /dev/null", "bold"), f"\tgeneration {difference.a}")
     screen.line((f"+++ {after.url}" if after else "+++ /dev/null", "bold"), f"\tgeneration {difference.b}")
@@ -60,7 +60,7 @@ def print_document_diff(screen: Screen, difference: "DocumentDiff") -> None:
 
 
 def print_changes(screen: Screen, found: "ChangeFeedPage") -> None:
-    """What became of documents, generation by generation."""
+    """Print the changes of documents, by generation."""
     if not found.changes:
         since = f" since {format_local_time(found.since)}" if found.since else ""
         screen.line(f"Nothing has changed{since}.")
@@ -69,10 +69,11 @@ def print_changes(screen: Screen, found: "ChangeFeedPage") -> None:
         first, counted = together[0], Counter(str(one.change) for one in together)
         if number:
             screen.line()
-        told = ", ".join(f"{counted[kind]:,} {kind}" for kind in _CHANGE_SYMBOLS if counted[kind])
+        summary = ", ".join(f"{counted[kind]:,} {kind}" for kind in _CHANGE_SYMBOLS if counted[kind])
         why = f" ({first.rolled_back})" if first.rolled_back else ""
         screen.line(
-            (f"{first.source}, generation {first.generation}", "bold"), f", {format_local_time(first.at)}{why}: {told}"
+            (f"{first.source}, generation {first.generation}", "bold"),
+            f", {format_local_time(first.at)}{why}: {summary}",
         )
         for one in together:
             screen.line(_CHANGE_SYMBOLS[one.change], *_format_change(one))
@@ -85,5 +86,5 @@ def print_changes(screen: Screen, found: "ChangeFeedPage") -> None:
 def _format_change(one: "Change") -> list[str | tuple[str, str]]:
     where = f"{one.from_url} -> {one.url}" if one.from_url else one.url
     also = {"moved": "and changed", "restored": "back, and changed"}.get(one.change, "") if one.edited else ""
-    said = also or ("back" if one.change == "restored" else "")
-    return [where, (f"  {said}", "dim") if said else ""]
+    note = also or ("back" if one.change == "restored" else "")
+    return [where, (f"  {note}", "dim") if note else ""]

@@ -1,11 +1,11 @@
-"""How pages, and what became of them, read for people."""
+"""Prints documents and their histories."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from kept.cli.parse import format_ago, format_local_time, pluralize
 from kept.cli.screen import Screen
+from kept.service.formatting import format_ago, format_local_time, pluralize
 
 if TYPE_CHECKING:
     from kept.service.documents import DocumentHistory, DocumentView
@@ -21,7 +21,7 @@ def print_document_header(screen: Screen, page: "DocumentView") -> None:
 
 
 def print_history(screen: Screen, history: "DocumentHistory") -> None:
-    """What became of a document, oldest first."""
+    """Print the history of a document, oldest first."""
     latest = history.versions[-1] if history.versions else {"url": history.document}
     screen.line((latest["url"], "bold"))
     screen.line(
@@ -38,7 +38,7 @@ def print_history(screen: Screen, history: "DocumentHistory") -> None:
 
 
 def _history_rows(history: "DocumentHistory") -> Iterator[tuple[int, str, str]]:
-    """Generation, time and what happened in it."""
+    """Yield generation, time and change of each version."""
     begins = {version["generation"] for version in history.versions}
     before: Mapping[str, Any] | None = None
     for version in history.versions:
@@ -56,12 +56,12 @@ def _format_version(before: Mapping[str, Any] | None, now: Mapping[str, Any]) ->
     says = f"“{now['title']}”, {pluralize(now['size'], 'character')}"
     if before is None:
         return f"added: {says}"
-    told = ["back"] if before["until"] != now["generation"] else []
+    changes = ["back"] if before["until"] != now["generation"] else []
     if before["url"] != now["url"]:
-        told.append(f"moved to {now['url']}")
+        changes.append(f"moved to {now['url']}")
     if before["content_hash"] != now["content_hash"]:
-        told.append(f"read again: {says}" if now["read_again"] else f"changed: {says}")
-    return ", and ".join(told) + (f" ({now['rolled_back']})" if now["rolled_back"] else "")
+        changes.append(f"read again: {says}" if now["read_again"] else f"changed: {says}")
+    return ", and ".join(changes) + (f" ({now['rolled_back']})" if now["rolled_back"] else "")
 
 
 def _format_iso_time(iso: str | None) -> str:

@@ -1,10 +1,10 @@
-"""How what was found reads for people."""
+"""Prints search hits."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kept.cli.parse import format_ago
 from kept.cli.screen import Screen, StyledText
+from kept.service.formatting import format_ago
 
 if TYPE_CHECKING:
     from kept.service.search import Hit
@@ -35,6 +35,6 @@ def print_hits(screen: Screen, found: Sequence["Hit"], query: str, did_you_mean:
 
 
 def _highlight_matches(snippet: str) -> Iterator[StyledText]:
-    """The words that were asked for are between asterisks: bold on a terminal, plain in a pipe."""
+    """Split a snippet at its asterisks: matches are bold on a terminal, plain in a pipe."""
     for number, part in enumerate(snippet.replace("****", "**").split("**")):
         yield (part, "bold") if number % 2 else part

@@ -1,11 +1,11 @@
-"""How jobs read for people."""
+"""Prints jobs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kept.cli.parse import format_ago, format_counts, format_duration, format_local_time
 from kept.cli.screen import Screen, StyledText
 from kept.cli.views.symbols import STATE_COLOURS
+from kept.service.formatting import format_ago, format_counts, format_duration, format_local_time
 
 if TYPE_CHECKING:
     from kept.service.jobs import JobView
@@ -43,8 +43,8 @@ def print_job(screen: Screen, view: "JobView") -> None:
     ]
     done = f"{progress.done:,} of {progress.discovered:,} pages ({progress.percent} %)"
     facts.append(("progress", ", ".join(part for part in (done, _format_rate(view)) if part)))
-    if told := format_counts(progress.tally):
-        facts.append(("counts", told))
+    if counts := format_counts(progress.tally):
+        facts.append(("counts", counts))
     facts.append(("asked for", format_local_time(job.created_at)))
     if job.started_at:
         facts.append(("started", format_local_time(job.started_at)))
@@ -61,7 +61,7 @@ def print_job(screen: Screen, view: "JobView") -> None:
 
 
 def _format_rate(view: "JobView") -> str:
-    """'12 a second, 3 min 20 s left', while somebody is at it."""
+    """Return '12 a second, 3 min 20 s left' for a running job, else nothing."""
     if view.job.status != "processing" or not view.pace.rate:
         return ""
     left = f", {format_duration(view.pace.eta_seconds)} left" if view.pace.eta_seconds else ""

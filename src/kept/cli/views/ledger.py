@@ -1,22 +1,22 @@
-"""How the ledger of a crawl reads for people."""
+"""Prints the ledger of a crawl."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kept.cli.parse import format_ago, format_local_time, pluralize
 from kept.cli.screen import Screen
+from kept.service.formatting import format_ago, format_local_time, pluralize
 
 if TYPE_CHECKING:
     from kept.model.frontier import LedgerEntry
     from kept.service.ledger import LedgerSummary
 
 
-def print_outcomes(screen: Screen, accounts: Sequence["LedgerEntry"]) -> None:
-    """What the last crawls made of a URL."""
-    screen.line((accounts[0].url, "bold"))
-    for one in accounts:
-        told = f"{one.outcome}{f': {one.reason}' if one.reason else ''}" if one.outcome else _format_unvisited(one)
-        screen.line(f"{one.source}: {told}", indent=2)
+def print_outcomes(screen: Screen, entries: Sequence["LedgerEntry"]) -> None:
+    """Print the results of a URL in the last crawls."""
+    screen.line((entries[0].url, "bold"))
+    for one in entries:
+        summary = f"{one.outcome}{f': {one.reason}' if one.reason else ''}" if one.outcome else _format_unvisited(one)
+        screen.line(f"{one.source}: {summary}", indent=2)
         facts = [
             f"visited {format_ago(one.visited_at)}" if one.visited_at else "never visited",
             f"answered {one.http_status}" if one.http_status else "",
@@ -27,15 +27,15 @@ def print_outcomes(screen: Screen, accounts: Sequence["LedgerEntry"]) -> None:
         screen.line(("; ".join(fact for fact in facts if fact), "dim"), indent=4)
 
 
-def _format_unvisited(account: "LedgerEntry") -> str:
-    return f"to be tried again: {account.reason}" if account.reason else "not visited yet: a crawl is under way"
+def _format_unvisited(entry: "LedgerEntry") -> str:
+    return f"to be tried again: {entry.reason}" if entry.reason else "not visited yet: a crawl is under way"
 
 
 def print_not_kept(screen: Screen, ledger: "LedgerSummary") -> None:
-    """Every page that was not kept, by reason."""
+    """Print the URLs that were not kept, by reason."""
     total = sum(reason.count for reason in ledger.reasons)
-    told = f"{pluralize(total, 'URL')} not kept" if total else "every URL was kept"
-    screen.line((f"{ledger.source}: {told} by the crawl of {format_local_time(ledger.crawled_at)}", "bold"))
+    summary = f"{pluralize(total, 'URL')} not kept" if total else "every URL was kept"
+    screen.line((f"{ledger.source}: {summary} by the crawl of {format_local_time(ledger.crawled_at)}", "bold"))
     for reason in ledger.reasons:
         screen.line((f"{reason.count:,} {reason.outcome}", "yellow"), f": {reason.reason}", indent=2)
         for url in reason.examples:

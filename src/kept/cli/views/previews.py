@@ -1,10 +1,10 @@
-"""How what would be kept reads for people."""
+"""Prints previews of pages and sources."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kept.cli.parse import pluralize
 from kept.cli.screen import Screen
+from kept.service.formatting import pluralize
 
 if TYPE_CHECKING:
     from kept.runtime.preview import PagePreview, ScopePreview
@@ -14,7 +14,7 @@ _MAX_URLS = 20  # URLs of each kind
 
 
 def print_page_preview(screen: Screen, preview: "PagePreview") -> None:
-    """One page as it would be kept."""
+    """Print one page as it would be kept."""
     content = preview.page.content
     screen.line((content.title or preview.url, "bold"))
     status = f"{preview.status}, " if preview.status else ""
@@ -37,7 +37,7 @@ def print_page_preview(screen: Screen, preview: "PagePreview") -> None:
 
 
 def print_scope_preview(screen: Screen, root: str, preview: "ScopePreview") -> None:
-    """What a source would begin with."""
+    """Print the pages that a crawl would begin with."""
     more = ", of those that were looked at" if preview.more else ""
     screen.line((f"{root}: {pluralize(len(preview.included), 'page')} to begin with{more}", "bold"))
     for url in preview.included[:_MAX_URLS]:
@@ -50,7 +50,7 @@ def print_scope_preview(screen: Screen, root: str, preview: "ScopePreview") -> N
 
 
 def _print_by_reason(screen: Screen, left_out: Mapping[str, str]) -> None:
-    """URLs that are not taken, by reason."""
+    """Print the URLs that are left out, by reason."""
     for reason in dict.fromkeys(left_out.values()):
         urls = [url for url, why in left_out.items() if why == reason]
         screen.line((f"{reason}: {pluralize(len(urls), 'URL')}", "yellow"), indent=2)

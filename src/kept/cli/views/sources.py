@@ -1,12 +1,12 @@
-"""How sources read for people."""
+"""Prints sources."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kept.cli.parse import format_ago, format_counts, format_duration, format_local_time, pluralize
 from kept.cli.screen import Screen, StyledText
 from kept.cli.views.symbols import PARTIAL_REASONS, STATE_COLOURS
 from kept.model.duration import format_short_duration
+from kept.service.formatting import format_ago, format_counts, format_duration, format_local_time, pluralize
 
 if TYPE_CHECKING:
     from kept.model.job import CrawlJob
@@ -82,12 +82,12 @@ def _next_run(source: "Source") -> str:
 
 
 def _format_change_rate(view: "SourceView", suggested: str) -> str:
-    """How often it changes, and what follows from that where nobody has seen to it."""
+    """Describe how often a source changes; suggest a schedule where it has none that fits."""
     assert view.changes_every is not None, "it is known"
-    told = f"about every {format_short_duration(view.changes_every.total_seconds())}"
+    interval = f"about every {format_short_duration(view.changes_every.total_seconds())}"
     if view.source.settings.schedule in ("auto", suggested):
-        return told
-    return f"{told}; suggested: kept set {view.source.label} --schedule {suggested}"
+        return interval
+    return f"{interval}; suggested: kept set {view.source.label} --schedule {suggested}"
 
 
 _VALIDATOR_WARNINGS = {
@@ -98,7 +98,7 @@ _VALIDATOR_WARNINGS = {
 
 def _format_settings(settings: "SourceSettings") -> str:
     limits, scope, access, region = settings.limits, settings.scope, settings.access, settings.region
-    said = [
+    parts = [
         f"at most {pluralize(limits.max_pages, 'page')}" if limits.max_pages is not None else "",
         f"at most {limits.max_depth:,} deep" if limits.max_depth is not None else "",
         f"new pages for at most {format_duration(limits.max_seconds)}" if limits.max_seconds is not None else "",
@@ -115,10 +115,10 @@ def _format_settings(settings: "SourceSettings") -> str:
         f"dropping {', '.join(region.drop)}" if region.drop else "",
         f"telling {settings.webhook}" if settings.webhook else "",
     ]
-    return "; ".join(part for part in said if part)
+    return "; ".join(part for part in parts if part)
 
 
 def _format_job(job: "CrawlJob") -> str:
     ended = f" {format_ago(job.completed_at)}" if job.completed_at else ""
-    why = f": {job.error}" if job.error else f": {told}" if (told := format_counts(job.progress.tally)) else ""
+    why = f": {job.error}" if job.error else f": {interval}" if (interval := format_counts(job.progress.tally)) else ""
     return f"{job.status}{ended}{why} (job {job.id})"

@@ -1,4 +1,4 @@
-"""What several answers have in common."""
+"""Colours and texts that several views share."""
 
 STATE_COLOURS = {
     "ready": "green",
