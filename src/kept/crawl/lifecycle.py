@@ -35,7 +35,7 @@ class CrawlCoverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentObservation:
-    """What a crawl saw of one document, and the document's state before."""
+    """A document as a crawl saw it, and the document's state before."""
 
     document: str
     in_base: bool  # the base shows it
