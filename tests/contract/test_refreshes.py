@@ -100,8 +100,8 @@ class Reader:
             for id, lifecycle in known:
                 versions = await documents.versions_of(snapshot, id)
                 now = await documents.version_in_generation(snapshot, id, active)
-                path = (now or versions[-1])["url"].removeprefix(self.site.origin)
-                word = now["title"].removeprefix("On the ") if now else None
+                path = (now or versions[-1]).url.removeprefix(self.site.origin)
+                word = now.title.removeprefix("On the ") if now else None
                 line = self._line(id, path, expected)
                 found.append(Row(number=line, path=path, word=word, versions=len(versions), lifecycle=lifecycle))
         return sorted(found, key=lambda row: row.number)

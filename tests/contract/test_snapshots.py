@@ -126,7 +126,7 @@ class Reader:
         async with self.db.snapshot() as snapshot:
             number = await self._active(snapshot)
             rows = await documents.of_generation(snapshot, self.source, number)
-        return "list", number, [(row["url"], row["content_hash"]) for row in rows]
+        return "list", number, [(one.url, one.content_hash) for one in rows]
 
     async def _list_in_parts(self) -> Told:
         """The cursor carries the generation: what comes later belongs to what came first."""
@@ -135,12 +135,12 @@ class Reader:
         while True:
             async with self.db.snapshot() as snapshot:
                 number = number or await self._active(snapshot)
-                after = rows[-1]["url"] if rows else ""
+                after = rows[-1].url if rows else ""
                 part = await documents.of_generation(snapshot, self.source, number, after=after, limit=10)
             if not part:
                 break
             rows += part
-        return "list", number, [(row["url"], row["content_hash"]) for row in rows]
+        return "list", number, [(one.url, one.content_hash) for one in rows]
 
     async def _count(self) -> Told:
         view = await kept_sources.show_source(self.db, "docs")
@@ -174,10 +174,12 @@ class Reader:
     async def _sections(self) -> Told:
         where = url(self.chance.choice(ALWAYS))
         async with self.db.snapshot() as snapshot:
-            [row] = await documents.visible_by_url(snapshot, where)
-            [section] = await sections.of_content(snapshot, row["content_id"])
-            assert row["generation"] == await self._active(snapshot)
-        return f"sections {where}", row["generation"], [(where, section.text)]
+            [shown] = await documents.visible_by_url(snapshot, where)
+            active = await self._active(snapshot)
+            version = await documents.version_in_generation(snapshot, shown.document_id, active)
+            assert version is not None
+            [section] = await sections.of_content(snapshot, version.content_id)
+        return f"sections {where}", active, [(where, section.text)]
 
     async def _active(self, snapshot: Connection) -> int:
         source = await sources.get(snapshot, self.source)

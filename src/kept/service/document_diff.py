@@ -15,8 +15,7 @@ from kept.search.search import title_from_url
 from kept.service.generations import preview_held_document
 from kept.service.lookup import find_document_id, find_readable_generation, find_source
 from kept.store import documents, generations, sources
-from kept.store.compression import decompress
-from kept.store.database import Connection, ReadableDatabase, Row
+from kept.store.database import Connection, ReadableDatabase
 
 Opcode: TypeAlias = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
@@ -105,16 +104,15 @@ async def _load_side(
     db: Connection, source: Source, document: str, number: int, rules: LifecycleRules
 ) -> DiffSide | None:
     generation = await generations.get(db, source.id, number)
-    row: Row | None
     if generation and generation.state is GenerationState.HELD:
-        row = await preview_held_document(db, generation, document, rules)
+        version = await preview_held_document(db, generation, document, rules)
     else:
         await find_readable_generation(db, source, number)
-        row = await documents.version_in_generation(db, document, number)
-    if row is None:
+        version = await documents.version_in_generation(db, document, number)
+    if version is None:
         return None
-    title = row["title"] or title_from_url(row["url"])
-    return DiffSide(generation=number, url=row["url"], title=title, markdown=decompress(row["markdown"]))
+    title = version.title or title_from_url(version.url)
+    return DiffSide(generation=number, url=version.url, title=title, markdown=version.markdown)
 
 
 def diff_hunks(old: Sequence[str], new: Sequence[str], context: int = CONTEXT_LINES) -> Iterator[DiffHunk]:

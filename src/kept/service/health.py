@@ -1,28 +1,16 @@
-"""How the database is: what it is, and whether it can be used."""
-
-from dataclasses import dataclass
+"""Health: whether the database can be used, and how much is in it."""
 
 from kept.store import jobs, sources
-from kept.store.database import Database, ReadableDatabase, describe_database
+from kept.store.database import Database, DatabaseDescription, ReadableDatabase, describe_database
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
-    program: str
-    schema: int
-    writable: bool
-    vectors: str | None  # the version of the extension that searches them
-
-
-async def check_health(db: Database) -> Health:
-    """Reads it, and takes and gives back the right to write."""
+async def check_health(db: Database) -> DatabaseDescription:
+    """Read from the database, and begin a write transaction. Raises StoreError where one of them fails."""
     async with db.snapshot() as snapshot:
-        row = await describe_database(snapshot)
+        description = await describe_database(snapshot)
     async with db.transaction():
         pass
-    return Health(
-        program=row["program"], schema=row["schema_number"], writable=bool(row["writable"]), vectors=row["vectors"]
-    )
+    return description
 
 
 async def count_jobs_and_documents(db: ReadableDatabase) -> tuple[dict[str, int], dict[str, int]]:

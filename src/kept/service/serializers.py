@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # each answer is made of one of them, and a search has to be 
     from datetime import datetime
 
     from kept.crawl.preview import PagePreview, ScopePreview
+    from kept.model.frontier import LedgerEntry
     from kept.model.generation import Generation
     from kept.model.job import CrawlJob
     from kept.model.source import Source
@@ -19,7 +20,7 @@ if TYPE_CHECKING:  # each answer is made of one of them, and a search has to be 
     from kept.service.documents import DocumentHistory, DocumentPage, DocumentView
     from kept.service.generations import GenerationDiff
     from kept.service.jobs import JobView
-    from kept.service.ledger import LedgerEntry, LedgerSummary
+    from kept.service.ledger import LedgerSummary
     from kept.service.search import SearchResult
     from kept.service.sources import SourceView
 
