@@ -112,7 +112,7 @@ def _found(number: int) -> DiscoveredUrl:
 async def _lease(db: Database, lease: Lease) -> list[FrontierEntry]:
     async with db.transaction() as tx:
         await jobs.lock_lease(tx, lease)
-        return await frontier.lease(tx, lease.job_id, worker=lease.id, limit=BATCH)
+        return await frontier.lease(tx, lease.job_id, lease_id=lease.id, limit=BATCH)
 
 
 async def _settle(db: Database, lease: Lease, job: CrawlJob, entries: list[FrontierEntry], number: int) -> CrawlJob:

@@ -210,4 +210,4 @@ async def shown(db: Database, source: Source, generation: int | None = None) -> 
         if number is None:
             return {}
         rows = await documents.of_generation(snapshot, source.id, number, limit=1_000_000)
-    return {row["url"]: (row["id"], row["content_hash"]) for row in rows}
+    return {one.url: (one.id, one.content_hash) for one in rows}

@@ -1,15 +1,17 @@
 """Trace one page from ``kept add`` to a hit of ``kept search``, and print the functions it passes.
 
-    python -m tests.walk
+    python -m tests.walk            print them
+    python -m tests.walk --write    write them into docs/walk.md
 
 A *hop* is a function of src/kept that is called from another module, receives or returns the page (its address, its
 bytes, its text), and hands it on: to another module, the database, the network or a reader process. Helpers that look
 at it and return are no hops.
-A *border* is a call that leads from one package to a hop of another. docs/walk.md shows what this prints.
+A *border* is a call that leads from one package to a hop of another. docs/walk.md shows them.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,8 @@ PAGE = (
     f"<h2 id=more>More</h2><p>The {WORD} has the last word.</p></main>"
 ).encode()
 MAX_REPR = 60_000
+PAGE_OF_THE_MANUAL = SOURCE.parents[1] / "docs" / "walk.md"
+TABLE_HEADING = "\n| module | function |\n| --- | --- |\n"
 SINKS = ("store/", "extract/reader_pool/", "origins/web/http/connection.py")  # they hand it on to what is not traced
 
 Function = tuple[str, str]  # the module below src/kept, and the qualified name
@@ -213,12 +217,23 @@ def table(hops: Iterable[Function]) -> str:
     return "".join(f"| `{module}` | {', '.join(names)} |\n" for module, names in rows)
 
 
+def write(way: Walk, page: Path = PAGE_OF_THE_MANUAL) -> None:
+    """Replace the table and the counts of the page."""
+    text, heading, _ = page.read_text("utf-8").partition(TABLE_HEADING)
+    text = re.sub(r"\*\*\d+ functions and \d+ borders\*\*", counts(way), text)
+    page.write_text(f"{text}{heading}{table(way.hops)}", "utf-8")
+
+
+def counts(way: Walk) -> str:
+    return f"**{len(way.hops)} functions and {len(way.borders)} borders**"
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if sys.argv[1:] not in ([], ["--write"]):
         output, *words = sys.argv[1:]
         save(trace_command(words) if words else trace_reader(), Path(output))
     else:
-        everything = trace_all()
-        found = walk(everything)
-        print(table(found.hops))
-        print(f"{len(everything)} functions ran, {len(found.hops)} hops, {len(found.borders)} borders")
+        found = walk(trace_all())
+        if sys.argv[1:]:
+            write(found)
+        print(f"{table(found.hops)}\n{counts(found)}")

@@ -26,6 +26,7 @@ from bench.quality.judged import DEPTH, Found, Judge, Worth, summary
 from bench.quality.labels import MANUALS, Label, labels
 from bench.quality.manuals import on_postgres, on_sqlite
 from kept.embed import static
+from kept.model.search_request import SearchRequest
 from kept.search.vector_search import VectorSearchOptions
 from kept.service import search
 from kept.store.database import open_database
@@ -95,7 +96,7 @@ async def _kept(url: str, root: str, wanted: Sequence[Label], mode: str) -> list
                 Found(
                     _page(hit.url, root), hit.anchor, hit.text, tuple(_page(other["url"], root) for other in hit.also)
                 )
-                for hit in await search.search_sections(db, label.query, limit=DEPTH, vectors=by)
+                for hit in await search.search_sections(db, SearchRequest(text=label.query, limit=DEPTH), vectors=by)
             ]
             for label in wanted
         ]

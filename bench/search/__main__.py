@@ -24,6 +24,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from statistics import median
+from typing import Any
 
 import apsw
 
@@ -31,6 +32,7 @@ from bench.quality.labels import labels
 from bench.quality.manuals import on_sqlite
 from kept.model.document import Content, NewVersion, Section, Validators
 from kept.model.ids import new_id
+from kept.model.search_request import SearchRequest
 from kept.model.source import SourceKind, SourceSettings
 from kept.model.tokens import tokenize
 from kept.search.query import parse_query
@@ -44,7 +46,7 @@ COMMON = (
     "model field default object class value form query name method set use returns data database file user view request"
     " response template django python code example option function string type list key"
 )
-HARD: list[tuple[str, str, search.SearchOptions]] = [
+HARD: list[tuple[str, str, dict[str, Any]]] = [
     ("one common word", "django", {}),
     ("thirty common words", COMMON, {}),
     ("a prefix of one letter", "s*", {}),
@@ -93,6 +95,10 @@ def _arguments() -> argparse.Namespace:
     return asked
 
 
+async def _search(db: Database, text: str, **options: Any) -> object:
+    return await search.search_sections(db, SearchRequest(text=text, **options))
+
+
 async def _measure(
     url: str, store: str, pages: Sequence[Content], sections: int, queries: Sequence[str], *, crawl: bool
 ) -> None:
@@ -101,17 +107,17 @@ async def _measure(
         source, number = await _begin(db)
         await _fill(db, source, number, pages, sections)
         await _end(db, source, number)
-        bare, kept = await _times(queries, partial(_bare, db, store), partial(search.search_sections, db))
+        bare, kept = await _times(queries, partial(_bare, db, store), partial(_search, db))
         _show(store, sections, "bare", bare)
         _show(store, sections, "kept", kept)
         if crawl:
             other, its = await _begin(db, "other")
             writing = asyncio.create_task(_fill(db, other, its, pages, sections, first=10_000))
-            [busy] = await _times(queries, partial(search.search_sections, db))
+            [busy] = await _times(queries, partial(_search, db))
             _show(store, sections, "kept during a crawl", busy)
             writing.cancel()
         for what, query, narrowed in HARD:
-            [taken] = await _times([query] * 5, partial(search.search_sections, db, **narrowed), rounds=1)
+            [taken] = await _times([query] * 5, partial(_search, db, **narrowed), rounds=1)
             _show(store, sections, what, taken)
         ratio = [round(_at(kept, part) / _at(bare, part), 1) for part in (0.5, 0.95)]
         print(f"{store}, {sections:,}: p50 × {ratio[0]}, p95 × {ratio[1]}", file=sys.stderr, flush=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from kept.errors import InvalidInput, NotFound
-from kept.service import browsing, jobs, ledger
+from kept.service import documents, jobs, ledger
 from kept.service import generations as past
 from kept.store.database import Database
 from tests.contract.stories import story
@@ -42,26 +42,30 @@ async def test_a_timeline_says_what_each_generation_did_a_rollback_too(db: Datab
 @story
 async def test_documents_are_listed_by_url_in_pages_and_found_by_url_in_a_generation(db: Database) -> None:
     source = await a_source(db)
-    assert await browsing.list_document_summaries(db, (await a_source(db, "empty", root=f"{ROOT}empty")).label) == []
+    empty = await a_source(db, "empty", root=f"{ROOT}empty")
+    with pytest.raises(NotFound, match="its first crawl is not finished"):
+        await documents.list_documents(db, empty.label)
     await crawl(db, source, Site(site()))
     await crawl(db, source, Site(site(p1=Page(gone=True))))
-    first = await browsing.list_document_summaries(db, "docs", limit=4)
-    rest = await browsing.list_document_summaries(db, "docs", after=first[-1].url, limit=4)
+    page = await documents.list_documents(db, "docs", limit=4)
+    first = page.documents
+    rest = (await documents.list_documents(db, "docs", after=first[-1].url, limit=4)).documents
+    assert (await documents.list_documents(db, "docs", cursor=page.next, limit=4)).documents == rest
     assert [one.url for one in first + rest] == [ROOT, NAMES[0], *NAMES[2:]]
     assert first[1].title == "p0", "a page without a title is called after its address"
-    before = await browsing.list_document_summaries(db, "docs", generation=1)
+    before = (await documents.list_documents(db, "docs", generation=1)).documents
     assert [one.url for one in before] == [ROOT, *NAMES]
 
     asked = [NAMES[1], NAMES[2], f"{ROOT}never"]
     then, now = (
-        await browsing.find_documents_at(db, "docs", 1, asked),
-        await browsing.find_documents_at(db, "docs", 2, asked),
+        await documents.find_documents_at(db, "docs", 1, asked),
+        await documents.find_documents_at(db, "docs", 2, asked),
     )
     assert (set(then), set(now)) == (set(asked[:2]), {NAMES[2]})
     assert now[NAMES[2]] == then[NAMES[2]] == next(one.document for one in before if one.url == NAMES[2])
-    assert await browsing.get_outline(db, then[NAMES[1]], 1) == [], "it has no headings"
+    assert await documents.get_outline(db, then[NAMES[1]], 1) == [], "it has no headings"
     with pytest.raises(NotFound):
-        await browsing.get_outline(db, then[NAMES[1]], 2)
+        await documents.get_outline(db, then[NAMES[1]], 2)
 
 
 @story

@@ -21,6 +21,7 @@ from kept.errors import EmbedderUnavailable, TextRejected
 from kept.maintenance import embedding_backlog
 from kept.maintenance.embedding_backlog import EmbeddingBacklog, EmbeddingReport, delete_unused_vectors
 from kept.maintenance.gc import Retention, collect
+from kept.model.search_request import SearchRequest
 from kept.runtime.runtime import Runtime
 from kept.search.vector_search import VectorSearchOptions, nearest_sections
 from kept.service import search
@@ -178,7 +179,7 @@ async def test_while_the_embedder_is_away_words_find_everything_and_answers_can_
     assert await filler.embed_pending(db) == EmbeddingReport()
     assert await search.count_missing_vectors(db) == {"docs": 31}
     by = VectorSearchOptions("fused", {embedder.model: embedder}.get)
-    assert (await search.search_sections(db, "quince", vectors=by))[0].text.endswith("quince")
+    assert (await search.search_sections(db, SearchRequest(text="quince"), vectors=by))[0].text.endswith("quince")
 
     embedder.is_away, embedder.refuses = False, lambda text: "page 11 " in text
     assert await filler.embed_pending(db) == EmbeddingReport(embedded=30, refused=1, contents=31), (
@@ -187,7 +188,7 @@ async def test_while_the_embedder_is_away_words_find_everything_and_answers_can_
     assert await search.count_missing_vectors(db) == {}
     assert await filler.embed_pending(db) == EmbeddingReport(), "and is not tried again"
     embedder.is_away = True
-    assert (await search.search_sections(db, "quince", vectors=by))[0].text.endswith("quince")
+    assert (await search.search_sections(db, SearchRequest(text="quince"), vectors=by))[0].text.endswith("quince")
 
 
 @story
@@ -301,25 +302,25 @@ async def test_the_modes_of_a_search_agree_on_what_is_shown(db: Database) -> Non
     await crawl(db, await a_source(db), Site(a_manual(30)))
     await EmbeddingBacklog(embedder).embed_pending(db)
     embedder_of = {embedder.model: embedder}.get
-    words = await search.search_sections(db, "page 12 quince", limit=5)
+    words = await search.search_sections(db, SearchRequest(text="page 12 quince", limit=5))
     fused = await search.search_sections(
-        db, "page 12 quince", limit=5, vectors=VectorSearchOptions("fused", embedder_of)
+        db, SearchRequest(text="page 12 quince", limit=5), vectors=VectorSearchOptions("fused", embedder_of)
     )
     meant = await search.search_sections(
-        db, "page 12 quince", limit=5, vectors=VectorSearchOptions("meaning", embedder_of)
+        db, SearchRequest(text="page 12 quince", limit=5), vectors=VectorSearchOptions("meaning", embedder_of)
     )
     assert words[0].section == fused[0].section == meant[0].section
     assert len(fused) == len(meant) == 5
     assert fused[0].score == pytest.approx(1.0)
     without = await search.search_sections(
-        db, "page quince -12", limit=50, vectors=VectorSearchOptions("meaning", embedder_of)
+        db, SearchRequest(text="page quince -12", limit=50), vectors=VectorSearchOptions("meaning", embedder_of)
     )
     assert without
     assert not any("12" in hit.text for hit in without)
 
     await crawl(db, await a_source(db, "docs", version="2"), Site(a_manual(30)))
     for by in (None, VectorSearchOptions("fused", embedder_of), VectorSearchOptions("meaning", embedder_of)):
-        found = await search.search_sections(db, "page 12 quince", limit=5, vectors=by)
+        found = await search.search_sections(db, SearchRequest(text="page 12 quince", limit=5), vectors=by)
         assert found[0].version == "2"
         assert [other["version"] for other in found[0].also] == [""], "what is in several versions is shown once"
         assert len({hit.url for hit in found}) == 5
@@ -358,7 +359,7 @@ def test_postgresql_without_pgvector_goes_by_words_alone(postgres_server: Postgr
             assert await EmbeddingBacklog(embedder).embed_pending(db) == EmbeddingReport()
             assert not embedder.embedded
             hits = await search.search_sections(
-                db, "cherry", vectors=VectorSearchOptions("fused", {embedder.model: embedder}.get)
+                db, SearchRequest(text="cherry"), vectors=VectorSearchOptions("fused", {embedder.model: embedder}.get)
             )
             assert hits[0].text == "page 3 cherry"
 
@@ -448,7 +449,9 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
             await crawl(db, source, Site(a_manual(200)))
             await filler.embed_pending(db)
             assert (await search.count_missing_vectors(db))["docs"] >= 100
-            hits = await search.search_sections(db, "page 150 damson", vectors=runtime.services.vector_search())
+            hits = await search.search_sections(
+                db, SearchRequest(text="page 150 damson"), vectors=runtime.services.vector_search()
+            )
             assert hits[0].text == "page 150 damson", "nobody answers, and words find it"
             await server.start()
             for _ in range(20):
@@ -459,7 +462,9 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
             assert server.keys == {"Bearer sesame-open-the-door"}
             server.is_troubled = False
             assert "sesame" not in repr(runtime.settings.embed) + repr(runtime.services.models._clients)
-            hits = await search.search_sections(db, "page 150 damson", vectors=runtime.services.vector_search())
+            hits = await search.search_sections(
+                db, SearchRequest(text="page 150 damson"), vectors=runtime.services.vector_search()
+            )
             assert (hits[0].text, hits[0].score) == ("page 150 damson", pytest.approx(1.0))
         await server.stop()
 

@@ -1,4 +1,4 @@
-"""Folders as they are: moved, locked, unmounted, full of strange things. An error is never a deletion."""
+"""Real folders: moved, locked, unmounted, with pipes and links. An error is never a deletion."""
 
 import errno
 import os
@@ -43,7 +43,7 @@ def write(root: Path, **files: str) -> None:
 
 
 async def names(db: Database, source: Source) -> dict[str, str]:
-    """What is shown: the path below the root → document."""
+    """Return the documents shown, by path below the root."""
     return {url.removeprefix(source.root + "/"): id for url, (id, _) in (await shown(db, source)).items()}
 
 
@@ -111,7 +111,7 @@ async def test_no_text_is_read_again_of_files_that_only_moved(
 
 
 @story
-async def test_what_cannot_be_read_is_not_gone_and_a_swapped_or_emptied_root_fails_the_crawl(
+async def test_an_unreadable_file_is_not_gone_and_a_swapped_or_emptied_root_fails_the_crawl(
     db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "docs"
@@ -157,7 +157,7 @@ async def test_what_cannot_be_read_is_not_gone_and_a_swapped_or_emptied_root_fai
 
 
 @story
-async def test_a_marker_says_which_folder_it_is_wherever_it_lies(db: Database, tmp_path: Path) -> None:
+async def test_a_marker_identifies_a_folder_wherever_it_is(db: Database, tmp_path: Path) -> None:
     root = tmp_path / "docs"
     write(root, one=TEXT + "one", two=TEXT + "two", three=TEXT + "three")
     (root / ROOT_MARKER).write_text("these are the documents")
@@ -171,7 +171,7 @@ async def test_a_marker_says_which_folder_it_is_wherever_it_lies(db: Database, t
 
 
 @story
-async def test_strange_things_are_neither_opened_nor_followed(db: Database, tmp_path: Path) -> None:
+async def test_pipes_devices_and_outside_links_are_neither_opened_nor_followed(db: Database, tmp_path: Path) -> None:
     root, outside = tmp_path / "docs", tmp_path / "outside"
     write(outside, secret=TEXT)
     write(root, page=TEXT, sub__other=TEXT + "other")
@@ -198,7 +198,7 @@ async def test_strange_things_are_neither_opened_nor_followed(db: Database, tmp_
     assert page.markdown.strip() == (TEXT + "odd").strip()
 
 
-def test_a_link_that_takes_a_files_place_before_it_is_read_leads_nowhere(tmp_path: Path) -> None:
+def test_a_link_that_replaces_a_file_before_it_is_read_is_refused(tmp_path: Path) -> None:
     write(tmp_path, outside=TEXT, docs__sub__page=TEXT)
     root = tmp_path / "docs"
     origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=guess_content_type)
@@ -210,7 +210,7 @@ def test_a_link_that_takes_a_files_place_before_it_is_read_leads_nowhere(tmp_pat
     assert origin._read_file(file_path(listed.url)) == Refused(reason="leads out of the source's folder")
 
 
-def test_a_file_that_was_just_written_is_read_again_the_next_time_for_its_time_is_too_coarse_to_tell(
+def test_a_recently_written_file_is_read_again_because_its_mtime_is_too_coarse(
     tmp_path: Path,
 ) -> None:
     write(tmp_path, page=TEXT)

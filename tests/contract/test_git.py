@@ -1,4 +1,4 @@
-"""A git repository as a source, on a real server: what each push comes to, on both databases."""
+"""A git repository on a real server: the changes that each push leads to, on both databases."""
 
 import asyncio
 import shutil
@@ -68,7 +68,7 @@ class Kept:
         return {name: count for name, count in job.progress.tally.as_json().items() if count}
 
     async def table(self) -> dict[str, str]:
-        """What is shown: URL below the repository's -> the document, by the name it was first shown under."""
+        """Return the documents shown: URL below the repository's -> the name it was first shown under."""
         found = {
             url.removeprefix(f"{WEB}/"): document for url, (document, _) in (await shown(self.db, self.source)).items()
         }
@@ -114,7 +114,7 @@ FIRST: Mapping[str, str] = {
 
 
 @story
-async def test_every_push_comes_to_what_it_did(db: Database, tmp_path: Path) -> None:
+async def test_every_push_leads_to_the_matching_changes(db: Database, tmp_path: Path) -> None:
     with a_server(tmp_path) as server:
         manual, wiki = server.repository("owner/manual.git"), server.repository("owner/manual.wiki.git")
         manual.commit(FIRST)
@@ -187,7 +187,7 @@ async def test_every_push_comes_to_what_it_did(db: Database, tmp_path: Path) -> 
         assert moved["blob/trunk/docs/setup.md"] == "blob/main/docs/install.md"
         assert len(moved) == 8
 
-        # No wiki any more is no error, and nobody takes its pages for files; no repository is one, and nothing is lost.
+        # A wiki that was removed is not an error, a repository that was removed is one; either way nothing is lost.
         (server.folder / "owner/manual.wiki.git").rename(server.folder / "away")
         files["docs/setting-up.md"] = files.pop("docs/setup.md") + "\nMore.\n"
         manual.commit(files, branch="trunk")
@@ -244,7 +244,7 @@ async def test_a_wiki_that_cannot_be_read_loses_nothing(db: Database, tmp_path: 
 
 
 class CutShort(Site):
-    """The first walk ends when the listing is done, before what is absent is."""
+    """The first crawl ends after the listing, before absent documents are settled."""
 
     runs = 0
 
@@ -256,7 +256,7 @@ class CutShort(Site):
 
 
 @story
-async def test_a_walk_that_is_cut_short_is_told_of_the_same_renames(db: Database) -> None:
+async def test_a_crawl_that_is_interrupted_finds_the_same_renames_again(db: Database) -> None:
     source = await a_source(db, kind=SourceKind.GIT)
     before = {f"{ROOT}{name}": Page(text=f"{name} " * 40, tag=name) for name in "abc"}
     await crawl(db, source, Site(before, lists_everything=True))

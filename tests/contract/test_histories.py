@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 import zlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ from kept.extract.sections import SectionNode, SectionRules, build_content
 from kept.jobs import queue
 from kept.jobs.worker import claim_and_run
 from kept.maintenance.gc import Retention, collect
-from kept.model.document import Content, ParsedPage
+from kept.model.document import Content, ParsedPage, ShownDocument
 from kept.model.frontier import FrontierEntry, ListingFailure, Visit
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.section import SectionMatch
@@ -618,16 +618,16 @@ class Histories(RuleBasedStateMachine):
         side.numbers |= promised.keys()
         assert side.numbers == set(range(1, max(side.numbers, default=0) + 1)), "numbers follow each other"
 
-    def compare_shown(self, side: Side, number: int, rows: list[Mapping[str, Any]]) -> None:
+    def compare_shown(self, side: Side, number: int, documents: list[ShownDocument]) -> None:
         promised = side.promised.generations[number].shows
-        assert sorted(row["url"] for row in rows) == sorted(promised), f"generation {number}"
-        for row in rows:
-            version = promised[row["url"]]
-            assert row["content_hash"] == content(version.content).hash, f"generation {number}, {row['url']}"
+        assert sorted(one.url for one in documents) == sorted(promised), f"generation {number}"
+        for one in documents:
+            version = promised[one.url]
+            assert one.content_hash == content(version.content).hash, f"generation {number}, {one.url}"
             if version.document not in side.ids:
-                assert row["id"] not in side.ids.values(), f"{row['url']} should be a new document"
-                side.ids[version.document] = row["id"]
-            assert row["id"] == side.ids[version.document], f"generation {number}, {row['url']}: not that document"
+                assert one.id not in side.ids.values(), f"{one.url} should be a new document"
+                side.ids[version.document] = one.id
+            assert one.id == side.ids[version.document], f"generation {number}, {one.url}: not that document"
 
     def compare_found(self, side: Side, number: int, matches: list[SectionMatch]) -> None:
         """Search finds every section of what is shown, and nothing else."""

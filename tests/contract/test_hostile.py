@@ -1,4 +1,4 @@
-"""What a web origin makes of a server that does everything wrong (faults 11, 13, 14). A real server, real sockets."""
+"""A web origin against a server that does everything wrong (faults 11, 13, 14). A real server, real sockets."""
 
 import asyncio
 import re
@@ -79,7 +79,7 @@ def visited(path: str, held: Validators | None = None, **settings: object) -> Vi
 # ── What an answer means ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_headers_that_are_no_text_are_not_kept_and_lead_where_they_say() -> None:
+def test_validators_that_are_not_text_are_dropped_and_a_location_in_bytes_is_followed() -> None:
     found = visited("/latin-1")
     assert isinstance(found, Fetched)
     assert (found.content_type, found.validators) == ("text/html; charset=?", Validators())
@@ -88,7 +88,7 @@ def test_headers_that_are_no_text_are_not_kept_and_lead_where_they_say() -> None
     assert moved.to.endswith("/caf%E9")
 
 
-def test_a_page_comes_as_its_server_sent_it() -> None:
+def test_a_page_is_fetched_as_its_server_sent_it() -> None:
     assert visited("/good") == Fetched(body=PAGE, content_type="text/html", status=200)
     assert visited("/strong") == Fetched(
         body=PAGE, content_type="text/html", validators=Validators(etag='"strong"'), status=200
@@ -96,7 +96,7 @@ def test_a_page_comes_as_its_server_sent_it() -> None:
 
 
 @pytest.mark.parametrize("path", ["/gzip", "/x-gzip", "/deflate", "/deflate-bare", "/br", "/zstd"])
-def test_a_packed_page_is_unpacked(path: str) -> None:
+def test_a_compressed_page_is_decompressed(path: str) -> None:
     assert visited(path) == Fetched(body=PAGE, content_type="text/html", status=200)
 
 
@@ -118,7 +118,7 @@ def test_gone_is_gone(path: str) -> None:
     assert isinstance(visited(path), Gone)
 
 
-def test_a_server_may_say_when_to_come_again() -> None:
+def test_retry_after_is_returned() -> None:
     assert _wait("/503") == timedelta(seconds=7)
     assert _wait("/429") == timedelta(seconds=2)
     assert timedelta(seconds=80) < (_wait("/429-date") or timedelta()) <= timedelta(seconds=90)
@@ -132,13 +132,13 @@ def _wait(path: str) -> timedelta | None:
     return found.retry_after
 
 
-def test_what_is_no_page_is_refused_with_the_reason() -> None:
+def test_a_response_that_is_not_a_page_is_refused_with_the_reason() -> None:
     assert visited("/image") == Refused(reason="not a page but image/png", status=200)
     assert visited("/no-type-binary") == Refused(reason="not a page but bytes of unknown type", status=200)
     assert visited("/twice") == Refused(reason="packed more than once", status=200)
 
 
-def test_what_a_header_asks_of_robots_is_handed_on_unless_nobody_listens() -> None:
+def test_x_robots_tag_is_returned_unless_the_source_ignores_robots() -> None:
     assert _wishes("/noindex") == RobotsDirectives(noindex=True, nofollow=True)
     assert _wishes("/noindex-for-others") == RobotsDirectives()
     assert _wishes("/noindex", access=replace(PATIENT, ignore_robots=True)) is None
@@ -150,7 +150,7 @@ def _wishes(path: str, access: Access = PATIENT) -> RobotsDirectives | None:
     return found.robots_directives
 
 
-def test_a_type_that_is_not_told_is_looked_for_in_the_bytes() -> None:
+def test_a_missing_content_type_is_sniffed() -> None:
     assert visited("/no-type") == Fetched(body=PAGE, content_type="text/html", status=200)
     assert visited("/octets") == Fetched(body=b"%PDF-1.7 and so on", content_type="application/pdf", status=200)
     began = time.process_time()
@@ -168,7 +168,7 @@ def test_a_page_beyond_the_limit_is_refused_by_our_settings(path: str) -> None:
 # ── Validators ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_validators_are_offered_as_they_came() -> None:
+def test_validators_are_sent_back_unchanged() -> None:
     first = visited("/validated")
     assert isinstance(first, Fetched)
     assert first.validators == Validators(etag='W/"v1"', last_modified=MODIFIED)
@@ -177,11 +177,11 @@ def test_validators_are_offered_as_they_came() -> None:
     assert isinstance(visited("/validated", Validators(etag='"v1"')), Fetched), "weak and strong are two"
 
 
-def test_a_304_that_was_not_asked_for_is_handed_on_for_the_crawl_to_judge() -> None:
+def test_an_unrequested_304_is_returned_for_the_crawl_to_decide() -> None:
     assert visited("/304") == NotModified(status=304)
 
 
-def test_validators_are_not_offered_unasked_nor_to_where_a_page_redirects() -> None:
+def test_validators_are_sent_only_when_conditional_and_never_to_a_redirect_target() -> None:
     @on_loop
     async def story() -> None:
         async with hostile() as site, crawling(site) as origin:
@@ -201,7 +201,7 @@ def test_validators_are_not_offered_unasked_nor_to_where_a_page_redirects() -> N
 
 
 @pytest.mark.parametrize("status", [301, 308])
-def test_a_permanent_redirect_is_told(status: int) -> None:
+def test_a_permanent_redirect_is_returned(status: int) -> None:
     found = visited(f"/{status}")
     assert isinstance(found, Redirected)
     assert found.to.endswith("/good")
@@ -209,7 +209,7 @@ def test_a_permanent_redirect_is_told(status: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/302", "/303", "/307", "/then-moved"])
-def test_a_temporary_redirect_is_followed_and_its_links_count_from_where_it_led(path: str) -> None:
+def test_a_temporary_redirect_is_followed_and_its_links_are_relative_to_the_target(path: str) -> None:
     found = visited(path)
     assert isinstance(found, Fetched)
     assert (found.body, found.status) == (PAGE, 200)
@@ -217,7 +217,7 @@ def test_a_temporary_redirect_is_followed_and_its_links_count_from_where_it_led(
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_leads_nowhere_else(status: int) -> None:
+def test_a_redirect_out_of_the_source_is_refused(status: int) -> None:
     assert visited(f"/{status}-out") == Refused(
         reason="redirects out of the source to https://elsewhere.test/page?token=1", status=status
     )
@@ -228,7 +228,7 @@ def test_a_redirect_leads_nowhere_else(status: int) -> None:
         assert not found.is_retryable
 
 
-def test_redirects_end() -> None:
+def test_redirects_are_limited() -> None:
     for path, word in (("/circle-a", "circle"), ("/steps/0", "more than 10")):
         found = visited(path)
         assert isinstance(found, Unreachable)
@@ -237,7 +237,7 @@ def test_redirects_end() -> None:
     assert isinstance(visited("/then-404"), Gone)
 
 
-def test_every_hop_asks_robots() -> None:
+def test_robots_txt_holds_for_every_redirect() -> None:
     @on_loop
     async def story() -> None:
         async with hostile() as site:
@@ -260,13 +260,13 @@ def test_every_hop_asks_robots() -> None:
     ["/reset", "/reset-midway", "/closed", "/truncated", "/chunks-cut", "/chunks-without-end", "/chunks-bad",
      "/two-lengths", "/not-http", "/empty", "/gzip-cut", "/gzip-damaged", "/gzip-not", "/unknown-encoding"],
 )  # fmt: skip
-def test_what_is_not_whole_is_never_taken_for_good(path: str) -> None:
+def test_an_incomplete_page_is_never_kept(path: str) -> None:
     found = visited(path)
     assert isinstance(found, Unreachable), found
     assert found.reason
 
 
-def test_more_than_was_announced_spoils_nothing() -> None:
+def test_data_after_the_announced_length_is_ignored() -> None:
     @on_loop
     async def story() -> None:
         async with hostile() as site, crawling(site) as origin:
@@ -301,7 +301,7 @@ def test_deadlines_hold(path: str, word: str) -> None:
 
 
 def test_a_crawl_goes_on_to_its_end_beside_one_whose_host_drips(tmp_path: Path) -> None:
-    """How much of its speed it keeps is for `python -m bench.drip` to say."""
+    """How much of its speed it keeps is measured by `python -m bench.drip`."""
 
     @on_loop
     async def story() -> None:
@@ -365,7 +365,7 @@ def test_a_flood_costs_neither_memory_nor_time(path: str) -> None:
 
 
 async def _build(path: str) -> None:
-    """Has the server make its bomb beforehand: only what unpacking costs is measured."""
+    """Have the server build its bomb beforehand, so that only decompression is measured."""
     from tests.sites import hostile as server
 
     {"/bomb-br": server.brotli_bomb, "/bomb-zstd": server.zstd_bomb}.get(path, server.gzip_bomb)()
@@ -390,7 +390,7 @@ def _memory(name: str) -> int:
 # ── Manners and secrets ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_host_that_is_overloaded_is_left_alone_by_everybody() -> None:
+def test_an_overloaded_host_is_left_alone_by_all_crawls() -> None:
     @on_loop
     async def story() -> None:
         async with hostile() as site, crawling(site) as origin:
@@ -405,7 +405,7 @@ def test_a_host_that_is_overloaded_is_left_alone_by_everybody() -> None:
     story()
 
 
-def test_secrets_go_to_their_own_origin_and_are_shown_nowhere() -> None:
+def test_secrets_are_sent_to_their_own_origin_only_and_shown_nowhere() -> None:
     token, cookie = "hunter2-hunter2", "session=abc-def"
 
     @on_loop
@@ -432,7 +432,7 @@ def test_secrets_go_to_their_own_origin_and_are_shown_nowhere() -> None:
     story()
 
 
-def test_a_root_that_may_not_be_asked_fails_the_crawl_and_an_error_at_the_root_does_not() -> None:
+def test_a_forbidden_root_fails_the_crawl_and_an_error_at_the_root_does_not() -> None:
     @on_loop
     async def story() -> None:
         async with hostile() as site:
@@ -448,7 +448,7 @@ def test_a_root_that_may_not_be_asked_fails_the_crawl_and_an_error_at_the_root_d
     story()
 
 
-def test_a_calendar_without_end_ends() -> None:
+def test_an_endless_calendar_is_limited() -> None:
     @on_loop
     async def story() -> None:
         async with hostile() as site, crawling(site) as origin:

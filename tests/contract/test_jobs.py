@@ -307,7 +307,7 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
     found = [DiscoveredUrl(url=f"{ROOT}{number}", depth=3) for number in range(4)]
     job = await settle.commit_batch(db, dead, job, [], found, signature="")
     async with db.transaction() as tx:
-        entries = await frontier.lease(tx, job.id, worker=dead.id, limit=3)
+        entries = await frontier.lease(tx, job.id, lease_id=dead.id, limit=3)
     for entry in entries:
         nothing = VisitResult(entry=entry, decision=NotKept(outcome=Outcome.SKIPPED, reason="no page"), bytes=7)
         job = await settle.commit_batch(db, dead, job, [nothing], [], signature="")
@@ -319,7 +319,7 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
     monkeypatch.setattr(settle, "PROGRESS_SECONDS", 0.0)
     heir = await a_lease(db)
     async with db.transaction() as tx:
-        entries = await frontier.lease(tx, job.id, worker=heir.id, limit=3)
+        entries = await frontier.lease(tx, job.id, lease_id=heir.id, limit=3)
     last = [VisitResult(entry=one, decision=NotKept(outcome=Outcome.GONE, reason="404")) for one in entries]
     job = await settle.commit_batch(db, heir, job, last, [], signature="")
     assert (job.progress.tally.skipped, job.progress.tally.gone) == (3, 1), "nothing twice"

@@ -7,8 +7,9 @@ import pytest
 from kept.errors import InvalidInput, NotFound, QuotaExceeded
 from kept.service import jobs as jobs_service
 from kept.service import keys
+from kept.service.access import Principal, Quota, check_quota
 from kept.service.jobs import IdempotencyKey
-from kept.service.keys import Quota
+from kept.store import keys as store
 from tests.given import ROOT, Page, Site, a_database, a_source, crawl
 
 
@@ -34,16 +35,17 @@ def test_a_quota_counts_live_crawls_sources_and_pages(database_url: str) -> None
         async with a_database(database_url) as db:
             source = await a_source(db)
             await crawl(db, source, Site({ROOT: Page("root", links=(f"{ROOT}a",)), f"{ROOT}a": Page("a")}))
-            await keys.assign_owner(db, source, "ci")
-            await keys.assign_owner(db, source, "another")  # it stays the first one's
+            async with db.transaction() as tx:
+                await store.assign_source_owner(tx, source.id, "ci")
+                await store.assign_source_owner(tx, source.id, "another")  # it stays the first one's
             await jobs_service.request_crawl(db, "docs", owner="ci")
             for quota in (Quota(live_jobs=1), Quota(pages=2)):
                 with pytest.raises(QuotaExceeded):
-                    await keys.check_quota(db, "ci", quota)
-                await keys.check_quota(db, "another", quota)
+                    await check_quota(db, Principal(name="ci", quota=quota))
+                await check_quota(db, Principal(name="another", quota=quota))
             with pytest.raises(QuotaExceeded):
-                await keys.check_quota(db, "ci", Quota(sources=1), adds_source=True)
-            await keys.check_quota(db, "ci", Quota(live_jobs=2, pages=3, sources=1))
+                await check_quota(db, Principal(name="ci", quota=Quota(sources=1)), adds_source=True)
+            await check_quota(db, Principal(name="ci", quota=Quota(live_jobs=2, pages=3, sources=1)))
 
     asyncio.run(story())
 

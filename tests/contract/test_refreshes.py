@@ -15,6 +15,7 @@ from kept.jobs import queue
 from kept.jobs.worker import claim_and_run
 from kept.model.document import ParsedPage
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Lease
+from kept.model.search_request import SearchRequest
 from kept.model.source import Access, RenderMode, Source, SourceSettings, host_and_port
 from kept.origins.web import make_web_origin, robots
 from kept.origins.web.rate_limiter import RateLimiters
@@ -99,8 +100,8 @@ class Reader:
             for id, lifecycle in known:
                 versions = await documents.versions_of(snapshot, id)
                 now = await documents.version_in_generation(snapshot, id, active)
-                path = (now or versions[-1])["url"].removeprefix(self.site.origin)
-                word = now["title"].removeprefix("On the ") if now else None
+                path = (now or versions[-1]).url.removeprefix(self.site.origin)
+                word = now.title.removeprefix("On the ") if now else None
                 line = self._line(id, path, expected)
                 found.append(Row(number=line, path=path, word=word, versions=len(versions), lifecycle=lifecycle))
         return sorted(found, key=lambda row: row.number)
@@ -114,7 +115,7 @@ class Reader:
         return next(line for line, known in self.ids.items() if known == id)
 
     async def _found(self, word: str | None) -> list[tuple[str, str]]:
-        hits = await search.search_sections(self.db, word or "", limit=1000)
+        hits = await search.search_sections(self.db, SearchRequest(text=word or "", limit=1000))
         titles = [(url, hit.title) for hit in hits for url in (hit.url, *(other["url"] for other in hit.also))]
         return sorted({(url.partition("#")[0].removeprefix(self.site.origin), title) for url, title in titles})
 

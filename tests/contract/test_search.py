@@ -17,6 +17,7 @@ from kept.jobs.worker import claim_and_run
 from kept.model.document import ParsedPage
 from kept.model.ids import new_id
 from kept.model.job import Lease
+from kept.model.search_request import SearchRequest
 from kept.model.source import Source, SourceKind, SourceSettings
 from kept.service import search
 from kept.store import sources
@@ -152,7 +153,9 @@ def place(hit: search.Hit) -> str:
 @story
 async def test_people_find_what_they_ask_for_in_the_words_they_use(db: Database) -> None:
     await keep(db, "manual", "", MANUAL)
-    found = {query: [place(hit) for hit in await search.search_sections(db, query)] for query in ANSWERS}
+    found = {
+        query: [place(hit) for hit in await search.search_sections(db, SearchRequest(text=query))] for query in ANSWERS
+    }
     assert {query: hits[:1] for query, hits in found.items()} == {query: [best] for query, best in ANSWERS.items()}
     assert "merge.md#options" not in found["table -zebra -merge"]
     assert found['"nervous zebra"'] == ["config.md#backups"]
@@ -161,36 +164,40 @@ async def test_people_find_what_they_ask_for_in_the_words_they_use(db: Database)
 @story
 async def test_code_examples_are_found_by_themselves_and_by_their_language(db: Database) -> None:
     await keep(db, "manual", "", MANUAL)
-    code = await search.search_sections(db, "wait_for timeout", kind="code")
+    code = await search.search_sections(db, SearchRequest(text="wait_for timeout", kind="code"))
     assert [place(hit) for hit in code] == ["tasks.md#asynciowait_foraw-timeout"]
     assert code[0].snippet == "await asyncio.**wait_for**(eternity(), **timeout**=1.0)"
-    assert await search.search_sections(db, "backed", kind="code") == []
-    assert [place(hit) for hit in await search.search_sections(db, "new", language="Java")] == [
+    assert await search.search_sections(db, SearchRequest(text="backed", kind="code")) == []
+    assert [place(hit) for hit in await search.search_sections(db, SearchRequest(text="new", language="Java"))] == [
         "containers.md#arraylist"
     ]
-    assert await search.search_sections(db, "new", language="py") == []
+    assert await search.search_sections(db, SearchRequest(text="new", language="py")) == []
     with pytest.raises(InvalidInput, match="no kind 'picture'"):
-        await search.search_sections(db, "new", kind="picture")
+        await search.search_sections(db, SearchRequest(text="new", kind="picture"))
 
 
 @story
 async def test_a_path_narrows_to_what_lies_below_it(db: Database) -> None:
     many = {f"guide/part{number}.md": f"# Part {number}\nAbout connections, number {number}." for number in range(90)}
     await keep(db, "manual", "", many | {"ref/pool.md": f"# Pool\n{'Other words. ' * 80}\nconnections"})
-    assert [place(hit) for hit in await search.search_sections(db, "connections", path="ref")] == ["ref/pool.md#pool"]
-    assert [place(hit) for hit in await search.search_sections(db, "connections", path="ref/p*.md")] == [
+    assert [place(hit) for hit in await search.search_sections(db, SearchRequest(text="connections", path="ref"))] == [
         "ref/pool.md#pool"
     ]
-    assert len(await search.search_sections(db, "connections", path="/guide/", limit=100)) == 90
-    assert await search.search_sections(db, "connections", path="ref/po") == []
-    assert await search.search_sections(db, "connections", path="%") == []
+    assert [
+        place(hit) for hit in await search.search_sections(db, SearchRequest(text="connections", path="ref/p*.md"))
+    ] == ["ref/pool.md#pool"]
+    assert len(await search.search_sections(db, SearchRequest(text="connections", path="/guide/", limit=100))) == 90
+    assert await search.search_sections(db, SearchRequest(text="connections", path="ref/po")) == []
+    assert await search.search_sections(db, SearchRequest(text="connections", path="%")) == []
 
 
 @story
 async def test_a_small_source_is_searched_to_its_end_beside_a_large_one(db: Database) -> None:
     await keep(db, "large", "", {f"{n}.md": f"# Connections {n}\nConnections, connections." for n in range(150)})
     await keep(db, "small", "", {"a.md": f"# Notes\n{'Other words. ' * 80}\nOne word about connections."})
-    assert [hit.source for hit in await search.search_sections(db, "connections", labels=["small"])] == ["small"]
+    assert [
+        hit.source for hit in await search.search_sections(db, SearchRequest(text="connections", labels=("small",)))
+    ] == ["small"]
 
 
 @story
@@ -212,18 +219,26 @@ async def test_a_version_is_the_one_that_people_expect(db: Database) -> None:
         "19": "19.0-rc1",
     }.items():
         assert (await search.find_version(db, "react", target)).version == expected
-        assert [hit.version for hit in await search.search_sections(db, "hooks", labels=["react"], version=target)] == [
-            expected
-        ]
-    assert {hit.source for hit in await search.search_sections(db, "hooks", version="latest")} == {"react", "vue"}
-    assert {hit.source for hit in await search.search_sections(db, "hooks", version="18")} == {"react"}
+        assert [
+            hit.version
+            for hit in await search.search_sections(db, SearchRequest(text="hooks", labels=("react",), version=target))
+        ] == [expected]
+    assert {hit.source for hit in await search.search_sections(db, SearchRequest(text="hooks", version="latest"))} == {
+        "react",
+        "vue",
+    }
+    assert {hit.source for hit in await search.search_sections(db, SearchRequest(text="hooks", version="18"))} == {
+        "react"
+    }
     with pytest.raises(NotFound, match=r"No version of react answers to '20'\. There is: 19\.0-rc1, 18\.3"):
         await search.find_version(db, "react", "20")
     with pytest.raises(NotFound, match="There is no source named 'reakt'"):
         await search.find_version(db, "reakt", "18")
     with pytest.raises(NotFound, match="No source has a version"):
-        await search.search_sections(db, "hooks", version="99")
-    (hit,) = await search.search_sections(db, "hooks", labels=["react@18.3", "react@18.2", "react@17.0"])
+        await search.search_sections(db, SearchRequest(text="hooks", version="99"))
+    (hit,) = await search.search_sections(
+        db, SearchRequest(text="hooks", labels=("react@18.3", "react@18.2", "react@17.0"))
+    )
     assert (hit.version, [other["version"] for other in hit.also]) == ("18.3", ["18.2", "17.0"])
 
 
@@ -232,7 +247,7 @@ async def test_many_versions_of_a_page_leave_room_for_other_pages(db: Database) 
     for version in range(1, 9):
         pages = {f"{at}.md": f"# Page {at}\nConnections of kind {at} in version {version}." for at in range(12)}
         await keep(db, "docs", f"{version}.0", pages)
-    hits = await search.search_sections(db, "connections")
+    hits = await search.search_sections(db, SearchRequest(text="connections"))
     assert len({hit.title for hit in hits}) == 10
     assert {(hit.version, len(hit.also)) for hit in hits} == {("8.0", 7)}
 
@@ -241,10 +256,11 @@ async def test_many_versions_of_a_page_leave_room_for_other_pages(db: Database) 
 async def test_an_earlier_generation_is_searched_as_it_was(db: Database) -> None:
     await keep(db, "manual", "", {"a.md": "# Pool\nThe word is walrus."})
     await keep(db, "manual", "", {"a.md": "# Pool\nThe word is badger."})
-    assert [hit.generation for hit in await search.search_sections(db, "walrus", labels=["manual"], generation=1)] == [
-        1
-    ]
-    assert await search.search_sections(db, "walrus") == []
+    assert [
+        hit.generation
+        for hit in await search.search_sections(db, SearchRequest(text="walrus", labels=("manual",), generation=1))
+    ] == [1]
+    assert await search.search_sections(db, SearchRequest(text="walrus")) == []
 
 
 @story
@@ -255,7 +271,7 @@ async def test_what_stands_around_a_hit_is_given_as_far_as_it_fits(
 
     async def context(wanted: str, budget: int | None = None) -> str:
         hits = await search.search_sections(
-            db, "max_connections", path="config.md", limit=1, context=wanted, budget=budget
+            db, SearchRequest(text="max_connections", path="config.md", limit=1, context=wanted, budget=budget)
         )
         return hits[0].context or ""
 
@@ -266,10 +282,10 @@ async def test_what_stands_around_a_hit_is_given_as_far_as_it_fits(
     assert "CREATE TABLE" in await context("siblings")
     assert "nervous zebra" in await context("document")
     assert "nervous zebra" not in await context("document", budget=60)
-    few = await search.search_sections(db, "table wait_for connections", budget=60)
+    few = await search.search_sections(db, SearchRequest(text="table wait_for connections", budget=60))
     assert 0 < sum(len(hit.text) for hit in few) <= 240
-    assert len(few) < len(await search.search_sections(db, "table wait_for connections"))
-    (cut,) = await search.search_sections(db, "max_connections", budget=5, limit=3)
+    assert len(few) < len(await search.search_sections(db, SearchRequest(text="table wait_for connections")))
+    (cut,) = await search.search_sections(db, SearchRequest(text="max_connections", budget=5, limit=3))
     assert cut.text.endswith("…")
     assert len(cut.text) <= 20
     with pytest.raises(InvalidInput, match="no context 'all'"):
@@ -316,7 +332,7 @@ async def ask_anything(db: Database, chance: random.Random, times: int) -> None:
     for number in range(times):
         typed = NAUGHTY[number] if number < len(NAUGHTY) else _anything(chance, words)
         try:
-            hits = await search.search_sections(db, typed, limit=5)
+            hits = await search.search_sections(db, SearchRequest(text=typed, limit=5))
             if not hits:
                 await search.suggest_spelling(db, typed)
         except InvalidInput as error:

@@ -19,6 +19,7 @@ from kept.model.document import Lifecycle, ParsedPage
 from kept.model.generation import GenerationState, Tally
 from kept.model.ids import new_id
 from kept.model.job import CrawlMode, JobStatus
+from kept.model.search_request import SearchRequest
 from kept.model.source import SourceKind, SourceSettings
 from kept.model.tokens import FullTextQuery, Term
 from kept.model.url import file_url
@@ -99,7 +100,7 @@ async def test_a_source_that_was_never_crawled_has_nothing_to_show(db: Database)
     assert (view.documents, view.sections, view.generation, view.last_job, view.verified_at) == (0, 0, None, None, None)
     with says(NotFound, "docs", "first crawl"):
         await past.diff_generations(db, "docs", 1, 2)
-    assert await search.search_sections(db, "anything") == []
+    assert await search.search_sections(db, SearchRequest(text="anything")) == []
 
 
 @story
@@ -145,7 +146,7 @@ async def test_every_verb_that_takes_a_name_says_so_when_there_is_none(db: Datab
         lambda label: past.roll_back(db, label, 1),
         lambda label: past.activate_held(db, label, LifecycleRules()),
         lambda label: past.discard_held(db, label),
-        lambda label: search.search_sections(db, "word", labels=[label]),
+        lambda label: search.search_sections(db, SearchRequest(text="word", labels=(label,))),
     ]
     for verb in verbs:
         for label in ("nobody", "", "@", "a\0b", "\ud800", "x" * 100_000):
@@ -161,7 +162,7 @@ async def test_a_removed_source_is_hidden_at_once_and_its_name_is_free(db: Datab
     await sources.remove_source(db, "docs")
 
     assert await sources.list_sources(db) == []
-    assert await search.search_sections(db, "connections") == []
+    assert await search.search_sections(db, SearchRequest(text="connections")) == []
     for gone in (ROOT + "a", page.document):
         with says(NotFound):
             await documents.read_document(db, gone)
@@ -195,7 +196,7 @@ async def test_garbage_collection_leaves_a_content_that_another_source_shares(db
         await crawl(db, source, site({"a": "One.", name: f"Only in {name}."}, root=root))
     await sources.remove_source(db, "docs")
     await collect(db, Retention())
-    assert sorted(hit.url for hit in await search.search_sections(db, "connections")) == [
+    assert sorted(hit.url for hit in await search.search_sections(db, SearchRequest(text="connections"))) == [
         "https://copy.test/",
         "https://copy.test/a",
         "https://copy.test/copy",
@@ -266,7 +267,7 @@ async def test_a_generation_that_is_not_there_cannot_be_asked_for(db: Database) 
         with says(NotFound, "generation"):
             await past.diff_generations(db, "docs", 1, number)
         with says(NotFound, "generation"):
-            await search.search_sections(db, "one", labels=["docs"], generation=number)
+            await search.search_sections(db, SearchRequest(text="one", labels=("docs",), generation=number))
         with says(NotFound, "generation"):
             await documents.read_document(db, ROOT + "a", generation=number)
         with says(NotFound, "generation"):
@@ -367,7 +368,7 @@ async def test_a_held_generation_is_seen_by_nobody_until_a_person_activates_it(d
     assert (await sources.show_source(db, "docs")).documents == 11
     assert (await documents.read_document(db, ROOT + "p4")).generation == 1
     with says(NotFound, "no generation 2 to show"):
-        await search.search_sections(db, "words", labels=["docs"], generation=2)
+        await search.search_sections(db, SearchRequest(text="words", labels=("docs",), generation=2))
     with says(NotFound, "no document"):
         await documents.read_document(db, ROOT + "q8")
     with says(NotFound, "does not show"):
@@ -563,23 +564,29 @@ async def test_a_search_looks_in_every_source_or_in_those_that_are_named(db: Dat
     for name in ("one", "two", "three"):
         source = await a_source(db, name, root=f"https://{name}.test/")
         await crawl(db, source, site({"a": f"The pelican of {name}."}, root=source.root))
-    assert {hit.source for hit in await search.search_sections(db, "pelican")} == {"one", "two", "three"}
-    assert {hit.source for hit in await search.search_sections(db, "pelican", labels=["one", "three"])} == {
+    assert {hit.source for hit in await search.search_sections(db, SearchRequest(text="pelican"))} == {
+        "one",
+        "two",
+        "three",
+    }
+    assert {
+        hit.source for hit in await search.search_sections(db, SearchRequest(text="pelican", labels=("one", "three")))
+    } == {
         "one",
         "three",
     }
-    assert len(await search.search_sections(db, "pelican", limit=2)) == 2
+    assert len(await search.search_sections(db, SearchRequest(text="pelican", limit=2))) == 2
     with says(InvalidInput, "--limit"):
-        await search.search_sections(db, "pelican", limit=0)
+        await search.search_sections(db, SearchRequest(text="pelican", limit=0))
     with says(NotFound, "Did you mean 'three'?"):
-        await search.search_sections(db, "pelican", labels=["one", "thre"])
+        await search.search_sections(db, SearchRequest(text="pelican", labels=("one", "thre")))
 
 
 @story
 async def test_a_hit_says_what_it_stands_on(db: Database) -> None:
     source = await a_source(db)
     await crawl(db, source, site({"a": "The pelican."}))
-    [hit] = await search.search_sections(db, "pelican")
+    [hit] = await search.search_sections(db, SearchRequest(text="pelican"))
     page = await documents.read_document(db, hit.document)
     assert (hit.source, hit.version, hit.generation, hit.url) == ("docs", "", 1, ROOT + "a")
     assert (hit.title, hit.partial, hit.text) == ("a", False, page.markdown)
@@ -594,13 +601,13 @@ async def test_an_older_generation_is_searched_by_its_number(db: Database) -> No
     await a_source(db, "other", root="https://other.test/")
     await crawl(db, source, site({"a": "The pelican."}))
     await crawl(db, source, site({"a": "The heron."}))
-    assert await search.search_sections(db, "pelican") == []
-    [hit] = await search.search_sections(db, "pelican", labels=["docs"], generation=1)
+    assert await search.search_sections(db, SearchRequest(text="pelican")) == []
+    [hit] = await search.search_sections(db, SearchRequest(text="pelican", labels=("docs",), generation=1))
     assert (hit.generation, hit.url) == (1, ROOT + "a")
-    assert await search.search_sections(db, "heron", labels=["docs"], generation=1) == []
+    assert await search.search_sections(db, SearchRequest(text="heron", labels=("docs",), generation=1)) == []
     for labels in ([], ["docs", "other"]):
         with says(InvalidInput, "--source"):
-            await search.search_sections(db, "pelican", labels=labels, generation=1)
+            await search.search_sections(db, SearchRequest(text="pelican", labels=tuple(labels), generation=1))
 
 
 @story
@@ -610,7 +617,7 @@ async def test_words_must_all_be_there_phrases_stay_together_and_unwanted_words_
     await crawl(db, source, site(pages))
 
     async def found(query: str) -> list[str]:
-        return [hit.url.removeprefix(ROOT) for hit in await search.search_sections(db, query)]
+        return [hit.url.removeprefix(ROOT) for hit in await search.search_sections(db, SearchRequest(text=query))]
 
     assert set((await found("grey pelican"))[:2]) == {"a", "b"}
     assert await found('"grey pelican"') == ["a"]
@@ -638,7 +645,7 @@ def test_no_query_raises_anything_but_wrong_call(database_url: str) -> None:
 
         async def ask(text: str) -> None:
             with suppress(InvalidInput):
-                await search.search_sections(db, text)
+                await search.search_sections(db, SearchRequest(text=text))
 
         db = runner.run(open_with_pages())
         try:
@@ -655,7 +662,9 @@ def test_a_reader_of_another_process_sees_what_was_added(database_url: str) -> N
         async with a_database(database_url) as here, a_database(database_url) as there:
             source = await a_source(here)
             await crawl(here, source, site({"a": "The pelican."}))
-            assert [hit.url for hit in await search.search_sections(there, "pelican")] == [ROOT + "a"]
+            assert [hit.url for hit in await search.search_sections(there, SearchRequest(text="pelican"))] == [
+                ROOT + "a"
+            ]
 
     asyncio.run(tell())
 
@@ -670,7 +679,9 @@ async def test_garbage_collection_keeps_what_a_retained_generation_shows(db: Dat
     await collect(db, Retention(generations=2, younger_than=timedelta(days=1)))
     _, generations = await past.list_generations(db, "docs")
     assert [one.number for one in generations] == [3, 4]
-    assert [hit.url for hit in await search.search_sections(db, "stork", labels=["docs"], generation=3)] == [ROOT + "a"]
+    assert [
+        hit.url for hit in await search.search_sections(db, SearchRequest(text="stork", labels=("docs",), generation=3))
+    ] == [ROOT + "a"]
     with says(NotFound):
-        await search.search_sections(db, "heron", labels=["docs"], generation=2)
+        await search.search_sections(db, SearchRequest(text="heron", labels=("docs",), generation=2))
     assert (await rows_in_tables(db))["contents"] == 3

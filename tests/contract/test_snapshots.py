@@ -27,6 +27,7 @@ from kept.errors import NotFound
 from kept.extract.sections import Unreadable
 from kept.maintenance.gc import Retention, collect
 from kept.model.generation import GenerationState
+from kept.model.search_request import SearchRequest
 from kept.model.source import Source
 from kept.service import documents as documents_service
 from kept.service import generations as past
@@ -125,7 +126,7 @@ class Reader:
         async with self.db.snapshot() as snapshot:
             number = await self._active(snapshot)
             rows = await documents.of_generation(snapshot, self.source, number)
-        return "list", number, [(row["url"], row["content_hash"]) for row in rows]
+        return "list", number, [(one.url, one.content_hash) for one in rows]
 
     async def _list_in_parts(self) -> Told:
         """The cursor carries the generation: what comes later belongs to what came first."""
@@ -134,12 +135,12 @@ class Reader:
         while True:
             async with self.db.snapshot() as snapshot:
                 number = number or await self._active(snapshot)
-                after = rows[-1]["url"] if rows else ""
+                after = rows[-1].url if rows else ""
                 part = await documents.of_generation(snapshot, self.source, number, after=after, limit=10)
             if not part:
                 break
             rows += part
-        return "list", number, [(row["url"], row["content_hash"]) for row in rows]
+        return "list", number, [(one.url, one.content_hash) for one in rows]
 
     async def _count(self) -> Told:
         view = await kept_sources.show_source(self.db, "docs")
@@ -150,7 +151,9 @@ class Reader:
 
     async def _search(self, generation: int | None = None) -> Told:
         word = self.chance.choice([*(f"group{group}" for group in range(GROUPS)), "page5"])
-        hits = await search.search_sections(self.db, word, labels=["docs"], limit=PAGES + 2, generation=generation)
+        hits = await search.search_sections(
+            self.db, SearchRequest(text=word, labels=("docs",), limit=PAGES + 2, generation=generation)
+        )
         numbers = {hit.generation for hit in hits}
         assert len(numbers) == 1, "an answer stands on one generation"
         return f"search {word}", numbers.pop(), [(hit.url, hit.text) for hit in hits]
@@ -171,10 +174,12 @@ class Reader:
     async def _sections(self) -> Told:
         where = url(self.chance.choice(ALWAYS))
         async with self.db.snapshot() as snapshot:
-            [row] = await documents.visible_by_url(snapshot, where)
-            [section] = await sections.of_content(snapshot, row["content_id"])
-            assert row["generation"] == await self._active(snapshot)
-        return f"sections {where}", row["generation"], [(where, section.text)]
+            [shown] = await documents.visible_by_url(snapshot, where)
+            active = await self._active(snapshot)
+            version = await documents.version_in_generation(snapshot, shown.document_id, active)
+            assert version is not None
+            [section] = await sections.of_content(snapshot, version.content_id)
+        return f"sections {where}", active, [(where, section.text)]
 
     async def _active(self, snapshot: Connection) -> int:
         source = await sources.get(snapshot, self.source)

@@ -567,7 +567,7 @@ async def visited_once(db: Database) -> tuple[Lease, CrawlJob, VisitResult]:
     begun = await start.start_generation(db, lease, lists_everything=False)
     async with db.transaction() as tx:
         await frontier.insert(tx, begun.id, [DiscoveredUrl(url=ROOT, depth=0)])
-        [entry] = await frontier.lease(tx, begun.id, worker=lease.id, limit=9)
+        [entry] = await frontier.lease(tx, begun.id, lease_id=lease.id, limit=9)
     read = await read_scripted(b"The root.", "text/plain", ROOT)
     assert isinstance(read, ParsedPage)
     fetched = Fetched(body=b"The root.", content_type="text/plain")
@@ -666,11 +666,11 @@ def test_a_lease_is_not_revoked_while_its_worker_writes(database_url: str) -> No
 async def test_leases_lapse_with_their_holder(db: Database) -> None:
     lease, begun, visited = await visited_once(db)
     async with db.transaction() as tx:
-        assert await frontier.lease(tx, begun.id, worker=lease.id, limit=9) == []
+        assert await frontier.lease(tx, begun.id, lease_id=lease.id, limit=9) == []
         await jobs.release_lease(tx, lease.id)
         second = replace(lease, id=new_id())
         await jobs.acquire_lease(tx, second)
-        [entry] = await frontier.lease(tx, begun.id, worker=second.id, limit=9)
+        [entry] = await frontier.lease(tx, begun.id, lease_id=second.id, limit=9)
     assert entry == visited.entry
 
 
@@ -684,7 +684,7 @@ async def test_two_workers_never_lease_the_same_entry(db: Database) -> None:
 
     async def take(worker: Lease) -> list[str]:
         async with db.transaction() as tx:
-            return [entry.url for entry in await frontier.lease(tx, begun.id, worker=worker.id, limit=7)]
+            return [entry.url for entry in await frontier.lease(tx, begun.id, lease_id=worker.id, limit=7)]
 
     taken = [url for urls in await asyncio.gather(*(take(worker) for worker in [lease, second] * 10)) for url in urls]
     assert len(taken) == len(set(taken)) == 100

@@ -346,7 +346,7 @@ class Folders:
             assert {id: doc.state for id, doc in ids.items()} == states
             for id in self.chance.sample(sorted(ids), min(3, len(ids))):
                 versions = await documents.versions_of(snapshot, id)
-                urls = [file_path(row["url"])[len(str(self.root)) + 1 :] for row in versions]
+                urls = [file_path(row.url)[len(str(self.root)) + 1 :] for row in versions]
                 assert urls == [path for path, _ in ids[id].history]
 
 

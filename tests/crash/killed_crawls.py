@@ -35,6 +35,7 @@ import psycopg
 
 from kept.errors import NeedsDecision
 from kept.jobs import queue
+from kept.model.search_request import SearchRequest
 from kept.service import search as search_service
 from kept.store.database import Database, open_database
 from tests.crash.crawler import Call, Crawlers, Order, Point, Run, Side, Write
@@ -399,7 +400,7 @@ async def _search_everywhere(url: str) -> set[str]:
 
 async def _found_everywhere(db: Database) -> set[str]:
     """The pages that a search finds; those with equal texts are one hit."""
-    hits = await search_service.search_sections(db, "everywhere", limit=EVERYTHING_SHOWN)
+    hits = await search_service.search_sections(db, SearchRequest(text="everywhere", limit=EVERYTHING_SHOWN))
     return {url.partition("#")[0] for hit in hits for url in (hit.url, *(other["url"] for other in hit.also))}
 
 

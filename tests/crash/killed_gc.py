@@ -98,11 +98,11 @@ async def read_on(db: Database, source: Source, chance: random.Random, happened:
                 happened.records.pop(number, None)
                 continue
             rows = await documents.of_generation(snapshot, source.id, number)
-            assert {row["url"]: (row["id"], row["content_hash"]) for row in rows} == record
-            version = await documents.version_in_generation(snapshot, chance.choice(rows)["id"], number)
+            assert {one.url: (one.id, one.content_hash) for one in rows} == record
+            version = await documents.version_in_generation(snapshot, chance.choice(rows).id, number)
             assert version is not None
-            content = await export.load_content(snapshot, version["content_id"])
-            assert compute_content_hash(content.title, content.markdown, content.sections) == version["content_hash"]
+            content = await export.load_content(snapshot, version.content_id)
+            assert compute_content_hash(content.title, content.markdown, content.sections) == version.content_hash
         happened.reads += 1
 
 

@@ -15,6 +15,7 @@ import pytest
 from kept.crawl.lifecycle import LifecycleRules
 from kept.errors import StoreCorrupt, StoreTooNew, StoreTooOld
 from kept.model.generation import GenerationState
+from kept.model.search_request import SearchRequest
 from kept.service import generations as past
 from kept.service import search, sources
 from kept.store.database import open_database
@@ -294,7 +295,7 @@ async def generations_of(url: str) -> dict[int, Any]:
         for generation in known:
             if generation.state in (GenerationState.ACTIVE, GenerationState.RETIRED):
                 hits = await search.search_sections(
-                    db, "page", labels=["docs"], limit=100, generation=generation.number
+                    db, SearchRequest(text="page", labels=("docs",), limit=100, generation=generation.number)
                 )
                 found = sorted((hit.url, hit.text, hit.document) for hit in hits)
                 said[generation.number] = generation.state, await shown(db, source, generation.number), found

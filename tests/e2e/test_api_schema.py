@@ -22,6 +22,7 @@ from tests.postgres import PostgresServer
 
 API = "/api/v1"
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
+PROBES = (f"{API}/try", f"{API}/sources", f"{API}/knowledge-items/crawl")  # they contact the site that they are given
 STREAMS = f"{API}/events"  # it has no end
 NAUGHTY = [
     *("", "\x00", "\u202e", "\ud800", "'; DROP TABLE sources; --", "<script>alert(1)</script>", "a" * 5000),
@@ -66,7 +67,7 @@ def test_every_operation_behaves_as_described(server: Server, mode: GenerationMo
         )
         @given(case=operation.as_strategy(generation_mode=mode))
         def check_case(case: schemathesis.Case) -> None:
-            if case.path == f"{API}/try" and "://" in str(case.body):
+            if case.path in PROBES and "://" in str(case.body):
                 return  # it would reach other hosts
             response = case.call(headers=headers, timeout=30)
             case.validate_response(response, checks=CHECKS)
@@ -83,7 +84,9 @@ def test_naughty_strings_in_every_parameter_cause_no_failure(postgres_server: Po
     write(tmp_path / "docs", pool=POOL)
     with serving(url, tmp_path, workers=0, network__allow_private="0") as running, running.client() as api:
         assert api.post(f"{API}/sources", json={"root": str(tmp_path / "docs")}).status_code == 201
-        for text in NAUGHTY:
+        for number, text in enumerate(NAUGHTY):
+            write(tmp_path / str(number), pool=POOL)
+            with_name = {"root": str(tmp_path / str(number)), "name": text}
             sent = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
             for path, name in (("search", "q"), ("search", "source"), ("documents", "url"), ("why", "url")):
                 params = {"q": "pool", name: sent} if path == "search" else {name: sent}
@@ -91,7 +94,7 @@ def test_naughty_strings_in_every_parameter_cause_no_failure(postgres_server: Po
             for name in ("status", "cursor", "limit"):
                 assert api.get(f"{API}/jobs", params={name: sent}).status_code < 500, (name, text)
             assert api.get(f"{API}/sources/docs/documents", params={"cursor": sent}).status_code < 500, text
-            for body in ({"root": text}, {"root": "https://docs.test/", "name": text}, {"root": "a", "header": [text]}):
+            for body in ({"root": text}, with_name, {"root": "a", "header": [text]}):
                 assert api.post(f"{API}/sources", content=_json(body), headers=JSON).status_code < 500, body
             for name in ("schedule", "max_time", "scope", "select", "webhook", "hook_secret", "tag", "user_agent"):
                 value = [text] if name in ("scope", "tag") else text

@@ -106,8 +106,8 @@ class Kept:
 
         async def look() -> tuple[str, str | None]:
             async with a_database(self.database) as db, db.snapshot() as snapshot:
-                row = (await frontier.ledger_entries(snapshot, self.site.root + path))[0]
-                return row["outcome"], row["reason"]
+                _, entry = (await frontier.ledger_entries(snapshot, self.site.root + path))[0]
+                return entry.outcome, entry.reason
 
         return asyncio.run(look())
 

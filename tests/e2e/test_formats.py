@@ -135,7 +135,7 @@ def _lists(root: str) -> dict[str, tuple[str, bytes]]:
     [("oystercatcher", "arctic.md#arctic"), ("phalarope", "hidden.html")],
     ids=["llms.txt", "a gzipped index of sitemaps"],
 )
-def test_a_page_that_only_a_list_names_is_found(kept: Kept, word: str, place: str) -> None:
+def test_a_page_that_only_llms_txt_or_a_sitemap_names_is_found(kept: Kept, word: str, place: str) -> None:
     assert kept.find(word)["url"] == kept.root + place
 
 

@@ -157,7 +157,7 @@ def test_a_tag_is_a_version_and_patterns_choose(kept: Kept, server: GitServer) -
     [
         ("{url}/nothing.git", "does not exist, or requires a login"),
         ("{url}/page.git", "is empty, or its default branch is, or it is not a git repository"),
-        ("{url}/dumb.git", "('dumb HTTP'), which cannot be asked for a part. Clone it"),
+        ("{url}/dumb.git", "('dumb HTTP'), which cannot serve single commits. Clone it"),
         ("{url}/moved.git", "has moved. Open it in a browser"),
         ("{url}/empty.git", "is empty, or its default branch is, or it is not a git repository"),
         ("{url}/docs.git@gone", "There is no branch or tag 'gone' in {url}/docs.git. If it was deleted or renamed"),

@@ -171,7 +171,7 @@ def test_every_page_opens_one_snapshot(database_url: str, tmp_path: Path) -> Non
             [document, *_] = (await site.client.get("/api/v1/sources/docs/documents")).json()["documents"]
             paths = ["/sources", "/sources/docs", "/sources/docs/tree", "/sources/docs/changes?a=1&b=2", "/jobs"]
             paths += [f"/documents/{document['document']}", f"/documents/{document['document']}/diff"]
-            paths += [f"/jobs/{job['id']}", f"/jobs/{job['id']}/ledger", "/"]
+            paths += [f"/jobs/{job['id']}", f"/jobs/{job['id']}/ledger", "/", "/?q=number", "/?q=nothinglikethis"]
             for path in paths:
                 await site.page(path)
                 assert site.database.snapshots == 1, path

@@ -99,9 +99,11 @@ def test_refusals_by_scope_rate_or_quota_are_pages_for_browsers(tmp_path: Path) 
                 sent = browser.post(f"{API}/uploads", files={"file": ("Guide.md", POOL.encode())})
                 assert sent.status_code == 429
             assert list((tmp_path / "uploads").glob("*")) == [], "nothing lies around that may not be kept"
-        key = running.key("many", "write")
+        key, roots = running.key("many", "write"), [tmp_path / f"docs{number}" for number in range(8)]
+        for root in roots:
+            write(root, pool=POOL)
         with ThreadPoolExecutor(8) as at_once:
-            asked = [at_once.submit(_add, running, key, f"https://{number}.test/") for number in range(8)]
+            asked = [at_once.submit(_add, running, key, str(root)) for root in roots]
             assert sorted(one.result() for one in asked) == [201] + 7 * [429], "nor do several at once get more"
 
 

@@ -3,7 +3,7 @@
     async with hostile() as site:
         await origin.visit(entry(site.url("/truncated")), conditional=False)
 
-It speaks in raw bytes, because a real server would not let it lie. What it was asked is in ``site.requests``.
+It writes raw bytes, because an HTTP library would not send invalid responses. Requests are in ``site.requests``.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class HostileSite:
 
 
 class Reply:
-    """What a handler sends with, and how fast."""
+    """The connection of a handler, and how fast it sends."""
 
     def __init__(self, writer: asyncio.StreamWriter, request: Request, site: HostileSite) -> None:
         self.writer = writer
@@ -327,7 +327,7 @@ for step in range(30):
 
 @cache
 def gzip_bomb() -> bytes:
-    """One gibibyte of nothing, in one megabyte. Its checksum is wrong, but who would get that far?"""
+    """Return one gibibyte of zeros in one megabyte. Its checksum is wrong, which no test reaches."""
     squeeze = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = squeeze.compress(bytes(1 << 22)) + squeeze.flush(zlib.Z_FULL_FLUSH)
     return b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + block * (GIB >> 22) + b"\x03\0" + bytes(8)
@@ -432,5 +432,5 @@ def _parse(head: str) -> Request:
 
 
 def robots(text: str = "", *, status: str = "200 OK", headers: str = "") -> bytes:
-    """A whole answer to a request for robots.txt."""
+    """Return a complete response to a request for robots.txt."""
     return f"HTTP/1.1 {status}\r\n{headers}Content-Length: {len(text.encode())}\r\n\r\n{text}".encode()

@@ -1,13 +1,13 @@
-"""A manual on loopback that is the same every time, and what happens to it between two crawls.
+"""A reproducible manual on loopback, and a revision of it between two crawls.
 
     with served(3000) as site:
         …                        # a crawl of site.root
-        site.asked()             # every request since this was last asked: when, what, and how it was answered
-        site.revise()            # pages change, move, vanish, arrive
+        site.asked()             # every request since the last call: time, path and status
+        site.revise()            # some pages change, move, disappear or are new
 
-An index names the chapters, a chapter its pages; a page leads to the next and the one before, and to some that have
-to do with it. Some links are dead, some redirect, one is closed to robots. Each page has one paragraph with the word
-``everywhere``. The server is a process of its own: whoever crawls may be killed.
+An index links to the chapters, a chapter to its pages; a page to the next, the previous and some related ones. Some
+links are dead, some redirect, one is forbidden by robots.txt. Each page has one paragraph with the word
+``everywhere``. The server is a process of its own, so that the crawling process may be killed.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class Reply:
 
 
 def manual(pages: int, *, revised: bool = False) -> dict[str, Reply]:
-    """What each path answers. All else is not found."""
+    """The response of each path. Every other path is not found."""
     return _Manual(pages, revised).replies()
 
 
@@ -94,7 +94,7 @@ class _Manual:
         return [other for other in near if 0 <= other < self._pages]
 
     def _is_linked(self, number: int) -> bool:
-        """In the revised manual nothing leads to some pages, though they still answer."""
+        """The revised manual no longer links to some pages, though they still exist."""
         return not (self._revised and number % 60 == 5)
 
     def _has_new(self, number: int) -> bool:
@@ -104,7 +104,7 @@ class _Manual:
         return f"/new/{number}.html"
 
     def _path(self, number: int) -> str:
-        """Some pages move: with a redirect, or without one."""
+        """Some pages of the revised manual have moved, with a redirect or without one."""
         moved = self._revised and number % 60 in (4, 30)
         return f"/moved/{number}.html" if moved else _path(number)
 
@@ -154,7 +154,7 @@ class Site:
         self._tell("revise")
 
     def asked(self) -> list[Asked]:
-        """Every request since this was last asked. Waits until whoever asked has gone."""
+        """Return every request since the last call. Waits until its client has disconnected."""
         return [Asked(*one) for one in json.loads(self._tell("asked"))]
 
     def _tell(self, command: str) -> str:
@@ -183,7 +183,7 @@ def served(pages: int) -> Iterator[Site]:
 
 
 def write(folder: Path, pages: int) -> None:
-    """The pages as files, for a server that knows nothing else."""
+    """Write the pages as files, for a static file server."""
     for path, reply in manual(pages).items():
         if reply.status == 200:
             file = folder / (path.lstrip("/") + ("index.html" if path.endswith("/") else ""))
@@ -221,7 +221,7 @@ class _Server:
             print(json.dumps(answer), flush=True)
 
     async def _until_alone(self) -> None:
-        """One who connects now is served after all who connected before; then these have to go."""
+        """Wait for the earlier connections: a new one is served after them, and then they have to close."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(f"GET {OURS} HTTP/1.1\r\n\r\n".encode())
         await reader.readuntil(b"\r\n\r\n")

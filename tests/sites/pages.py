@@ -1,4 +1,4 @@
-"""A web site made of bytes: what each path answers, and which type it says that is.
+"""A web site of fixed responses: a content type and a body for each path.
 
 with serving({"/": ("text/html", b"…")}) as root: …
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 @contextmanager
 def serving(pages: Mapping[str, tuple[str, bytes]]) -> Iterator[str]:
-    """The root of a site with these pages on loopback. All else is not found."""
+    """Serve these pages on loopback and yield the root. Every other path is not found."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

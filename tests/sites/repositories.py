@@ -24,7 +24,7 @@ PLAIN = {
 
 @dataclass
 class Repository:
-    """A bare repository whose commits are written down by the test."""
+    """A bare repository with commits made by the test."""
 
     bare: Path
 
@@ -40,7 +40,7 @@ class Repository:
         return done.stdout.decode().strip()
 
     def commit(self, files: Mapping[str, str | bytes], *, branch: str = "main", orphan: bool = False) -> str:
-        """A commit of exactly these files. A name may begin with a mode: '120000 link'."""
+        """Commit exactly these files. A name may begin with a mode: '120000 link'."""
         told = [f"commit refs/heads/{branch}\ncommitter Ada <ada@example.com> {int(time.time())} +0000\n".encode()]
         told.append(b"data 1\nx\n")
         parent = self.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")
@@ -61,10 +61,10 @@ class Repository:
 
 @dataclass
 class GitServer:
-    """Everything below a folder, over HTTP. Counts what it is asked, and asks who asks."""
+    """Serves all repositories below a folder over HTTP. Counts requests, and may require a login."""
 
     folder: Path
-    login: str = ""  # 'user:password' that everybody has to give; empty: nobody
+    login: str = ""  # 'user:password' that is required; empty for none
     asked: list[tuple[str, str]] = field(default_factory=list)  # (method, path and query)
     pages: dict[str, tuple[int, str]] = field(default_factory=dict)  # what is answered without git: status and body
     before: Callable[[], None] = lambda: None
@@ -145,7 +145,7 @@ def _backend(
 
 @contextmanager
 def git_daemon(folder: Path) -> Iterator[str]:
-    """The URL below which git's own server offers the repositories of a folder."""
+    """Serve a folder with git daemon and yield its URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

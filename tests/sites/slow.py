@@ -1,4 +1,4 @@
-"""A site that takes its time, and remembers who asked for what: how often each page, and how many at once.
+"""A slow site that counts requests: how often for each page, and how many at once.
 
 with SlowSite(pages=300, seconds=0.05) as site: … site.root … site.visits … site.most_at_once
 """
@@ -11,7 +11,7 @@ from typing import Any, Self
 
 
 class SlowSite:
-    """So many pages, all named by the first; every answer takes so many seconds, or as long as ``open`` is not set."""
+    """A number of pages, all linked from the first. Each response takes ``seconds``, or waits until ``open`` is set."""
 
     def __init__(self, pages: int, seconds: float) -> None:
         self.visits: Counter[str] = Counter()
@@ -53,14 +53,14 @@ class SlowSite:
             daemon_threads = True
             request_queue_size = 128
 
-            def handle_error(self, request: Any, client_address: Any) -> None: ...  # whoever asked was killed
+            def handle_error(self, request: Any, client_address: Any) -> None: ...  # the client was killed
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self.root = f"http://127.0.0.1:{self._server.server_port}/"
 
     @property
     def pages(self) -> dict[str, int]:
-        """How often each page was asked for."""
+        """Return how often each page was requested."""
         return {path: times for path, times in self.visits.items() if path == "/" or path.startswith("/page/")}
 
     def __enter__(self) -> Self:

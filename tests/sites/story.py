@@ -1,4 +1,4 @@
-"""A site to which everything happens that can happen to a site, chapter by chapter, and what has to become of it.
+"""A site to which everything happens that can happen to a site, chapter by chapter, and the expected result of each.
 
     async with told() as site:
         for number, chapter in CHAPTERS.items():
@@ -449,7 +449,7 @@ class Site:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []  # in this chapter: paths and statuses
-        self.hanging = asyncio.Event()  # somebody waits for a page that hangs
+        self.hanging = asyncio.Event()  # a client waits for a page that hangs
         self.origin = ""
         self._pages: dict[str, Reply] = {}
         self._absent = GONE

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kept.errors import StoreCorrupt
-from kept.store.backup import back_up
+from kept.maintenance.backup import back_up
 
 
 def test_what_is_no_database_is_said_to_be_none_and_nothing_is_left_behind(tmp_path: Path) -> None:

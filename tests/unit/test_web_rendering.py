@@ -11,7 +11,7 @@ from kept.server.web.diff import DiffRow, diff_rows
 from kept.server.web.filters import highlight, short_url, size
 from kept.server.web.markdown_html import MAX_RENDERED_CHARACTERS, MarkdownPage
 from kept.server.web.tree import build_tree
-from kept.service.browsing import DocumentHeading, DocumentSummary
+from kept.service.documents import DocumentHeading, DocumentSummary
 
 PAGE = "https://docs.test/guide/pool.html"
 
@@ -96,8 +96,15 @@ def test_two_versions_are_shown_side_by_side_with_the_words_that_differ() -> Non
 
 def test_documents_are_grouped_in_folders_below_the_root() -> None:
     def listed(url: str) -> DocumentSummary:
+        now = datetime.now(UTC)
         return DocumentSummary(
-            document="1", url=url, title="", lifecycle=Lifecycle.ACTIVE, fetched_at=datetime.now(UTC)
+            document="1",
+            url=url,
+            title="",
+            content_type="text/html",
+            lifecycle=Lifecycle.ACTIVE,
+            first_seen=now,
+            fetched_at=now,
         )
 
     urls = ["", "a.html", "deep/er/b.html", "deep/er/c.html?x=1", "%C3%A4/d.html"]

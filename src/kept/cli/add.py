@@ -1,32 +1,40 @@
-"""Keeping: ``add``, ``set`` and ``refresh``.
+"""``add``, ``set`` and ``refresh``.
 
-What they do is loaded when they are called (``adding``, ``crawl``). ``add`` has its readers started before that: they
-load what they need while the crawl does.
+``add`` starts its reader processes first of all, and imports the crawler in the background: both take as long as the
+probe of a site.
 """
 
-from contextlib import nullcontext
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kept.cli import options
+from kept.cli import options as opt
 from kept.cli.command import CliContext
 from kept.cli.source_options import with_source_options
 from kept.errors import InvalidInput
 from kept.service.source_options import SourceOptions
 
+if TYPE_CHECKING:  # imported when they are needed
+    from kept.model.source import SourceKind
+    from kept.runtime.readers import ReaderPool
+    from kept.service.source_request import SourceRequest
+
 
 @with_source_options
 async def add(
     context: typer.Context,
-    root: options.RootArgument,
-    name: options.SourceNameOption = None,
-    version: options.VersionLabelOption = None,
-    priority: options.PriorityOption = 0,
-    as_: options.RootKindOption = None,
-    dry_run: options.DryRunOption = False,
-    no_wait: options.NoWaitOption = False,
+    root: opt.RootArgument,
+    name: opt.SourceNameOption = None,
+    version: opt.VersionLabelOption = None,
+    priority: opt.PriorityOption = 0,
+    as_: opt.RootKindOption = None,
+    dry_run: opt.DryRunOption = False,
+    no_wait: opt.NoWaitOption = False,
     *,
-    given: SourceOptions,
+    options: SourceOptions,
 ) -> int | None:
     """Keep a web site, a git repository, a package, a folder or a file of documentation.
 
@@ -45,18 +53,77 @@ async def add(
 
     cli: CliContext = context.obj
     async with nullcontext() if dry_run or no_wait else started_reader_pool() as readers:
-        from kept.cli import add_source
-        from kept.service.source_request import parse_source_request
+        from kept.service.source_request import SourceRequest
 
-        wish = parse_source_request(root, given, as_=as_)
+        request = SourceRequest(root=root, options=options, name=name, version=version, priority=priority, as_=as_)
         if dry_run:
-            await add_source.show_scope(cli, wish)
+            await _show_scope(cli, request)
             return None
-        return await add_source.add_and_crawl(cli, wish, name, version, priority, readers)
+        return await _add_and_crawl(cli, request, readers)
+
+
+async def _show_scope(cli: CliContext, request: "SourceRequest") -> None:
+    """Show the pages that a crawl would begin with."""
+    from kept.runtime.preview import preview_scope
+    from kept.service.source_request import resolve_request
+
+    source = resolve_request(request)
+    with cli.spinner(f"reading {source.root} …"):
+        found = await preview_scope(cli.settings, source.kind, source.root, source.settings)
+    if cli.as_json:
+        from kept.service import serializers
+
+        cli.print_json(serializers.scope_preview(source.root, found))
+    else:
+        from kept.cli.views import previews
+
+        previews.print_scope_preview(cli.out, source.root, found)
+
+
+async def _add_and_crawl(cli: CliContext, request: "SourceRequest", readers: "ReaderPool | None") -> int:
+    """Add the source. With readers it is crawled here, otherwise by a worker. Returns the exit code."""
+    from kept.model.root import parse_root
+
+    kind, root = parse_root(request.root, request.as_)
+    loading = asyncio.to_thread(_import_crawl_modules, kind) if readers else asyncio.sleep(0)
+    async with _in_background(loading), cli.open_runtime(deferred=True, readers=readers) as runtime:
+        from kept.service.access import OWNER
+        from kept.service.sources import add_source
+
+        with cli.spinner(f"looking at {root} …"):
+            added = await add_source(runtime.services, OWNER, request)
+        source = added.source
+        if not added.is_new and request.name and request.name != source.name:
+            cli.err.line(f"{source.root} is kept already, as '{source.label}'.")
+
+        from kept.cli.run_crawl import configure_logging, follow_crawl, watch_folder
+
+        configure_logging(verbose=cli.verbose)
+        if readers:
+            _import_crawl_modules(source.kind)  # waits for those that are still loading
+        code = await follow_crawl(cli, runtime, source, added.job, wait=readers is not None)
+        return await watch_folder(cli, runtime, source) if request.options.watch and readers else code
+
+
+def _import_crawl_modules(kind: "SourceKind") -> None:
+    from kept.runtime.readers import preload_crawl_modules
+
+    preload_crawl_modules(kind)
+    import kept.cli.run_crawl  # noqa: F401
+
+
+@asynccontextmanager
+async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Do the work while the database is opened and the site is probed."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        await task
 
 
 @with_source_options
-async def set_(context: typer.Context, name: options.SourceArgument, *, given: SourceOptions) -> None:
+async def set_(context: typer.Context, name: opt.SourceArgument, *, options: SourceOptions) -> None:
     """Change settings of a source, from its next crawl on.
 
     An empty text clears a setting: --include '', --header 'Authorization:'.
@@ -65,13 +132,14 @@ async def set_(context: typer.Context, name: options.SourceArgument, *, given: S
     kept set django@5.2 --exclude 'releases/*'
     kept set wiki --header 'Authorization: Bearer env:TOKEN'
     """
-    from kept.service import keeping, sources
+    from kept.service import sources
+    from kept.service.access import OWNER
 
     cli: CliContext = context.obj
-    if not given:
+    if not options:
         raise InvalidInput("Say what to change. See 'kept set --help'.")
     async with cli.open_runtime() as runtime:
-        await keeping.check_and_update_settings(runtime.services, name, given)
+        await sources.change_settings(runtime.services, OWNER, name, options)
         view = await sources.show_source(runtime.db, name, runtime.services.schedule_policy)
     if cli.as_json:
         from kept.service import serializers
@@ -83,12 +151,12 @@ async def set_(context: typer.Context, name: options.SourceArgument, *, given: S
 
 async def refresh(
     context: typer.Context,
-    name: options.SourceArgument,
-    full: options.FullOption = False,
-    failed_only: options.FailedOnlyOption = False,
-    quick: options.QuickOption = False,
-    priority: options.PriorityOption = 0,
-    no_wait: options.NoWaitOption = False,
+    name: opt.SourceArgument,
+    full: opt.FullOption = False,
+    failed_only: opt.FailedOnlyOption = False,
+    quick: opt.QuickOption = False,
+    priority: opt.PriorityOption = 0,
+    no_wait: opt.NoWaitOption = False,
 ) -> int:
     """Bring a source up to date: its next generation.
 
@@ -97,9 +165,12 @@ async def refresh(
     kept refresh django@5.2 --failed-only
     kept refresh django@5.2 --quick
     """
-    from kept.cli.run_crawl import crawl_source
+    from kept.cli.run_crawl import configure_logging, follow_crawl
     from kept.model.job import CrawlMode
-    from kept.service import sources
+    from kept.runtime.readers import preload_crawl_modules
+    from kept.service.access import OWNER
+    from kept.service.lookup import load_source
+    from kept.service.sources import refresh_source
 
     cli: CliContext = context.obj
     asked = {"--full": full, "--failed-only": failed_only, "--quick": quick}
@@ -109,5 +180,9 @@ async def refresh(
     mode = CrawlMode.FULL if full else CrawlMode.FAILED if failed_only else CrawlMode.REFRESH
     mode = CrawlMode.QUICK if quick else mode
     async with cli.open_runtime() as runtime:
-        source = (await sources.show_source(runtime.db, name)).source
-        return await crawl_source(cli, runtime, source, mode=mode, priority=priority, wait=not no_wait)
+        source = await load_source(runtime.db, name)
+        configure_logging(verbose=cli.verbose)
+        if not no_wait:
+            preload_crawl_modules(source.kind)
+        job = await refresh_source(runtime.services, OWNER, source.label, mode=mode, priority=priority)
+        return await follow_crawl(cli, runtime, source, job, wait=not no_wait)

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import cached_property, partial
 from importlib import import_module
@@ -50,17 +50,17 @@ class CliContext:
 
     @asynccontextmanager
     async def open_runtime(
-        self, *, create: bool = False, readers: "ReaderPool | None" = None
+        self, *, create: bool = False, deferred: bool = False, readers: "ReaderPool | None" = None
     ) -> "AsyncIterator[Runtime]":
-        """A runtime on the database. A command that may begin one asks for it to be made, and shows how it goes."""
+        """Open a runtime on the database. ``create``: also where there is none; ``deferred``: by the first write."""
         import logging
 
         from kept.runtime.runtime import open_runtime
 
         if not self.verbose:  # libraries would write their warnings between our sentences
             logging.getLogger().addHandler(logging.NullHandler())
-        with nullcontext() if create else self.spinner("one moment …"):
-            async with open_runtime(self.settings, create=create, readers=readers) as runtime:
+        with nullcontext() if create or deferred else self.spinner("one moment …"):
+            async with open_runtime(self.settings, create=create, deferred=deferred, readers=readers) as runtime:
                 yield runtime
 
     @contextmanager
@@ -108,16 +108,21 @@ def _load_command(name: str, module: str) -> Any:
     if group:
         return getattr(found, group)(name=name, help=found.__doc__, rich_markup_mode=None)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name, cls=Command)(getattr(found, name, None) or getattr(found, f"{name}_"))
-    return typer.main.get_command(alone)
+    function = getattr(found, name, None) or getattr(found, f"{name}_")
+    alone.command(name, cls=Command)(function)
+    command: Any = typer.main.get_command(alone)
+    command.clearable = getattr(function, "clearable", set())
+    return command
 
 
 class Command(TyperCommand):
     """A command that takes the options of ``kept`` itself too, and runs to an exit code."""
 
+    clearable: Collection[str] = ()  # its options that an empty text clears, whatever their type
+
     def get_params(self, ctx: Any) -> list[Any]:
         own, shared = super().get_params(ctx), self._shared_options(ctx)
-        return _skip_pydantic([*own[: len(self.params)], *shared, *own[len(self.params) :]])
+        return _skip_pydantic([*own[: len(self.params)], *shared, *own[len(self.params) :]], self.clearable)
 
     def invoke(self, ctx: Any) -> int:
         import asyncio
@@ -135,16 +140,21 @@ class Command(TyperCommand):
         ]
 
 
-def _skip_pydantic(parameters: list[Any]) -> list[Any]:
-    """Texts, numbers and flags are taken as they are. Typer would load pydantic for them: 0.2 s a call."""
+def _skip_pydantic(parameters: list[Any], clearable: Collection[str] = ()) -> list[Any]:
+    """Make parameters take texts, numbers and flags as they are: typer would load pydantic for them, 0.2 s a call."""
     for parameter in parameters:
         if hasattr(parameter, "get_runtime_param") and not isinstance(parameter.process_value, partial):
-            parameter.process_value = partial(_convert_value, parameter, parameter.process_value)
+            is_clearable = parameter.name in clearable
+            parameter.process_value = partial(_convert_value, parameter, parameter.process_value, is_clearable)
     return parameters
 
 
-def _convert_value(parameter: Any, convert_with_typer: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
-    """What typer makes of a value, where that is plain; whatever is not, and every complaint, is left to typer."""
+def _convert_value(
+    parameter: Any, convert_with_typer: Callable[[Any, Any], Any], is_clearable: bool, context: Any, value: Any
+) -> Any:
+    """Convert a value as typer would, where that is simple. Everything else, and every error, is left to typer."""
+    if value == "" and is_clearable:
+        return value
     several, is_number = parameter.multiple or parameter.nargs == -1, parameter.min is not None
     if value is None and not parameter.required:
         return () if several else None

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, replace
 from datetime import timedelta
+from pathlib import Path
 
 import typer
 
@@ -25,7 +26,7 @@ async def gc(
     kept gc --dry-run
     kept gc --keep 3 --older-than 7d
     """
-    from kept.service import upkeep
+    from kept.maintenance.gc import collect, find_garbage
 
     cli: CliContext = context.obj
     async with cli.open_runtime() as runtime:
@@ -34,9 +35,9 @@ async def gc(
         if older_than:
             retention = replace(retention, younger_than=timedelta(seconds=parse_duration(older_than)))
         if dry_run:
-            found = await upkeep.list_garbage(runtime.db, retention, cache=cli.settings.cache_folder)
+            found = await find_garbage(runtime.db, retention, cache=cli.settings.cache_folder)
         else:
-            done = asdict(await upkeep.collect(runtime.db, retention, cache=cli.settings.cache_folder))
+            done = asdict(await collect(runtime.db, retention, cache=cli.settings.cache_folder))
     if cli.as_json:
         cli.print_json({"would_go": [asdict(one) for one in found]} if dry_run else done)
     elif dry_run:
@@ -55,15 +56,15 @@ async def check(context: typer.Context) -> int:
     kept check
     kept check --json
     """
+    from kept.maintenance.check import check_integrity, damaged_store_problem
     from kept.runtime.readers import hash_content
-    from kept.service import upkeep
 
     cli: CliContext = context.obj
     try:
         async with cli.open_runtime() as runtime:
-            problems = await upkeep.check(runtime.db, hash_content)
+            problems = await check_integrity(runtime.db, hash_content)
     except StoreCorrupt as error:  # so much that it cannot be opened
-        problems = [upkeep.damaged_store_problem(error)]
+        problems = [damaged_store_problem(error)]
     if cli.as_json:
         cli.print_json({"sound": not problems, "problems": [asdict(one) for one in problems]})
     for one in problems:
@@ -79,10 +80,12 @@ async def backup(context: typer.Context, file: options.BackupFileArgument) -> No
     \b
     kept backup ~/backups/kept.db
     """
-    from kept.service import upkeep
+    import asyncio
+
+    from kept.maintenance.backup import back_up
 
     cli: CliContext = context.obj
-    size = await upkeep.back_up(cli.settings.database, file)
+    size = await asyncio.to_thread(back_up, cli.settings.database, Path(file).absolute())
     if cli.as_json:
         cli.print_json({"file": file, "bytes": size})
     else:
@@ -95,10 +98,12 @@ async def restore(context: typer.Context, file: options.BackupFileArgument) -> N
     \b
     kept restore kept-2026-11-01.db
     """
-    from kept.service import upkeep
+    import asyncio
+
+    from kept.maintenance import backup
 
     cli: CliContext = context.obj
-    before = await upkeep.restore(cli.settings.database, file)
+    before = await asyncio.to_thread(backup.restore, cli.settings.database, Path(file).absolute())
     if cli.as_json:
         cli.print_json({"file": file, "before": str(before) if before else None})
     else:

@@ -66,58 +66,7 @@ RootKindOption = Annotated[
 VersionLabelOption = Annotated[
     str | None, typer.Option("--version", metavar="LABEL", help="Which version of it this is: name@LABEL.")
 ]
-MaxPagesOption = Annotated[int | None, typer.Option(metavar="N", min=1, help="Keep no more documents than these.")]
-MaxTimeOption = Annotated[str | None, typer.Option(metavar="TIME", help="Take in nothing new after 90s, 15m, 2h.")]
-MaxDepthOption = Annotated[
-    int | None, typer.Option(metavar="N", min=0, help="On a site: follow no more links in a row.")
-]
-ScopeOption = Annotated[
-    list[str] | None,
-    typer.Option("--scope", metavar="folder|host|PREFIX", help="On a site: what belongs to it. May be repeated."),
-]
-IgnoreRobotsOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--ignore-robots/--obey-robots",
-        help="The site is yours: robots.txt, noindex and nofollow do not count.",
-        show_default=False,
-    ),
-]
-HeaderOption = Annotated[
-    list[str] | None,
-    typer.Option("--header", metavar="'K: V'", help="Told to the site; better 'K: env:NAME'. May be repeated."),
-]
-CookieOption = Annotated[
-    str | None, typer.Option(metavar="A=B", help="Told to the site as a cookie; better 'A=env:NAME'.")
-]
-ProxyOption = Annotated[str | None, typer.Option(metavar="URL", help="Ask the site through this; env:NAME hides it.")]
-CaFileOption = Annotated[str | None, typer.Option(metavar="FILE", help="Certificates to trust besides the system's.")]
-SelectOption = Annotated[str | None, typer.Option(metavar="CSS", help="Read only this part of each HTML page.")]
-DropOption = Annotated[list[str] | None, typer.Option(metavar="CSS", help="Leave this part out. May be repeated.")]
-RenderOption = Annotated[str | None, typer.Option(metavar="auto|never|always", help="Open pages in a browser first.")]
-TagOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="A word of yours. May be repeated.")]
-ScheduleOption = Annotated[
-    str | None,
-    typer.Option(metavar="EVERY|CRON", help="Refresh it by itself: 6h, 1d, '0 3 * * *' (UTC), auto; off."),
-]
-WebhookOption = Annotated[str | None, typer.Option(metavar="URL", help="Tell this URL what came of its crawls.")]
-WatchOption = Annotated[
-    bool | None,
-    typer.Option("--watch/--no-watch", help="A folder: stay, and refresh it when files change.", show_default=False),
-]
-HookSecretOption = Annotated[
-    str | None, typer.Option(metavar="SECRET", help="Signs hooks that ask for a refresh of it; better env:NAME.")
-]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what would be included.")]
-ConcurrencyOption = Annotated[
-    int | None, typer.Option(metavar="N", min=1, max=64, help="Requests to the site at once.")
-]
-DelayOption = Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Between requests to the site.")]
-UserAgentOption = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="What to tell the site instead of Kept's name.")
-]
-IncludeOption = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only these paths. May be repeated.")]
-ExcludeOption = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Not these paths. May be repeated.")]
 FullOption = Annotated[bool, typer.Option("--full", help="Read everything again, changed or not.")]
 FailedOnlyOption = Annotated[bool, typer.Option("--failed-only", help="Only what could not be read last time.")]
 QuickOption = Annotated[bool, typer.Option("--quick", help="Only where something probably changed.")]

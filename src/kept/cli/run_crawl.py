@@ -1,4 +1,4 @@
-"""Asks for a crawl, walks it here, shows how it goes and says how it ended."""
+"""Runs a crawl in this process, shows its progress and its result."""
 
 import asyncio
 import signal
@@ -9,33 +9,18 @@ from kept.cli.command import EXIT_FAILED, EXIT_NEEDS_DECISION, EXIT_OK, CliConte
 from kept.cli.parse import format_counts, format_duration
 from kept.cli.progress import CrawlProgressBar
 from kept.model.generation import Generation
-from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Source
-from kept.runtime.readers import preload_crawl_modules
 from kept.service import generations as past
-from kept.service import jobs, serializers, sources
+from kept.service import serializers, sources
+from kept.service.access import OWNER
 
 if TYPE_CHECKING:
     from kept.runtime.runtime import Runtime
 
 
-async def crawl_source(
-    cli: CliContext,
-    runtime: "Runtime",
-    source: Source,
-    *,
-    mode: CrawlMode = CrawlMode.REFRESH,
-    priority: int = 0,
-    wait: bool = True,
-) -> int:
-    """Has the source crawled and answers how that ended. The exit code for it."""
-    configure_logging(verbose=cli.verbose)
-    if wait:
-        preload_crawl_modules(source.kind)
-    await (
-        runtime.worker_host.reap_jobs()
-    )  # a crawl that was killed goes on; it must not be taken for one that still runs
-    job = await jobs.request_crawl(runtime.db, source.label, mode=mode, priority=priority)
+async def follow_crawl(cli: CliContext, runtime: "Runtime", source: Source, job: CrawlJob, *, wait: bool = True) -> int:
+    """Run a crawl here, show its progress and its result. Returns the exit code. Without ``wait`` a worker runs it."""
     began = time.monotonic()
     if wait:
         job = await _run_job(cli, runtime, source, job)
@@ -68,7 +53,8 @@ async def watch_folder(cli: CliContext, runtime: "Runtime", source: Source) -> i
     cli.err.line(f"{source.label}: watching {source.root}; Ctrl-C ends it.")
     cli.as_json = False  # one value was answered
     async for _ in runtime.worker_host.watch_files(source, stop):
-        await crawl_source(cli, runtime, source)
+        job = await sources.refresh_source(runtime.services, OWNER, source.label)
+        await follow_crawl(cli, runtime, source, job)
     return EXIT_OK
 
 

@@ -1,12 +1,13 @@
-"""Finding: ``search``."""
+"""``search``."""
 
 import typer
 
 from kept.cli import options
 from kept.cli.command import CliContext
 from kept.cli.views import hits as show
-from kept.service import search as search_service
+from kept.model.search_request import SearchRequest
 from kept.service import serializers
+from kept.service.search import run_search
 
 
 async def search(
@@ -31,25 +32,24 @@ async def search(
     kept search useState --source react --version ^18 --kind code
     """
     cli: CliContext = context.obj
-    text = " ".join(query)
+    request = SearchRequest(
+        text=" ".join(query),
+        labels=tuple(source or ()),
+        limit=limit,
+        generation=generation,
+        version=version,
+        path=path,
+        kind=kind,
+        language=language,
+        context=around,
+        budget=budget,
+    )
     async with cli.open_runtime() as runtime:
-        found = await search_service.run_search(
-            runtime.services,
-            text,
-            labels=source or (),
-            limit=limit,
-            generation=generation,
-            version=version,
-            path=path,
-            kind=kind,
-            language=language,
-            context=around,
-            budget=budget,
-        )
+        found = await run_search(runtime.services, request)
     if cli.as_json:
         cli.print_json(serializers.search(found))
     else:
-        show.print_hits(cli.out, found.hits, text, found.did_you_mean)
+        show.print_hits(cli.out, found.hits, request.text, found.did_you_mean)
     if found.vectors_missing:
         cli.err.line(f"Sections without a vector so far: {found.vectors_missing:,}. Only their words find them.")
     if found.not_reranked:

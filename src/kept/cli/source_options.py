@@ -1,49 +1,48 @@
-"""The settings of a source as options. ``add``, ``set`` and ``try`` take the same."""
+"""The settings of a source as options of ``add``, ``set`` and ``try``, derived from the table in the service.
+
+Typer reads options from a function's signature and has no public way to add one: so the signature is built here.
+"""
 
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import Any
+from typing import Annotated, Any
 
-from kept.cli import options
-from kept.service.source_options import SourceOptions
+import typer
 
-SOURCE_OPTIONS: dict[str, Any] = {
-    "max_pages": options.MaxPagesOption,
-    "max_depth": options.MaxDepthOption,
-    "max_time": options.MaxTimeOption,
-    "scope": options.ScopeOption,
-    "include": options.IncludeOption,
-    "exclude": options.ExcludeOption,
-    "header": options.HeaderOption,
-    "cookie": options.CookieOption,
-    "user_agent": options.UserAgentOption,
-    "proxy": options.ProxyOption,
-    "ca_file": options.CaFileOption,
-    "select": options.SelectOption,
-    "drop": options.DropOption,
-    "render": options.RenderOption,
-    "ignore_robots": options.IgnoreRobotsOption,
-    "concurrency": options.ConcurrencyOption,
-    "delay": options.DelayOption,
-    "tag": options.TagOption,
-    "schedule": options.ScheduleOption,
-    "webhook": options.WebhookOption,
-    "watch": options.WatchOption,
-    "hook_secret": options.HookSecretOption,
-}
+from kept.service.source_options import SOURCE_OPTIONS, SourceOption, SourceOptions, option_flag
+
+_TYPES: dict[str, Any] = {"text": str, "texts": list[str], "integer": int, "number": float, "flag": bool}
 
 
 def with_source_options(command: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """The command with all of OPTIONS; what they say is handed over as ``given``."""
+    """Add an option for every setting of a source. The command gets their values as ``options``."""
 
     @wraps(command)
-    async def taking(**values: Any) -> Any:
-        given = SourceOptions(**{name: values.pop(name) for name in SOURCE_OPTIONS})
-        return await command(**values, given=given)
+    async def wrapper(**values: Any) -> Any:
+        given = {option.name: values.pop(option.name) for option in SOURCE_OPTIONS}
+        given = {name: None if value == () else value for name, value in given.items()}
+        return await command(**values, options=SourceOptions(**given))
 
-    own = [one for one in inspect.signature(command).parameters.values() if one.name != "given"]
-    kind = inspect.Parameter.KEYWORD_ONLY
-    shared = [inspect.Parameter(name, kind, default=None, annotation=of) for name, of in SOURCE_OPTIONS.items()]
-    vars(taking)["__signature__"] = inspect.Signature([*(one.replace(kind=kind) for one in own), *shared])
-    return taking
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = [one.replace(kind=keyword) for one in inspect.signature(command).parameters.values() if one.name != "options"]
+    added = [
+        inspect.Parameter(option.name, keyword, default=None, annotation=_annotation(option))
+        for option in SOURCE_OPTIONS
+    ]
+    vars(wrapper)["__signature__"] = inspect.Signature([*own, *added])
+    vars(wrapper)["clearable"] = {option.name for option in SOURCE_OPTIONS}
+    return wrapper
+
+
+def _annotation(option: SourceOption) -> Any:
+    flags = option.flags or option_flag(option.name)
+    shown = typer.Option(
+        flags,
+        metavar=option.metavar or None,
+        help=option.help,
+        min=option.minimum,
+        max=option.maximum,
+        show_default=option.kind != "flag",
+    )
+    return Annotated[_TYPES[option.kind] | None, shown]

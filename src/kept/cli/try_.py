@@ -2,20 +2,20 @@
 
 import typer
 
-from kept.cli import options
+from kept.cli import options as opt
 from kept.cli.command import CliContext
 from kept.cli.source_options import with_source_options
 from kept.cli.views import previews as show
 from kept.errors import InvalidInput
 from kept.model.source import SourceKind
-from kept.runtime.origin_factory import check_source
 from kept.runtime.preview import preview_page
-from kept.service import serializers, source_request
+from kept.service import serializers
 from kept.service.source_options import SourceOptions
+from kept.service.source_request import SourceRequest, resolve_request
 
 
 @with_source_options
-async def try_(context: typer.Context, page: options.PageArgument, *, given: SourceOptions) -> None:
+async def try_(context: typer.Context, page: opt.PageArgument, *, options: SourceOptions) -> None:
     """Show one page as it would be kept: its sections, text and links. Keeps nothing.
 
     \b
@@ -26,12 +26,11 @@ async def try_(context: typer.Context, page: options.PageArgument, *, given: Sou
     cli: CliContext = context.obj
     if page.startswith("@"):
         raise InvalidInput("'kept try' looks at one page. 'kept add @urls.txt --dry-run' looks at a list.")
-    request = source_request.parse_source_request(page, given, as_="web")
-    if request.kind is SourceKind.PACKAGE:
+    source = resolve_request(SourceRequest(root=page, options=options, as_="web"))
+    if source.kind is SourceKind.PACKAGE:
         raise InvalidInput(f"'kept try' looks at one page. 'kept add {page} --dry-run' lists the files of a package.")
-    check_source(request.kind, request.root, request.settings, cli.settings)
-    with cli.spinner(f"reading {request.root} …"):
-        found = await preview_page(cli.settings, request.kind, request.root, request.settings)
+    with cli.spinner(f"reading {source.root} …"):
+        found = await preview_page(cli.settings, source.kind, source.root, source.settings)
     if cli.as_json:
         cli.print_json(serializers.page_preview(found))
     else:

@@ -116,7 +116,7 @@ async def _get_generation_and_base(
     generation = await generations.get(tx, source.id, job.generation or 0)
     assert generation is not None, "a job that was started has a generation"
     if await generations.list_uncleared(tx, source.id):
-        raise LeaseLost("An abandoned generation has to be cleared away first.")
+        raise LeaseLost("An abandoned generation has to be deleted first.")
     base = await generations.get(tx, source.id, generation.base) if generation.base else None
     return generation, base
 

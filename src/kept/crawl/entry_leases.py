@@ -35,7 +35,7 @@ class EntryLeases:
         async with self._context.db.transaction() as tx:
             await jobs.lock_lease(tx, self._context.lease)
             remaining = await self._remaining_pages(tx)
-            lease = partial(frontier.lease, tx, self._context.job.id, worker=self._context.lease.id)
+            lease = partial(frontier.lease, tx, self._context.job.id, lease_id=self._context.lease.id)
             size = self.batch_size
             entries = await lease(limit=size, known=remaining is not None)
             if remaining:

@@ -79,7 +79,7 @@ async def acquire_share(db: Database, lease: Lease, host: str, concurrency: int,
         if not await jobs.upsert_host_share(
             tx, host, HostShare(lease_id=lease.id, concurrency=concurrency, slots=reserved)
         ):
-            raise LeaseLost("This worker was taken for dead and replaced; it asks for nothing more.")
+            raise LeaseLost("This worker was replaced, because its heartbeats stopped. It sends no more requests.")
     return HostAllotment(
         slots=slots,
         fair_slots=fair_slots,

@@ -230,3 +230,76 @@ class LifecycleChange:
     verified_at: datetime | None = None
     is_ended: bool = False  # the new generation no longer shows it
     is_lost: bool = False  # it ended, and not because of a change of settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownDocument:
+    """A document in the list of a generation, with the version that the generation shows."""
+
+    id: str
+    url: str
+    title: str
+    content_type: str
+    content_hash: str
+    lifecycle: Lifecycle
+    first_seen: datetime
+    fetched_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownVersion:
+    """The version of a document that a generation shows, with its text."""
+
+    url: str
+    title: str
+    markdown: str
+    content_id: int
+    content_hash: str
+    fetched_at: datetime
+    verified_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastVersion:
+    """A version in the history of a document."""
+
+    born: int  # the generation that shows it first
+    died: int | None  # the first generation that does not show it any more
+    url: str
+    title: str
+    content_hash: str
+    size: int
+    read_again: bool  # the same bytes as before, read by another reader
+    fetched_at: datetime
+    activated_at: datetime | None
+    ended_at: datetime | None
+    rolled_back: str | None  # by a rollback, not by a crawl: to where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentAtUrl:
+    """A document that is or was shown at a URL."""
+
+    document_id: str
+    source_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferingVersion:
+    """A version that exactly one of two generations shows."""
+
+    document_id: str
+    url: str
+    content_hash: str
+    is_first: bool  # it is the first of the two that shows it
+    is_edited: bool  # the page itself changed between them, not only the reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BornVersion:
+    """A version that a generation adds."""
+
+    document_id: str
+    url: str
+    replaces: bool  # an earlier version of a document, once the generation is active
+    read_again: bool  # the same bytes as before, read by another reader

@@ -258,3 +258,52 @@ class CanonicalEntry:
     version_id: int
     content_id: int
     content_type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """The result of one URL in a crawl."""
+
+    source: str  # its label
+    url: str
+    outcome: str | None  # None: it has not been visited yet
+    reason: str | None
+    http_status: int | None
+    attempts: int
+    depth: int
+    discovered_from: str | None
+    visited_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotKeptReason:
+    """Why some URLs were not kept."""
+
+    outcome: str
+    reason: str
+    count: int
+    examples: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedEntry:
+    """A URL that a batch has settled."""
+
+    id: int
+    batch: int
+    url: str
+    outcome: str
+    reason: str | None
+    http_status: int | None
+    depth: int
+    document_id: str | None
+    redirect_to: str | None
+    visited_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledBatch:
+    """How many entries a batch settled, and when."""
+
+    entries: int
+    settled_at: datetime

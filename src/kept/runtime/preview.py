@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from kept.origins.origin import Origin
 
 
-async def probe_root(settings: Settings, kind: SourceKind, root: str, source_settings: SourceSettings) -> None:
-    """Raise InvalidInput or SourceUnavailable unless the root of a source can be reached now."""
-    origin = make_checked_origin(kind, root, source_settings, settings)
-    try:
-        await origin.probe()
-    finally:
-        await origin.close()
-
-
 async def preview_page(
     settings: Settings, kind: SourceKind, url: str, source_settings: SourceSettings
 ) -> "PagePreview":

@@ -47,10 +47,20 @@ class Runtime:
 
 @asynccontextmanager
 async def open_runtime(
-    settings: Settings, *, create: bool = True, readers: "ReaderPool | None" = None
+    settings: Settings, *, create: bool = True, deferred: bool = False, readers: "ReaderPool | None" = None
 ) -> AsyncIterator[Runtime]:
-    """Open a runtime on the configured database. Without ``create`` the database has to exist."""
-    db = await open_database(settings.database, create=create, lease_seconds=settings.work.silent_seconds)
+    """Open a runtime on the configured database. Without ``create`` the database has to exist.
+
+    ``deferred``: the database is opened by the first read and created by the first write, not here.
+    """
+    lease_seconds = settings.work.silent_seconds
+    db: Database
+    if deferred:
+        from kept.runtime.deferred_database import DeferredDatabase
+
+        db = DeferredDatabase(settings.database, lease_seconds=lease_seconds)
+    else:
+        db = await open_database(settings.database, create=create, lease_seconds=lease_seconds)
     runtime = Runtime(settings, db, readers)
     try:
         yield runtime

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # heavy: a search needs none of them
     from kept.crawl.preview import PagePreview, ScopePreview
     from kept.maintenance.gc import Retention
     from kept.maintenance.next_run import SchedulePolicy
+    from kept.maintenance.reaper import Reaper, ReapReport
     from kept.origins.origin import Origin
     from kept.search.rerank import Reranking
     from kept.search.vector_search import VectorSearchOptions
@@ -65,6 +66,16 @@ class AppServices:
         history = self.settings.history
         return Retention(generations=history.generations, younger_than=timedelta(days=history.days))
 
+    @cached_property
+    def _reaper(self) -> "Reaper":
+        from kept.maintenance.reaper import Reaper
+
+        return Reaper(timedelta(seconds=self.settings.work.silent_seconds))
+
+    async def reap_jobs(self) -> "ReapReport":
+        """Requeue the jobs of dead workers. A crawl that is requested afterwards joins the requeued job."""
+        return await self._reaper.reap(self.db)
+
     def vector_search(self) -> "VectorSearchOptions | None":
         """Return how searches use vectors, or None when they are purely lexical."""
         return self.models.vector_search()
@@ -81,12 +92,6 @@ class AppServices:
         self, kind: SourceKind, root: str, settings: SourceSettings, before: SourceSettings | None = None
     ) -> "Origin":
         return origin_factory.make_checked_origin(kind, root, settings, self.settings, before=before)
-
-    def check_source(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
-        origin_factory.check_source(kind, root, settings, self.settings)
-
-    async def probe_root(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
-        await preview.probe_root(self.settings, kind, root, settings)
 
     async def preview_scope(self, kind: SourceKind, root: str, settings: SourceSettings) -> "ScopePreview":
         return await preview.preview_scope(self.settings, kind, root, settings)

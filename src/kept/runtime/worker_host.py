@@ -3,15 +3,13 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import timedelta
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kept.errors import NotFound
 from kept.jobs.worker import Worker, claim_and_run
 from kept.maintenance.gc import collect_if_due
 from kept.maintenance.periodic import PeriodicTask, run_tasks
-from kept.maintenance.reaper import Reaper, ReapReport
 from kept.maintenance.scheduler import ScheduleReport, enqueue_due_crawls
 from kept.maintenance.watcher import watch_files
 from kept.maintenance.webhooks import DeliveryReport, OperatorWebhook, deliver_due
@@ -54,7 +52,7 @@ class WorkerHost:
         gc.freeze()  # the loaded modules stay: collections during the crawl need not visit them
         async with self._services.models.embed_in_background(self._db):
             while True:
-                await self.reap_jobs()
+                await self._services.reap_jobs()
                 current = await claim_and_run(
                     self._db,
                     job.id,
@@ -101,7 +99,7 @@ class WorkerHost:
             cache=self._settings.cache_folder,
         )
         tasks = [
-            PeriodicTask("reaped", min(5.0, self._settings.work.silent_seconds / 4), self.reap_jobs),
+            PeriodicTask("reaped", min(5.0, self._settings.work.silent_seconds / 4), self._services.reap_jobs),
             PeriodicTask("scheduled", SCHEDULE_INTERVAL_SECONDS, self.enqueue_due_crawls),
             PeriodicTask("told", SCHEDULE_INTERVAL_SECONDS, self.deliver_webhooks),
             PeriodicTask("garbage collected", GC_INTERVAL_SECONDS, collect),
@@ -109,14 +107,6 @@ class WorkerHost:
         if backlog := self._services.models.embedding_backlog:
             tasks.append(PeriodicTask("embedded", EMBED_INTERVAL_SECONDS, partial(backlog.embed_pending, self._db)))
         return tasks
-
-    @cached_property
-    def _reaper(self) -> Reaper:
-        return Reaper(timedelta(seconds=self._settings.work.silent_seconds))
-
-    async def reap_jobs(self) -> ReapReport:
-        """Requeue the jobs of dead workers. A crawl that is requested afterwards joins the requeued job."""
-        return await self._reaper.reap(self._db)
 
     async def enqueue_due_crawls(self) -> ScheduleReport:
         return await enqueue_due_crawls(self._db, self._services.schedule_policy)

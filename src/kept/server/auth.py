@@ -25,10 +25,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kept.model.key import ApiKey, KeyScope
 from kept.server.problems import problem_response
 from kept.service import keys
-from kept.service.access import Principal
+from kept.service.access import Permissions, Principal, Quota
 from kept.service.context import Services
-from kept.service.keys import Quota
-from kept.service.source_request import Permissions
 from kept.settings import Settings
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kept.model.job import JobStatus
-from kept.service import listing
+from kept.service import health
 from kept.service.context import Services
 
 
@@ -26,7 +26,7 @@ class Metrics:
         }
 
     async def render(self, services: Services) -> Response:
-        by_status, sizes = await listing.count_jobs_and_documents(services.db)
+        by_status, sizes = await health.count_jobs_and_documents(services.db)
         for status in JobStatus:
             self.jobs.labels(status).set(by_status.get(status, 0))
         for name, gauge in self.totals.items():

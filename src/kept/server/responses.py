@@ -8,11 +8,10 @@ from urllib.parse import quote
 
 from fastapi import Depends, Request, Response
 
-from kept.model.job import CrawlJob
-from kept.model.source import Source
 from kept.service import serializers
 from kept.service.access import Principal
 from kept.service.context import Services
+from kept.service.sources import AddedSource
 
 
 def get_services(request: Request) -> Services:
@@ -40,10 +39,11 @@ def json_response(
     return not_modified_response(request, body) or json_response_with_etag(request, body, value)
 
 
-def source_added_response(source: Source, is_new: bool, job: CrawlJob) -> Response:
+def source_added_response(added: AddedSource) -> Response:
     """Return 201 for a new source, 200 for a known one, with the crawl that was requested."""
-    location = {"Location": f"/api/v1/sources/{quote(source.label, safe='@')}"}
-    return json_response(serializers.crawl(source.label, job, None, 0), 201 if is_new else 200, headers=location)
+    label = added.source.label
+    location = {"Location": f"/api/v1/sources/{quote(label, safe='@')}"}
+    return json_response(serializers.crawl(label, added.job, None, 0), 201 if added.is_new else 200, headers=location)
 
 
 def not_modified_response(request: Request, etag_input: bytes) -> Response | None:

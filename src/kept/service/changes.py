@@ -1,17 +1,17 @@
 """The change feed: what became of which document, generation by generation, the latest first."""
 
-import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from kept.errors import InvalidInput
+from kept.model.generation import ChangedGeneration, DocumentChange
 from kept.model.source import format_label
 from kept.search.search import title_from_url
+from kept.service.cursor import decode_cursor, encode_cursor
 from kept.service.lookup import find_source, is_id
 from kept.store import generations
-from kept.store.database import Connection, Database, Row, parse_time
+from kept.store.database import Connection, ReadableDatabase
 from kept.store.generations import LARGEST_NUMBER
 
 GENERATIONS_PER_QUERY = 50
@@ -63,7 +63,7 @@ class _FeedPosition:
 
 
 async def list_changes(
-    db: Database,
+    db: ReadableDatabase,
     label: str | None = None,
     *,
     since: datetime | None = None,
@@ -77,16 +77,18 @@ async def list_changes(
     """
     if limit < 1:
         raise InvalidInput("--limit should be at least 1.")
-    place = _decode_cursor(cursor) if cursor else _FeedPosition()
+    position = _decode_position(cursor) if cursor else _FeedPosition()
     found: list[tuple[Change, _FeedPosition]] = []
     async with db.snapshot() as snapshot:
         source = (await find_source(snapshot, label)).id if label else None
-        while len(found) <= limit and (made := await _generations(snapshot, source, since or EARLIEST, place)):
-            for row in made:
-                here = replace(place, at=parse_time(row["activated_at"]), source=row["source_id"], number=row["number"])
-                if (here.source, here.number) != (place.source, place.number):
+        while len(found) <= limit and (changed := await _generations(snapshot, source, since or EARLIEST, position)):
+            for generation in changed:
+                here = replace(
+                    position, at=generation.activated_at, source=generation.source_id, number=generation.number
+                )
+                if (here.source, here.number) != (position.source, position.number):
                     here = replace(here, url="", document=generations.FIRST_ID)
-                rows = await generations.changes_in_generation(
+                changes = await generations.changes_in_generation(
                     snapshot,
                     here.source,
                     here.number,
@@ -95,20 +97,22 @@ async def list_changes(
                     limit=limit + 1 - len(found),
                 )
                 found += [
-                    (_change(row, one), replace(here, url=one["url"], document=one["document_id"])) for one in rows
+                    (_change(generation, one), replace(here, url=one.url, document=one.document_id)) for one in changes
                 ]
                 if len(found) > limit:
                     break
-            place = replace(here, number=here.number - 1, url="", document=generations.FIRST_ID)
+            position = replace(here, number=here.number - 1, url="", document=generations.FIRST_ID)
     shown = found[:limit]
     return ChangeFeedPage(
         since=since,
         changes=[change for change, _ in shown],
-        next=_encode_cursor(shown[-1][1]) if len(found) > limit else None,
+        next=_encode_position(shown[-1][1]) if len(found) > limit else None,
     )
 
 
-async def _generations(db: Connection, source: str | None, since: datetime, position: _FeedPosition) -> list[Row]:
+async def _generations(
+    db: Connection, source: str | None, since: datetime, position: _FeedPosition
+) -> list[ChangedGeneration]:
     if source:
         return await generations.changed_generations_of_source(
             db, source, since=since, number=position.number, limit=GENERATIONS_PER_QUERY
@@ -118,44 +122,45 @@ async def _generations(db: Connection, source: str | None, since: datetime, posi
     )
 
 
-def _change(generation: Row, row: Row) -> Change:
-    kind = _kind(generation["number"], row)
+def _change(generation: ChangedGeneration, change: DocumentChange) -> Change:
     return Change(
-        source=format_label(generation["source_name"], generation["source_version"]),
-        generation=generation["number"],
-        at=parse_time(generation["activated_at"]),
-        change=kind,
-        document=row["document_id"],
-        url=row["url"],
-        title=row["title"] or title_from_url(row["url"]),
-        from_url=row["before_url"] if row["before_url"] not in (None, row["url"]) else None,
-        edited=row["before_hash"] not in (None, row["content_hash"]) and not row["read_again"],
-        rolled_back=generation["rolled_back"],
+        source=format_label(generation.source_name, generation.source_version),
+        generation=generation.number,
+        at=generation.activated_at,
+        change=_kind(generation.number, change),
+        document=change.document_id,
+        url=change.url,
+        title=change.title or title_from_url(change.url),
+        from_url=change.before_url if change.before_url != change.url else None,
+        edited=change.before_hash not in (None, change.content_hash) and not change.read_again,
+        rolled_back=generation.rolled_back,
     )
 
 
-def _kind(generation: int, row: Row) -> ChangeKind:
-    if row["removed"]:
+def _kind(generation: int, change: DocumentChange) -> ChangeKind:
+    if change.removed:
         return ChangeKind.REMOVED
-    if row["before_url"] is None:
+    if change.before_url is None:
         return ChangeKind.ADDED
-    if row["before_died"] != generation:
+    if change.before_died != generation:
         return ChangeKind.RESTORED
-    return ChangeKind.CHANGED if row["before_url"] == row["url"] else ChangeKind.MOVED
+    return ChangeKind.CHANGED if change.before_url == change.url else ChangeKind.MOVED
 
 
-def _encode_cursor(position: _FeedPosition) -> str:
-    said = [position.at.isoformat(), position.source, position.number, position.url, position.document]
-    return urlsafe_b64encode(json.dumps(said).encode()).decode()
+def _encode_position(position: _FeedPosition) -> str:
+    values = [position.at.isoformat(), position.source, position.number, position.url, position.document]
+    return encode_cursor(values)
 
 
-def _decode_cursor(text: str) -> _FeedPosition:
+def _decode_position(text: str) -> _FeedPosition:
     try:
-        at, source, number, url, document = json.loads(urlsafe_b64decode(text))
-        place = _FeedPosition(at=datetime.fromisoformat(at), source=source, number=number, url=url, document=document)
-        sound = is_id(source) and is_id(document) and 0 <= number <= LARGEST_NUMBER and url.isprintable()
+        at, source, number, url, document = decode_cursor(text)
+        position = _FeedPosition(
+            at=datetime.fromisoformat(at), source=source, number=number, url=url, document=document
+        )
+        is_valid = is_id(source) and is_id(document) and 0 <= number <= LARGEST_NUMBER and url.isprintable()
     except (ValueError, TypeError, AttributeError):
-        sound = False
-    if not sound or place.at.tzinfo is None:
+        is_valid = False
+    if not is_valid or position.at.tzinfo is None:
         raise InvalidInput("This is no cursor of the change feed: take the 'next' of the answer before.")
-    return place
+    return position

@@ -8,6 +8,7 @@ if TYPE_CHECKING:  # a verb loads what it needs
     from kept.crawl.lifecycle import LifecycleRules
     from kept.crawl.preview import PagePreview, ScopePreview
     from kept.maintenance.next_run import SchedulePolicy
+    from kept.maintenance.reaper import ReapReport
     from kept.model.source import Source, SourceKind, SourceSettings
     from kept.origins.origin import Origin
     from kept.search.rerank import Reranking
@@ -29,6 +30,9 @@ class Services(Protocol):
     @property
     def secrets(self) -> "SecretStore": ...
 
+    async def reap_jobs(self) -> "ReapReport":
+        """Requeue the jobs of dead workers. A crawl that is requested afterwards joins the requeued job."""
+
     def vector_search(self) -> "VectorSearchOptions | None":
         """What a search goes by; None: words alone."""
 
@@ -46,12 +50,6 @@ class Services(Protocol):
         Raises InvalidInput where root or settings are not valid, or refer to a stored secret that ``before``, the
         settings they replace, did not refer to.
         """
-
-    def check_source(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> None:
-        """WrongCall unless the settings of a source make sense, as far as that can be seen from here."""
-
-    async def probe_root(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> None:
-        """Raises where there is nobody at the root of a source, or nothing."""
 
     async def preview_scope(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> "ScopePreview":
         """What a source would begin with. Nothing is kept."""

@@ -5,17 +5,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import takewhile
+from typing import Literal, TypeAlias
 
 from kept.crawl.lifecycle import LifecycleRules
 from kept.errors import NotFound
 from kept.model.generation import GenerationState
 from kept.model.source import Source
 from kept.search.search import title_from_url
+from kept.service.generations import preview_held_document
 from kept.service.lookup import find_document_id, find_readable_generation, find_source
-from kept.service.reviewing import preview_held_document
 from kept.store import documents, generations, sources
-from kept.store.compression import decompress
-from kept.store.database import Connection, ReadableDatabase, Row
+from kept.store.database import Connection, ReadableDatabase
+
+Opcode: TypeAlias = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
 CONTEXT_LINES = 3  # lines around a difference
 MAX_DIFF_LINES = 10_000  # that are compared one by one: it costs the square of them
@@ -102,33 +104,24 @@ async def _load_side(
     db: Connection, source: Source, document: str, number: int, rules: LifecycleRules
 ) -> DiffSide | None:
     generation = await generations.get(db, source.id, number)
-    row: Row | None
     if generation and generation.state is GenerationState.HELD:
-        row = await preview_held_document(db, generation, document, rules)
+        version = await preview_held_document(db, generation, document, rules)
     else:
         await find_readable_generation(db, source, number)
-        row = await documents.version_in_generation(db, document, number)
-    if row is None:
+        version = await documents.version_in_generation(db, document, number)
+    if version is None:
         return None
-    title = row["title"] or title_from_url(row["url"])
-    return DiffSide(generation=number, url=row["url"], title=title, markdown=decompress(row["markdown"]))
+    title = version.title or title_from_url(version.url)
+    return DiffSide(generation=number, url=version.url, title=title, markdown=version.markdown)
 
 
 def diff_hunks(old: Sequence[str], new: Sequence[str], context: int = CONTEXT_LINES) -> Iterator[DiffHunk]:
-    """Where two texts differ. What they begin and end with alike is not compared line by line: pages are long.
-
-    Where too much is in between, all of that differs.
-    """
-    head = _common_prefix_length(old, new)
-    tail = _common_prefix_length(old[head:][::-1], new[head:][::-1])
-    is_much = max(len(old), len(new)) - head - tail > MAX_DIFF_LINES
-    context = 0 if is_much else context
-    first = max(0, head - context)
-    last = max(0, tail - context)
-    old, new = old[first : len(old) - last], new[first : len(new) - last]
-    everything = [[("replace", 0, len(old), 0, len(new))]]
-    for group in everything if is_much else SequenceMatcher(None, old, new).get_grouped_opcodes(context):
-        lines = []
+    """Yield where two texts differ, with some equal lines around each difference."""
+    codes = diff_lines(old, new)
+    sizes = [max(i_end - i, j_end - j) for tag, i, i_end, j, j_end in codes if tag == "replace"]
+    is_huge = max(sizes, default=0) > MAX_DIFF_LINES
+    for group in _Opcodes(codes).get_grouped_opcodes(0 if is_huge else context):
+        lines: list[str] = []
         for kind, i, i_end, j, j_end in group:
             if kind == "equal":
                 lines += [f" {line}" for line in old[i:i_end]]
@@ -136,14 +129,45 @@ def diff_hunks(old: Sequence[str], new: Sequence[str], context: int = CONTEXT_LI
                 lines += [f"-{line}" for line in old[i:i_end]] + [f"+{line}" for line in new[j:j_end]]
         (_, i, _, j, _), (_, _, i_end, _, j_end) = group[0], group[-1]
         yield DiffHunk(
-            from_line=first + i + (i_end > i),
+            from_line=i + (i_end > i),
             from_lines=i_end - i,
-            to_line=first + j + (j_end > j),
+            to_line=j + (j_end > j),
             to_lines=j_end - j,
             lines=lines,
         )
 
 
+def diff_lines(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
+    """Compare two texts line by line. Returns opcodes as ``difflib`` has them.
+
+    The lines that both begin and end with are not compared one by one: pages are long. Where more than MAX_DIFF_LINES
+    are left between them, all of those differ.
+    """
+    head = _common_prefix_length(old, new)
+    tail = _common_prefix_length(old[head:][::-1], new[head:][::-1])
+    a, b = old[head : len(old) - tail], new[head : len(new) - tail]
+    codes: list[Opcode] = [("equal", 0, head, 0, head)] if head else []
+    if max(len(a), len(b)) > MAX_DIFF_LINES:
+        codes.append(("replace", head, head + len(a), head, head + len(b)))
+    else:
+        found = SequenceMatcher(None, a, b).get_opcodes()
+        codes += [(tag, head + i, head + i_end, head + j, head + j_end) for tag, i, i_end, j, j_end in found]
+    if tail:
+        codes.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
+    return codes
+
+
+class _Opcodes(SequenceMatcher[str]):
+    """Opcodes that are known already, for ``difflib`` to group."""
+
+    def __init__(self, codes: list[Opcode]) -> None:
+        super().__init__()
+        self._codes = codes
+
+    def get_opcodes(self) -> list[Opcode]:
+        return self._codes
+
+
 def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines both begin with."""
+    """Return how many lines both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

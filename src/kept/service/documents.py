@@ -1,19 +1,20 @@
-"""Reading: a document as a generation shows it, and what became of it."""
+"""Documents: read one, its history and its outline; list those of a source."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from kept.crawl.lifecycle import LifecycleRules
-from kept.errors import NotFound
-from kept.model.document import Lifecycle
+from kept.errors import InvalidInput, NotFound
+from kept.model.document import Lifecycle, PastVersion, ShownDocument, ShownVersion
 from kept.model.generation import GenerationState
 from kept.search.search import title_from_url
-from kept.service.lookup import find_document_id, find_readable_generation
-from kept.service.reviewing import preview_held_document
+from kept.service.cursor import decode_cursor, encode_cursor
+from kept.service.generations import preview_held_document
+from kept.service.lookup import find_document_id, find_readable_generation, find_source
 from kept.store import documents, generations, sections, sources
-from kept.store.compression import decompress
-from kept.store.database import Connection, ReadableDatabase, Row, parse_optional_time, parse_time
+from kept.store.database import Connection, ReadableDatabase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,38 @@ class DocumentHistory:
     versions: list[dict[str, Any]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentSummary:
+    """A document as a list shows it."""
+
+    document: str
+    url: str
+    title: str
+    content_type: str
+    lifecycle: Lifecycle
+    first_seen: datetime
+    fetched_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentPage:
+    """Some of the documents that a generation shows, by URL, and the cursor of the next page."""
+
+    source: str
+    generation: int
+    documents: list[DocumentSummary]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentHeading:
+    """A heading of a document, and its anchor."""
+
+    level: int
+    text: str
+    anchor: str
+
+
 async def read_document(
     db: ReadableDatabase,
     what: str,
@@ -67,28 +100,28 @@ async def read_document(
         number = (source.active_generation or 0) if generation is None else generation
         shown = await generations.get(snapshot, source.id, number)
         if shown and shown.state is GenerationState.HELD:
-            row = await preview_held_document(snapshot, shown, document.id, rules or LifecycleRules())
+            version = await preview_held_document(snapshot, shown, document.id, rules or LifecycleRules())
         else:
             shown = await find_readable_generation(snapshot, source, number)
-            row = await documents.version_in_generation(snapshot, document.id, number)
-        if row is None:
+            version = await documents.version_in_generation(snapshot, document.id, number)
+        if version is None:
             raise NotFound(
                 f"Generation {number} of {source.label} does not show {what}. 'kept history' tells its story."
             )
-        markdown = decompress(row["markdown"])
+        markdown = version.markdown
         if section or fragment:
-            markdown = await _section_text(snapshot, row, section or fragment or "")
+            markdown = await _section_text(snapshot, version, section or fragment or "")
         return DocumentView(
             document=document.id,
             source=source.name,
             version=source.version,
             generation=number,
-            url=row["url"],
-            title=row["title"] or title_from_url(row["url"]),
+            url=version.url,
+            title=version.title or title_from_url(version.url),
             markdown=markdown,
             lifecycle=document.lifecycle,
-            fetched_at=parse_time(row["fetched_at"]),
-            verified_at=parse_time(row["verified_at"]),
+            fetched_at=version.fetched_at,
+            verified_at=version.verified_at,
             partial=shown.partial is not None,
         )
 
@@ -108,17 +141,97 @@ async def read_history(db: ReadableDatabase, what: str) -> DocumentHistory:
             first_seen=document.first_seen,
             since=document.since,
             reason=document.reason,
-            versions=[_version(row) for row in await documents.versions_of(snapshot, document.id)],
+            versions=[_version(one) for one in await documents.versions_of(snapshot, document.id)],
         )
 
 
-async def _section_text(db: Connection, row: Row, anchor: str) -> str:
+async def list_documents(
+    db: ReadableDatabase,
+    label: str,
+    *,
+    generation: int | None = None,
+    cursor: str | None = None,
+    after: str = "",
+    limit: int = 100,
+) -> DocumentPage:
+    """List the documents of a source by URL, as the active generation shows them, or another one.
+
+    A cursor names the generation that its first page was of: so are all the others, whatever is activated meanwhile.
+    ``after`` begins behind a URL instead.
+    """
+    number, url = _decode_position(cursor) if cursor else (generation, after)
+    async with db.snapshot() as snapshot:
+        source = await find_source(snapshot, label)
+        number = (source.active_generation or 0) if number is None else number
+        await find_readable_generation(snapshot, source, number)
+        found = await documents.of_generation(snapshot, source.id, number, after=url, limit=limit + 1)
+    return DocumentPage(
+        source=source.label,
+        generation=number,
+        documents=[_summary(one) for one in found[:limit]],
+        next=encode_cursor([number, found[limit - 1].url]) if len(found) > limit else None,
+    )
+
+
+async def get_outline(db: ReadableDatabase, document: str, generation: int) -> list[DocumentHeading]:
+    """Return the headings of a document that have an anchor, in order. Raises NotFound."""
+    async with db.snapshot() as snapshot:
+        version = await documents.version_in_generation(snapshot, document, generation)
+        if version is None:
+            raise NotFound(f"Generation {generation} does not show {document}.")
+        found = await sections.of_content(snapshot, version.content_id)
+    headings: dict[str, DocumentHeading] = {}  # the parts of a long section share its anchor
+    for one in found:
+        if one.anchor and one.heading:
+            heading = DocumentHeading(level=one.level, text=one.heading, anchor=one.anchor)
+            headings.setdefault(heading.anchor, heading)
+    return list(headings.values())
+
+
+async def find_documents_at(db: ReadableDatabase, label: str, generation: int, urls: Sequence[str]) -> dict[str, str]:
+    """Return the ids of the documents that a generation shows at these URLs; URLs that it does not show are missing."""
+    async with db.snapshot() as snapshot:
+        source = await find_source(snapshot, label)
+        return await documents.document_ids_by_url(snapshot, source.id, generation, urls)
+
+
+async def content_token(db: ReadableDatabase, labels: list[str] | None = None) -> str:
+    """Return a text that stays the same as long as these sources (or all) show the same."""
+    async with db.snapshot() as snapshot:
+        chosen = {(await find_source(snapshot, label)).id for label in labels or ()}
+        active = await sources.list_active_numbers(snapshot)
+    return " ".join(f"{id}:{number}" for id, number in active.items() if not chosen or id in chosen)
+
+
+def _summary(one: ShownDocument) -> DocumentSummary:
+    return DocumentSummary(
+        document=one.id,
+        url=one.url,
+        title=one.title or title_from_url(one.url),
+        content_type=one.content_type,
+        lifecycle=one.lifecycle,
+        first_seen=one.first_seen,
+        fetched_at=one.fetched_at,
+    )
+
+
+def _decode_position(cursor: str) -> tuple[int, str]:
+    try:
+        number, url = decode_cursor(cursor)
+        if not (isinstance(number, int) and 0 <= number < 10**9 and url.isprintable()):
+            raise ValueError
+        return number, url
+    except (ValueError, TypeError, AttributeError):
+        raise InvalidInput("This is no cursor. Say the 'next' of the page before, or none.") from None
+
+
+async def _section_text(db: Connection, version: ShownVersion, anchor: str) -> str:
     """A section with everything below it."""
-    found = await sections.of_content(db, row["content_id"])
+    found = await sections.of_content(db, version.content_id)
     first = next((at for at, section in enumerate(found) if section.anchor == anchor), None)
     if first is None:
         known = ", ".join(dict.fromkeys(section.anchor for section in found if section.anchor))
-        raise NotFound(f"{row['url']} has no section '{anchor}'. It has: {known or 'none'}.")
+        raise NotFound(f"{version.url} has no section '{anchor}'. It has: {known or 'none'}.")
     level = found[first].level
     parts = [found[first].text]
     for section in found[first + 1 :]:
@@ -133,18 +246,18 @@ def _is_signature_only(text: str) -> bool:
     return text.startswith("#") and text.endswith("`") and "\n" not in text
 
 
-def _version(row: Row) -> dict[str, Any]:
+def _version(one: PastVersion) -> dict[str, Any]:
     return {
-        "version": row["born"],
-        "generation": row["born"],
-        "until": row["died"],
-        "url": row["url"],
-        "title": row["title"] or title_from_url(row["url"]),
-        "content_hash": row["content_hash"],
-        "size": row["size"],
-        "read_again": bool(row["read_again"]),
-        "fetched_at": parse_time(row["fetched_at"]).isoformat(),
-        "activated_at": activated.isoformat() if (activated := parse_optional_time(row["activated_at"])) else None,
-        "ended_at": ended.isoformat() if (ended := parse_optional_time(row["ended_at"])) else None,
-        "rolled_back": row["rolled_back"],
+        "version": one.born,
+        "generation": one.born,
+        "until": one.died,
+        "url": one.url,
+        "title": one.title or title_from_url(one.url),
+        "content_hash": one.content_hash,
+        "size": one.size,
+        "read_again": one.read_again,
+        "fetched_at": one.fetched_at.isoformat(),
+        "activated_at": one.activated_at.isoformat() if one.activated_at else None,
+        "ended_at": one.ended_at.isoformat() if one.ended_at else None,
+        "rolled_back": one.rolled_back,
     }

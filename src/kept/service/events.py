@@ -5,22 +5,22 @@ of a batch has missed nothing, and goes on behind it. What state a job was in wh
 is in now is told once.
 """
 
-import base64
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from kept.errors import InvalidInput
+from kept.model.frontier import FinishedEntry
 from kept.model.job import JobStatus, JobSummary
 from kept.model.source import format_label
 from kept.service import jobs as jobs_service
 from kept.service import serializers
+from kept.service.cursor import decode_cursor, encode_cursor
 from kept.service.jobs import JobView
 from kept.service.lookup import is_id
 from kept.store import frontier, jobs
-from kept.store.database import Connection, Database, Row, current_time, parse_time
+from kept.store.database import Connection, Database, current_time
 
 EVENTS_PER_READ = 500
 TRANSACTION_MARGIN = timedelta(seconds=10)  # a transaction's time is when it began
@@ -48,17 +48,17 @@ class EventCursor:
     only_listed_jobs: bool = False  # of these jobs, and no others
 
     def encode(self) -> str:
-        told = {id: [at.batch, at.entry, at.state] for id, at in self.jobs.items()}
-        text = json.dumps([self.since.timestamp(), self.only_listed_jobs, told], separators=(",", ":"))
-        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        positions = {id: [at.batch, at.entry, at.state] for id, at in self.jobs.items()}
+        return encode_cursor([self.since.timestamp(), self.only_listed_jobs, positions])
 
     @classmethod
     def decode(cls, text: str) -> "EventCursor":
         """What spell() gave; WrongCall for anything else."""
         try:
-            since, only, told = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            since, only, positions = decode_cursor(text)
             at = {
-                str(id): JobPosition(int(batch), int(entry), str(state)) for id, (batch, entry, state) in told.items()
+                str(id): JobPosition(int(batch), int(entry), str(state))
+                for id, (batch, entry, state) in positions.items()
             }
             if any(not (0 <= one.batch < _MAX_ENTRY and 0 <= one.entry <= _MAX_ENTRY) for one in at.values()):
                 raise ValueError
@@ -153,7 +153,7 @@ async def _events_of_job(
         db, job.id, batch=position.batch, entry=position.entry, limit=EVENTS_PER_READ
     )
     for entry in entries:
-        position = replace(position, batch=entry["batch"], entry=entry["id"])
+        position = replace(position, batch=entry.batch, entry=entry.id)
         found.append(("page", _page_event(entry, job.id, source), position))
     view = JobView(job=job, source=source, workers=row.workers, pace=job.pace(now))
     if entries:
@@ -163,17 +163,17 @@ async def _events_of_job(
     return found
 
 
-def _page_event(entry: Row, job: str, source: str) -> dict[str, Any]:
+def _page_event(entry: FinishedEntry, job: str, source: str) -> dict[str, Any]:
     return {
         "job": job,
         "source": source,
-        "url": entry["url"],
-        "outcome": entry["outcome"],
-        "deleted": entry["outcome"] == "gone",
-        "reason": entry["reason"],
-        "http_status": entry["http_status"],
-        "depth": entry["depth"],
-        "document": entry["document_id"],
-        "moved_to": entry["redirect_to"],
-        "visited_at": parse_time(entry["visited_at"]).isoformat(),
+        "url": entry.url,
+        "outcome": entry.outcome,
+        "deleted": entry.outcome == "gone",
+        "reason": entry.reason,
+        "http_status": entry.http_status,
+        "depth": entry.depth,
+        "document": entry.document_id,
+        "moved_to": entry.redirect_to,
+        "visited_at": entry.visited_at.isoformat(),
     }

@@ -1,15 +1,16 @@
 """A source's past: its generations, what differs between them, going back. And what waits for a person."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from kept.crawl import activate, rollback
+from kept.crawl.activation_plan import ActivationPlan, plan_activation
 from kept.crawl.lifecycle import LifecycleRules
-from kept.model.generation import Generation, GenerationState
+from kept.model.document import DifferingVersion, ShownVersion
+from kept.model.generation import ChangeCounts, Generation, GenerationState
 from kept.model.source import Source
 from kept.service.lookup import find_readable_generation, find_source, load_source
-from kept.service.reviewing import plan_held_activation
-from kept.store import documents, generations
-from kept.store.database import Connection, Database, ReadableDatabase, Row
+from kept.store import documents, generations, jobs
+from kept.store.database import Connection, Database, ReadableDatabase, current_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +52,12 @@ async def timeline(db: ReadableDatabase, label: str, *, limit: int = 30) -> tupl
     return source, [_timeline_entry(one, changes.get(one.number)) for one in reversed(found)]
 
 
-def _timeline_entry(generation: Generation, did: Row | None) -> TimelineEntry:
+def _timeline_entry(generation: Generation, counts: ChangeCounts | None) -> TimelineEntry:
     if generation.activated_at is None:
         return TimelineEntry(generation=generation)
     if generation.base is None:
         return TimelineEntry(generation=generation, added=generation.documents)
-    return TimelineEntry(generation=generation, **{name: int(did[name]) for name in _CHANGE_COUNTS} if did else {})
-
-
-_CHANGE_COUNTS = ("added", "changed", "moved", "lost")
+    return TimelineEntry(generation=generation, **asdict(counts or ChangeCounts()))
 
 
 async def list_generations(db: ReadableDatabase, label: str) -> tuple[Source, list[Generation]]:
@@ -83,27 +81,27 @@ async def diff_generations(
             return await _diff_held(snapshot, source, upcoming, rules)
         for number in (a, b):
             await find_readable_generation(snapshot, source, number)
-        rows = await documents.differing_versions(snapshot, source.id, a, b)
-    before = {row["document_id"]: row for row in rows if row["side"] == "a"}
-    after = {row["document_id"]: row for row in rows if row["side"] == "b"}
+        differing = await documents.differing_versions(snapshot, source.id, a, b)
+    before = {one.document_id: one for one in differing if one.is_first}
+    after = {one.document_id: one for one in differing if not one.is_first}
     both = before.keys() & after.keys()
-    moved = [id for id in both if before[id]["url"] != after[id]["url"]]
+    moved = [id for id in both if before[id].url != after[id].url]
     return GenerationDiff(
         source=source.label,
         a=a,
         b=b,
-        added=sorted(after[id]["url"] for id in after.keys() - both),
-        removed=sorted(before[id]["url"] for id in before.keys() - both),
-        changed=sorted(after[id]["url"] for id in both if _is_changed(before[id], after[id])),
+        added=sorted(after[id].url for id in after.keys() - both),
+        removed=sorted(before[id].url for id in before.keys() - both),
+        changed=sorted(after[id].url for id in both if _is_changed(before[id], after[id])),
         moved=sorted(
-            ({"from": before[id]["url"], "to": after[id]["url"], "document": id} for id in moved),
+            ({"from": before[id].url, "to": after[id].url, "document": id} for id in moved),
             key=lambda move: move["to"],
         ),
     )
 
 
-def _is_changed(before: Row, after: Row) -> bool:
-    return bool(after["news"]) and before["content_hash"] != after["content_hash"]
+def _is_changed(before: DifferingVersion, after: DifferingVersion) -> bool:
+    return after.is_edited and before.content_hash != after.content_hash
 
 
 async def _diff_held(db: Connection, source: Source, held: Generation, rules: LifecycleRules | None) -> GenerationDiff:
@@ -116,18 +114,38 @@ async def _diff_held(db: Connection, source: Source, held: Generation, rules: Li
         if await documents.version_in_generation(db, adoption.document, base.number)
     ]
     born = await documents.versions_born_in(db, source.id, held.number)
-    at_home = {move["to"] for move in moved} | {one.url for one in made.dropped}
+    placed = {move["to"] for move in moved} | {one.url for one in made.dropped}
     return GenerationDiff(
         source=source.label,
         a=base.number,
         b=held.number,
-        added=sorted(row["url"] for row in born if not row["pending"] and row["url"] not in at_home),
-        removed=sorted(row["url"] for row in ended.values() if row),
-        changed=sorted(
-            row["url"] for row in born if row["pending"] and not row["read_again"] and row["document_id"] not in ended
-        ),
+        added=sorted(one.url for one in born if not one.replaces and one.url not in placed),
+        removed=sorted(one.url for one in ended.values() if one),
+        changed=sorted(one.url for one in born if one.replaces and not one.read_again and one.document_id not in ended),
         moved=sorted(moved, key=lambda move: move["to"]),
     )
+
+
+async def plan_held_activation(
+    db: Connection, held: Generation, rules: LifecycleRules
+) -> tuple[Generation, ActivationPlan]:
+    """Return the base of a held generation, and what activating it would do."""
+    base, job = await generations.get(db, held.source_id, held.base or 0), await jobs.get(db, held.job_id or "")
+    assert base is not None, "only a generation with a base is held"
+    assert job is not None, "a held generation was made by a job"
+    return base, await plan_activation(db, held, base, job, rules, await current_time(db))
+
+
+async def preview_held_document(
+    db: Connection, held: Generation, document: str, rules: LifecycleRules
+) -> ShownVersion | None:
+    """Return the version of a document that a held generation would show: its own, or that of its base."""
+    base, plan = await plan_held_activation(db, held, rules)
+    new_documents = {adoption.document: adoption.new_page.document for adoption in plan.matches}
+    if document in plan.ended_documents or document in {one.document for one in plan.dropped}:
+        return None
+    own = await documents.version_born_in(db, new_documents.get(document, document), held.number)
+    return own or await documents.version_in_generation(db, document, base.number)
 
 
 async def roll_back(db: Database, label: str, number: int) -> int:

@@ -1,24 +1,19 @@
-"""How the database is: what it is, and whether it can be used."""
+"""Health: whether the database can be used, and how much is in it."""
 
-from dataclasses import dataclass
-
-from kept.store.database import Database, describe_database
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
-    program: str
-    schema: int
-    writable: bool
-    vectors: str | None  # the version of the extension that searches them
+from kept.store import jobs, sources
+from kept.store.database import Database, DatabaseDescription, ReadableDatabase, describe_database
 
 
-async def check_health(db: Database) -> Health:
-    """Reads it, and takes and gives back the right to write."""
+async def check_health(db: Database) -> DatabaseDescription:
+    """Read from the database, and begin a write transaction. Raises StoreError where one of them fails."""
     async with db.snapshot() as snapshot:
-        row = await describe_database(snapshot)
+        description = await describe_database(snapshot)
     async with db.transaction():
         pass
-    return Health(
-        program=row["program"], schema=row["schema_number"], writable=bool(row["writable"]), vectors=row["vectors"]
-    )
+    return description
+
+
+async def count_jobs_and_documents(db: ReadableDatabase) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the number of jobs by status, and the numbers of sources, documents and sections that are kept."""
+    async with db.snapshot() as snapshot:
+        return await jobs.count_by_status(snapshot), await sources.count_totals(snapshot)

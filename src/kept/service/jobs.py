@@ -10,7 +10,7 @@ from kept.model.job import CrawlJob, CrawlMode, JobStatus, JobSummary, Lease, Pa
 from kept.model.source import format_label
 from kept.service.lookup import find_source, is_id
 from kept.store import frontier, jobs, keys
-from kept.store.database import Connection, Database, ReadableDatabase, current_time, parse_time
+from kept.store.database import Connection, Database, ReadableDatabase, current_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +108,11 @@ async def show_job(db: ReadableDatabase, what: str) -> JobView:
 async def progress_over_time(db: ReadableDatabase, job: CrawlJob) -> list[tuple[float, int]]:
     """How a crawl went: after so many seconds since it began, so many URLs were done."""
     async with db.snapshot() as snapshot:
-        rows = await frontier.list_batches(snapshot, job.id)
+        batches = await frontier.list_batches(snapshot, job.id)
     begun, done, course = job.started_at or job.created_at, 0, []
-    for row in rows:
-        done += row["entries"]
-        course.append(((parse_time(row["settled_at"]) - begun).total_seconds(), done))
+    for batch in batches:
+        done += batch.entries
+        course.append(((batch.settled_at - begun).total_seconds(), done))
     return course
 
 

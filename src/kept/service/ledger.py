@@ -1,44 +1,18 @@
 """The ledger: what the last crawl made of a URL, and why a page is not here."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 from urllib.parse import urlsplit
 
 from kept.errors import InvalidInput, NotFound
-from kept.model.frontier import Outcome
+from kept.model.frontier import LedgerEntry, NotKeptReason, Outcome
 from kept.model.source import Source
 from kept.service.lookup import find_source, to_canonical_url
 from kept.store import frontier, jobs, sources
-from kept.store.database import Connection, ReadableDatabase, Row, parse_optional_time
+from kept.store.database import Connection, ReadableDatabase
 
 ExclusionCheck = Callable[[Source, str], str | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerEntry:
-    """What a crawl made of one URL."""
-
-    source: str
-    url: str
-    outcome: str | None  # None: it has not been visited yet
-    reason: str | None
-    http_status: int | None
-    attempts: int
-    depth: int
-    discovered_from: str | None
-    visited_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotKeptReason:
-    """Why some URLs were not kept."""
-
-    outcome: str
-    reason: str
-    count: int
-    examples: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +34,13 @@ async def explain_url(db: ReadableDatabase, what: str, why_excluded: ExclusionCh
     if url is None:
         raise NotFound(f"{what} is neither a source nor the URL of a page.")
     async with db.snapshot() as snapshot:
-        rows = [*await frontier.ledger_entries(snapshot, url), *await frontier.unchanged_without_entry(snapshot, url)]
-        accounts: dict[str, LedgerEntry] = {}
-        for row in sorted(rows, key=lambda row: row["outcome"] is None):  # what is under way comes last
-            accounts.setdefault(row["source_id"], _ledger_entry(row))
-        if not accounts:
+        found = [*await frontier.ledger_entries(snapshot, url), *await frontier.unchanged_without_entry(snapshot, url)]
+        entries: dict[str, LedgerEntry] = {}
+        for source, entry in sorted(found, key=lambda one: one[1].outcome is None):  # crawls under way come last
+            entries.setdefault(source, entry)
+        if not entries:
             raise NotFound(await _explain_absence(snapshot, url, why_excluded))
-    return list(accounts.values())
+    return list(entries.values())
 
 
 async def summarize_not_kept(db: ReadableDatabase, label: str, *, examples: int) -> LedgerSummary:
@@ -76,12 +50,7 @@ async def summarize_not_kept(db: ReadableDatabase, label: str, *, examples: int)
         job = await jobs.last_full_crawl(snapshot, source.id) or await jobs.last(snapshot, source.id)
         if job is None:
             raise NotFound(f"{source.label} has not been crawled yet. 'kept refresh {source.label}' does it.")
-        rows = await frontier.not_kept(snapshot, job.id, limit=examples)
-    groups = groupby(rows, key=lambda row: (row["outcome"], row["reason"], row["urls"]))
-    reasons = [
-        NotKeptReason(outcome=outcome, reason=reason, count=urls, examples=[row["url"] for row in group])
-        for (outcome, reason, urls), group in groups
-    ]
+        reasons = await frontier.not_kept(snapshot, job.id, limit=examples)
     return LedgerSummary(source=source.label, job=job.id, crawled_at=job.created_at, reasons=reasons)
 
 
@@ -92,29 +61,13 @@ async def list_entries(
     if outcome is not None and outcome not in (*Outcome, "open"):
         raise InvalidInput(f"There is no outcome '{outcome}'. A URL is {', '.join(Outcome)}, or open.")
     async with db.snapshot() as snapshot:
-        rows = await frontier.list_entries(snapshot, job, outcome=outcome, after=after, limit=limit)
-    return [_ledger_entry(row) for row in rows]
+        return await frontier.list_entries(snapshot, job, outcome=outcome, after=after, limit=limit)
 
 
 async def is_source_label(db: ReadableDatabase, what: str) -> bool:
     """Whether this is the label of a source."""
     async with db.snapshot() as snapshot:
         return any(source.label == what for source in await sources.all(snapshot))
-
-
-def _ledger_entry(row: Row) -> LedgerEntry:
-    version = row["source_version"]
-    return LedgerEntry(
-        source=f"{row['source_name']}@{version}" if version else row["source_name"],
-        url=row["url"],
-        outcome=row["outcome"],
-        reason=row["reason"],
-        http_status=row["http_status"],
-        attempts=row["attempts"] + (row["visited_at"] is not None),
-        depth=row["depth"],
-        discovered_from=row["parent_url"],
-        visited_at=parse_optional_time(row["visited_at"]),
-    )
 
 
 async def _explain_absence(db: Connection, url: str, why_excluded: ExclusionCheck) -> str:

@@ -56,17 +56,17 @@ async def find_document_id(
     at = to_canonical_url(url)
     if fragment and (route := canonicalize_route_url(what)) != at and route and await documents.past_by_url(db, route):
         at, fragment = route, get_anchor(what) or ""
-    rows = [*await documents.visible_by_url(db, at), *await documents.past_by_url(db, at)] if at else []
-    rows = [row for row in rows if source in (None, row["source_id"])]
+    found = [*await documents.visible_by_url(db, at), *await documents.past_by_url(db, at)] if at else []
+    found = [one for one in found if source in (None, one.source_id)]
     if generation is not None:
-        for id in dict.fromkeys(row["document_id"] for row in rows):
-            for one in await documents.versions_of(db, id):
-                if one["url"] == at and one["born"] <= generation < (one["died"] or generation + 1):
+        for id in dict.fromkeys(one.document_id for one in found):
+            for version in await documents.versions_of(db, id):
+                if version.url == at and version.born <= generation < (version.died or generation + 1):
                     return id, fragment or None
-    if not rows and at and generation is not None:
-        rows = [row for row in await documents.held_by_url(db, at) if source in (None, row["source_id"])]
-    if rows:
-        return rows[0]["document_id"], fragment or None
+    if not found and at and generation is not None:
+        found = [one for one in await documents.held_by_url(db, at) if source in (None, one.source_id)]
+    if found:
+        return found[0].document_id, fragment or None
     raise NotFound(f"There is no document {what}. 'kept search' finds what is kept.")
 
 

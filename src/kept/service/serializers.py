@@ -11,15 +11,16 @@ if TYPE_CHECKING:  # each answer is made of one of them, and a search has to be 
     from datetime import datetime
 
     from kept.crawl.preview import PagePreview, ScopePreview
+    from kept.model.frontier import LedgerEntry
     from kept.model.generation import Generation
     from kept.model.job import CrawlJob
     from kept.model.source import Source
     from kept.service.changes import ChangeFeedPage
     from kept.service.document_diff import DocumentDiff
-    from kept.service.documents import DocumentHistory, DocumentView
+    from kept.service.documents import DocumentHistory, DocumentPage, DocumentView
     from kept.service.generations import GenerationDiff
     from kept.service.jobs import JobView
-    from kept.service.ledger import LedgerEntry, LedgerSummary
+    from kept.service.ledger import LedgerSummary
     from kept.service.search import SearchResult
     from kept.service.sources import SourceView
 
@@ -209,6 +210,18 @@ def changes(found: ChangeFeedPage) -> dict[str, Any]:
 
 def document(page: DocumentView) -> dict[str, Any]:
     return asdict(page) | {"fetched_at": _iso(page.fetched_at), "verified_at": _iso(page.verified_at)}
+
+
+def documents(page: DocumentPage) -> dict[str, Any]:
+    return {
+        "source": page.source,
+        "generation": page.generation,
+        "documents": [
+            asdict(one) | {"first_seen": _iso(one.first_seen), "fetched_at": _iso(one.fetched_at)}
+            for one in page.documents
+        ],
+        "next": page.next,
+    }
 
 
 def history(history: DocumentHistory) -> dict[str, Any]:

@@ -1,9 +1,15 @@
-"""The settings of a source as a call gives them, in the words of the command line. Every door takes the same."""
+"""Settings of a source as a caller gives them: one table for the command line, the API, the web form and MCP.
 
+To add a setting: a field in ``SourceSettings`` and a row in SOURCE_OPTIONS. The options of the command line and the web
+form are derived from the table; ``tests/unit/test_source_options.py`` holds the API model and the MCP tool to it.
+"""
+
+import math
 import os
 import re
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 from kept.errors import InvalidInput
 from kept.model.duration import parse_duration
@@ -12,143 +18,341 @@ from kept.model.schedule import parse_schedule
 from kept.model.source import Header, RenderMode, SourceSettings, parse_secret_reference
 from kept.model.url import canonicalize_url
 
-OPTION_NAMES = (
-    "max_pages",
-    "max_depth",
-    "max_time",
-    "scope",
-    "include",
-    "exclude",
-    "header",
-    "cookie",
-    "user_agent",
-    "proxy",
-    "ca_file",
-    "select",
-    "drop",
-    "render",
-    "ignore_robots",
-    "concurrency",
-    "delay",
-    "tag",
-    "schedule",
-    "webhook",
-    "watch",
-    "hook_secret",
-)
+ValueKind: TypeAlias = Literal["text", "texts", "integer", "number", "flag"]
 
+_DEFAULTS = SourceSettings()
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _RESERVED_HEADERS = ("host", "connection", "content-length", "transfer-encoding", "user-agent")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-class SourceOptions:
-    """The settings that a call gives. Those it does not mention stay as they are; an empty text clears one."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOption:
+    """One setting of a source, as every interface offers it. Its default is that of ``SourceSettings``."""
 
-    def __init__(self, **call: Any) -> None:
-        if unknown := call.keys() - set(OPTION_NAMES):
+    name: str  # max_pages in the API, --max-pages on the command line
+    field: str  # where it is in SourceSettings: limits.max_pages
+    kind: ValueKind
+    help: str
+    metavar: str = ""
+    flags: str = ""  # of a flag on the command line: --watch/--no-watch
+    minimum: int | None = None
+    maximum: int | None = None
+    parse: Callable[[Any], Any] = lambda value: value  # to the value that is stored; raises InvalidInput
+    on: tuple[str, ...] = ("api",)  # where it can be set besides the command line: api, web, mcp
+    is_machine_local: bool = False  # its value is a path or an address of this machine
+    may_hold_secret: bool = False  # its value may be a reference to a secret of this machine
+
+    @property
+    def default(self) -> Any:
+        value: Any = _DEFAULTS
+        for part in self.field.split("."):
+            value = getattr(value, part)
+        return value
+
+    def read(self, value: Any) -> Any:
+        """Return the value that is stored. An empty text or list clears the setting. Raises InvalidInput."""
+        if value == "" or (self.kind == "texts" and not any(value)):
+            return self.default
+        if self.kind == "texts":
+            value = tuple(filter(None, value))
+        elif self.kind in ("integer", "number"):
+            value = self._number(value)
+        return self.parse(value)
+
+    def _number(self, value: Any) -> int | float:
+        least, most = self.minimum or 0, self.maximum or math.inf
+        try:
+            is_valid = self.kind == "number" or isinstance(value, int) or re.fullmatch("[0-9]{1,18}", value)
+            number = (int if self.kind == "integer" else float)(value) if is_valid else -1
+        except ValueError:
+            number = -1
+        if not least <= number <= most or number == math.inf:
+            kind = "a whole number" if self.kind == "integer" else "a number"
+            limits = f"from {least} on" if self.maximum is None else f"from {least} to {self.maximum}"
+            raise InvalidInput(f"{option_flag(self.name)} should be {kind} {limits}; it is '{value}'.")
+        return number
+
+
+def option_flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+SOURCE_OPTIONS: tuple[SourceOption, ...] = (
+    SourceOption(
+        name="max_pages",
+        field="limits.max_pages",
+        kind="integer",
+        metavar="N",
+        minimum=1,
+        help="Keep no more documents than these.",
+        on=("api", "web", "mcp"),
+    ),
+    SourceOption(
+        name="max_depth",
+        field="limits.max_depth",
+        kind="integer",
+        metavar="N",
+        minimum=0,
+        help="On a site: follow no more links in a row.",
+        on=("api", "web", "mcp"),
+    ),
+    SourceOption(
+        name="max_time",
+        field="limits.max_seconds",
+        kind="text",
+        metavar="TIME",
+        help="Take in nothing new after 90s, 15m, 2h.",
+        parse=parse_duration,
+    ),
+    SourceOption(
+        name="scope",
+        field="scope.within",
+        kind="texts",
+        metavar="folder|host|PREFIX",
+        help="On a site: what belongs to it. May be repeated.",
+        on=("api", "web", "mcp"),
+    ),
+    SourceOption(
+        name="include",
+        field="scope.include",
+        kind="texts",
+        metavar="GLOB",
+        help="Only these paths. May be repeated.",
+        on=("api", "web", "mcp"),
+    ),
+    SourceOption(
+        name="exclude",
+        field="scope.exclude",
+        kind="texts",
+        metavar="GLOB",
+        help="Not these paths. May be repeated.",
+        on=("api", "web", "mcp"),
+    ),
+    SourceOption(
+        name="header",
+        field="access.headers",
+        kind="texts",
+        metavar="'K: V'",
+        help="Told to the site; better 'K: env:NAME'. May be repeated.",
+        parse=lambda texts: tuple(map(_parse_header, texts)),
+        may_hold_secret=True,
+    ),
+    SourceOption(
+        name="cookie",
+        field="access.headers",
+        kind="text",
+        metavar="A=B",
+        help="Told to the site as a cookie; better 'A=env:NAME'.",
+        parse=lambda text: (Header(name="Cookie", value=_check_value(text, "--cookie")),),
+        may_hold_secret=True,
+    ),
+    SourceOption(
+        name="user_agent",
+        field="access.user_agent",
+        kind="text",
+        metavar="TEXT",
+        help="What to tell the site instead of Kept's name.",
+    ),
+    SourceOption(
+        name="proxy",
+        field="access.proxy",
+        kind="text",
+        metavar="URL",
+        help="Ask the site through this; env:NAME hides it.",
+        is_machine_local=True,
+    ),
+    SourceOption(
+        name="ca_file",
+        field="access.ca_file",
+        kind="text",
+        metavar="FILE",
+        help="Certificates to trust besides the system's.",
+        parse=os.path.abspath,
+        is_machine_local=True,
+    ),
+    SourceOption(
+        name="select",
+        field="region.select",
+        kind="text",
+        metavar="CSS",
+        help="Read only this part of each HTML page.",
+        on=("api", "web"),
+    ),
+    SourceOption(
+        name="drop",
+        field="region.drop",
+        kind="texts",
+        metavar="CSS",
+        help="Leave this part out. May be repeated.",
+    ),
+    SourceOption(
+        name="render",
+        field="access.render",
+        kind="text",
+        metavar="auto|never|always",
+        help="Open pages in a browser first.",
+        parse=lambda text: _parse_render(text),
+    ),
+    SourceOption(
+        name="ignore_robots",
+        field="access.ignore_robots",
+        kind="flag",
+        flags="--ignore-robots/--obey-robots",
+        help="The site is yours: robots.txt, noindex and nofollow do not count.",
+    ),
+    SourceOption(
+        name="concurrency",
+        field="access.concurrency",
+        kind="integer",
+        metavar="N",
+        minimum=1,
+        maximum=64,
+        help="Requests to the site at once.",
+    ),
+    SourceOption(
+        name="delay",
+        field="access.delay",
+        kind="number",
+        metavar="SECONDS",
+        minimum=0,
+        help="Between requests to the site.",
+    ),
+    SourceOption(
+        name="tag",
+        field="tags",
+        kind="texts",
+        metavar="TAG",
+        help="A word of yours. May be repeated.",
+        on=("api", "web", "mcp"),
+    ),
+    SourceOption(
+        name="schedule",
+        field="schedule",
+        kind="text",
+        metavar="EVERY|CRON",
+        help="Refresh it by itself: 6h, 1d, '0 3 * * *' (UTC), auto; off.",
+        parse=lambda text: _normalize_schedule(text),
+        on=("api", "web", "mcp"),
+    ),
+    SourceOption(
+        name="webhook",
+        field="webhook",
+        kind="text",
+        metavar="URL",
+        help="Tell this URL what came of its crawls.",
+        parse=lambda text: _check_webhook(text),
+        may_hold_secret=True,
+    ),
+    SourceOption(
+        name="watch",
+        field="watch",
+        kind="flag",
+        flags="--watch/--no-watch",
+        help="A folder: stay, and refresh it when files change.",
+        on=(),
+    ),
+    SourceOption(
+        name="hook_secret",
+        field="hook_secret",
+        kind="text",
+        metavar="SECRET",
+        help="Signs hooks that ask for a refresh of it; better env:NAME.",
+        parse=lambda text: _check_value(text, "--hook-secret"),
+        may_hold_secret=True,
+    ),
+)
+OPTION_NAMES = tuple(option.name for option in SOURCE_OPTIONS)
+
+
+class SourceOptions:
+    """The settings that a caller gives. None: not given, stays as it is. An empty text or list clears a setting."""
+
+    def __init__(self, **values: Any) -> None:
+        if unknown := values.keys() - set(OPTION_NAMES):
             raise InvalidInput(
                 f"There is no setting '{min(unknown)}' of a source. There are {', '.join(OPTION_NAMES)}."
             )
-        said = dict.fromkeys(OPTION_NAMES) | call
-        self._limits = _without_none(
-            max_pages=said["max_pages"],
-            max_depth=said["max_depth"],
-            max_seconds=parse_duration(said["max_time"]) if said["max_time"] else None,
-        )
-        cleared = {"max_pages": "max_pages", "max_depth": "max_depth", "max_time": "max_seconds"}
-        self._limits |= {limit: None for name, limit in cleared.items() if said[name] == ""}
-        self._scope = _without_none(
-            include=_to_tuple(said["include"]), exclude=_to_tuple(said["exclude"]), within=_to_tuple(said["scope"])
-        )
-        self._access = _without_none(
-            user_agent=said["user_agent"],
-            proxy=said["proxy"],
-            ca_file=said["ca_file"] and os.path.abspath(said["ca_file"]),
-            render=_parse_render(said["render"]),
-            ignore_robots=said["ignore_robots"],
-            concurrency=said["concurrency"],
-            delay=said["delay"],
-        )
-        self._region = _without_none(select=said["select"], drop=_to_tuple(said["drop"]))
-        self._others = _without_none(
-            tags=_to_tuple(said["tag"]),
-            schedule=_normalize_schedule(said["schedule"]),
-            webhook=_check_webhook(said["webhook"]),
-            watch=said["watch"],
-            hook_secret=None if said["hook_secret"] is None else _check_value(said["hook_secret"], "--hook-secret"),
-        )
-        self._headers = [_parse_header(text) for text in said["header"] or ()]
-        if said["cookie"] is not None:
-            self._headers.append(Header(name="Cookie", value=_check_value(said["cookie"], "--cookie")))
+        given = {name: value for name, value in values.items() if value is not None}
+        self._values = {option: option.read(given[option.name]) for option in SOURCE_OPTIONS if option.name in given}
+        self._clears_headers = "header" in given and not self._values[_OPTIONS["header"]]
+        self._clears_cookie = "cookie" in given and not self._values[_OPTIONS["cookie"]]
 
     def __bool__(self) -> bool:
-        return any((self._limits, self._scope, self._access, self._region, self._others, self._headers))
+        return bool(self._values)
 
     @property
     def watch(self) -> bool:
-        """Whether the call asks to stay and watch."""
-        return bool(self._others.get("watch"))
+        """Whether the caller asks to stay and watch a folder."""
+        return bool(self._values.get(_OPTIONS["watch"]))
 
     @property
     def machine_local_option(self) -> str | None:
-        """The name of a setting whose value lies on this machine: a file, a variable, a secret, a way out."""
-        refers = {"header": [one.value for one in self._headers]}
-        refers |= {name: [self._others.get(name) or ""] for name in ("webhook", "hook_secret")}
-        local = [name for name in ("ca_file", "proxy") if self._access.get(name)]
-        found = [*local, *(name for name, values in refers.items() if any(map(parse_secret_reference, values)))]
-        return found[0] if found else None
+        """Return the name of a setting whose value lies on this machine: a file, a variable, a secret, a proxy."""
+        for option, value in self._values.items():
+            held = [one.value for one in value] if option.field == "access.headers" else [value]
+            if option.is_machine_local and value:
+                return option.name
+            if option.may_hold_secret and any(map(parse_secret_reference, held)):
+                return "header" if option.name == "cookie" else option.name
+        return None
 
     def apply_to(self, settings: SourceSettings) -> SourceSettings:
-        headers = {header.name.lower(): header for header in (*settings.access.headers, *self._headers)}
-        access = replace(settings.access, headers=tuple(one for one in headers.values() if one.value), **self._access)
-        return replace(
-            settings,
-            limits=replace(settings.limits, **self._limits),
-            scope=replace(settings.scope, **self._scope),
-            access=access,
-            region=replace(settings.region, **self._region),
-            **self._others,
-        )
+        """Return the settings with those that were given."""
+        for option, value in self._values.items():
+            if option.field != "access.headers":
+                settings = _with_value(settings, option.field, value)
+        return replace(settings, access=replace(settings.access, headers=self._merge_headers(settings.access.headers)))
+
+    def _merge_headers(self, headers: tuple[Header, ...]) -> tuple[Header, ...]:
+        """Return the headers with those that were given: one without a value is dropped."""
+        merged = {
+            one.name.lower(): one
+            for one in headers
+            if not (self._clears_cookie if one.name.lower() == "cookie" else self._clears_headers)
+        }
+        given = [self._values.get(_OPTIONS[name], ()) for name in ("header", "cookie")]
+        merged |= {one.name.lower(): one for one in (*given[0], *given[1])}
+        return tuple(one for one in merged.values() if one.value)
 
 
-def _without_none(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+_OPTIONS = {option.name: option for option in SOURCE_OPTIONS}
 
 
-def _to_tuple(values: list[str] | None) -> tuple[str, ...] | None:
-    return tuple(filter(None, values)) if values else None
+def _with_value(settings: SourceSettings, field: str, value: Any) -> SourceSettings:
+    group, _, name = field.rpartition(".")
+    if not group:
+        return replace(settings, **{name: value})
+    return replace(settings, **{group: replace(getattr(settings, group), **{name: value})})
 
 
-def _parse_render(said: str | None) -> RenderMode | None:
-    if said is not None and said not in RenderMode.__members__.values():
-        raise InvalidInput(f"--render should be auto, never or always; it is '{said}'.")
-    return RenderMode(said) if said is not None else None
+def _parse_render(text: str) -> RenderMode:
+    if text not in RenderMode.__members__.values():
+        raise InvalidInput(f"--render should be auto, never or always; it is '{text}'.")
+    return RenderMode(text)
 
 
-def _normalize_schedule(said: str | None) -> str | None:
-    """As it is stored: checked, in one spelling, and empty for off."""
-    if said is None:
-        return None
-    return " ".join(said.split()) if parse_schedule(said) else ""
+def _normalize_schedule(text: str) -> str:
+    """Return a schedule in one spelling, or "" for off. Raises InvalidInput."""
+    return " ".join(text.split()) if parse_schedule(text) else ""
 
 
-def _check_webhook(said: str | None) -> str | None:
-    """A URL without a password, or where to find one; what it is otherwise is not said, it may hold a secret."""
-    if not said or (parse_secret_reference(said) or ())[:2] == ("", "env"):
-        return said
-    if not said.startswith(("http://", "https://")) or canonicalize_url(said) is None or split_login(said)[1]:
+def _check_webhook(text: str) -> str:
+    """Return a URL without a password, or a reference. Raises InvalidInput, without the text: it may be a secret."""
+    if (parse_secret_reference(text) or ())[:2] == ("", "env"):
+        return text
+    if not text.startswith(("http://", "https://")) or canonicalize_url(text) is None or split_login(text)[1]:
         raise InvalidInput("--webhook should be a web address without a password, or env:NAME.")
-    return said
+    return text
 
 
 def _parse_header(text: str) -> Header:
-    """What is wrong with it is said without its value, which may be a secret."""
+    """Parse 'Name: value'. Raises InvalidInput, without the value: it may be a secret."""
     name, colon, value = text.partition(":")
     if not colon or not _HEADER_NAME.fullmatch(name.strip()):
         raise InvalidInput("--header should look like 'Name: value'; what was given has no name before a colon.")
     if name.strip().lower() in _RESERVED_HEADERS:
-        raise InvalidInput(f"--header cannot be {name.strip()}: Kept says that itself.")
+        raise InvalidInput(f"--header cannot be {name.strip()}: Kept sends that itself.")
     return Header(name=name.strip(), value=_check_value(value, f"--header {name.strip()}"))
 
 

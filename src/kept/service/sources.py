@@ -1,5 +1,11 @@
-"""What is kept: sources, their settings, and how they are."""
+"""Sources: add, refresh, change, list, show and remove them.
 
+add_source       permission, check, quota, probe, insert, enqueue: the one way in, for every interface
+refresh_source   quota, enqueue
+change_settings  permission, check, quota, update
+"""
+
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -7,17 +13,29 @@ from itertools import chain, count
 
 from kept.crawl import abandon
 from kept.crawl.change_rate import change_samples, estimate_change_interval, suggest_refresh_interval
-from kept.errors import InvalidInput
+from kept.errors import InvalidInput, NotFound
 from kept.maintenance.next_run import SchedulePolicy, next_run
 from kept.model.generation import Generation, GenerationState
 from kept.model.ids import new_id
-from kept.model.job import CrawlJob, JobStatus
-from kept.model.root import check_label
+from kept.model.job import CrawlJob, CrawlMode, JobStatus
+from kept.model.root import check_label, derive_name
 from kept.model.schedule import parse_schedule
-from kept.model.source import Source, SourceKind, SourceSettings, parse_secret_reference
+from kept.model.source import Limits, Source, SourceKind, SourceSettings, parse_secret_reference
 from kept.secrets import SecretStore
-from kept.service.lookup import find_source
-from kept.store import documents, generations, jobs, notifications, sections, sources
+from kept.service import jobs as jobs_service
+from kept.service.access import Principal, check_page_limit, check_quota
+from kept.service.context import Services
+from kept.service.jobs import IdempotencyKey
+from kept.service.lookup import find_source, load_source
+from kept.service.source_options import SourceOptions
+from kept.service.source_request import (
+    DEFAULT_SOURCE_SETTINGS,
+    ResolvedSource,
+    SourceRequest,
+    check_settings,
+    resolve_request,
+)
+from kept.store import documents, generations, jobs, keys, notifications, sections, sources
 from kept.store.database import Connection, Database, ReadableDatabase, current_time
 
 
@@ -48,6 +66,153 @@ class SourceView:
         if job and job.status is JobStatus.FAILED:
             return "failed"
         return "ready" if self.generation else "empty"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedSource:
+    """A source that was added or was there already, and the crawl of it that was enqueued."""
+
+    source: Source
+    is_new: bool
+    job: CrawlJob
+
+
+async def add_source(
+    services: Services, principal: Principal, request: SourceRequest, idempotency_key: IdempotencyKey | None = None
+) -> AddedSource:
+    """Add a source and enqueue its first crawl. The same root again is the same source: its next crawl is enqueued.
+
+    Raises InvalidInput for a request that is not valid or not permitted, QuotaExceeded, and SourceUnavailable where
+    the root cannot be reached. The same idempotency key again changes nothing, whatever the quota.
+    """
+    resolved = resolve_request(request, principal.permissions)
+    return await add_resolved_source(
+        services,
+        principal,
+        resolved,
+        name=request.name,
+        version=resolved.version if request.version is None else request.version,
+        priority=request.priority,
+        idempotency_key=idempotency_key,
+    )
+
+
+async def add_resolved_source(
+    services: Services,
+    principal: Principal,
+    resolved: ResolvedSource,
+    *,
+    name: str | None,
+    version: str,
+    priority: int = 0,
+    idempotency_key: IdempotencyKey | None = None,
+) -> AddedSource:
+    """Add a source whose root is known to be permitted. Otherwise as ``add_source``."""
+    if idempotency_key and (job := await jobs_service.find_previous_job(services.db, principal.name, idempotency_key)):
+        async with services.db.snapshot() as snapshot:
+            source = await sources.get(snapshot, job.source_id)
+        if source:
+            return AddedSource(source=source, is_new=False, job=job)
+    check_label(name or derive_name(resolved.root, resolved.kind), version)
+    known = await _find_known(services, resolved, version)
+    settings = _merge(known.settings, resolved) if known else resolved.settings
+    origin = services.make_origin(resolved.kind, resolved.root, settings, known.settings if known else None)
+    try:
+        check_page_limit(principal, resolved.settings.limits.max_pages or 0)
+        await check_quota(services.db, principal, adds_source=known is None)  # without it, no site is contacted
+        await origin.probe()
+    finally:
+        await origin.close()
+    if principal.quota.pages and resolved.settings.limits.max_pages is None:
+        limits = Limits(max_pages=principal.quota.pages)
+        resolved = replace(resolved, root_settings=replace(resolved.root_settings, limits=limits))
+    if known:
+        await services.reap_jobs()  # a crawl whose worker was killed waits again, and the request joins it
+    async with principal.quota_lock:
+        await check_quota(services.db, principal, adds_source=known is None)
+        source, is_new = await _upsert(services, resolved, name, version)
+        if is_new and principal.name:
+            async with services.db.transaction() as tx:
+                await keys.assign_source_owner(tx, source.id, principal.name)
+        job = await jobs_service.request_crawl(
+            services.db, source.label, priority=priority, owner=principal.name, idempotency_key=idempotency_key
+        )
+    return AddedSource(source=source, is_new=is_new, job=job)
+
+
+async def refresh_source(
+    services: Services,
+    principal: Principal,
+    label: str,
+    *,
+    mode: CrawlMode | None = None,
+    priority: int = 0,
+    idempotency_key: IdempotencyKey | None = None,
+) -> CrawlJob:
+    """Enqueue a crawl of a source. The same idempotency key again enqueues nothing, whatever the quota."""
+    db, owner = services.db, principal.name
+    await services.reap_jobs()  # a crawl whose worker was killed waits again, and the request joins it
+    async with principal.quota_lock:
+        if not (idempotency_key and await jobs_service.find_previous_job(db, owner, idempotency_key)):
+            await check_quota(db, principal)
+        return await jobs_service.request_crawl(
+            db, label, mode=mode, priority=priority, owner=owner, idempotency_key=idempotency_key
+        )
+
+
+async def change_settings(services: Services, principal: Principal, label: str, options: SourceOptions) -> Source:
+    """Change settings of a source, from its next crawl on. Raises InvalidInput and QuotaExceeded."""
+    limit = options.apply_to(replace(DEFAULT_SOURCE_SETTINGS, limits=Limits(max_pages=1))).limits.max_pages
+    check_page_limit(principal, math.inf if limit is None else limit)
+    before = await load_source(services.db, label)
+    settings = options.apply_to(before.settings)
+    check_settings(settings, options, principal.permissions)
+    services.make_origin(before.kind, before.root, settings, before.settings)  # checks them
+    return await update_settings(services.db, label, options.apply_to, services.secrets, services.schedule_policy)
+
+
+async def _find_known(services: Services, resolved: ResolvedSource, version: str) -> Source | None:
+    try:
+        async with services.db.snapshot() as snapshot:
+            return await sources.by_root(snapshot, resolved.root, version)
+    except NotFound:  # no database yet: it is created when the root has been reached
+        return None
+
+
+async def _upsert(services: Services, resolved: ResolvedSource, name: str | None, version: str) -> tuple[Source, bool]:
+    """Return the source, and whether it is new. One that was there gets the settings of the request."""
+    source, is_new = await get_or_create_source(
+        services.db,
+        root=resolved.root,
+        kind=resolved.kind,
+        name=name or derive_name(resolved.root, resolved.kind),
+        version=version,
+        settings=resolved.settings,
+        secrets=services.secrets,
+        number_if_taken=name is None,
+        schedule_policy=services.schedule_policy,
+    )
+    root_settings = resolved.root_settings
+    if not is_new and (resolved.options or root_settings.access.headers or root_settings.scope.pages):
+        source = await update_settings(
+            services.db,
+            source.label,
+            lambda old: _merge(old, resolved),
+            services.secrets,
+            services.schedule_policy,
+        )
+    return source, is_new
+
+
+def _merge(settings: SourceSettings, resolved: ResolvedSource) -> SourceSettings:
+    """Return the settings of a known source whose root is named once more."""
+    new = resolved.root_settings
+    headers = {header.name.lower(): header for header in (*settings.access.headers, *new.access.headers)}
+    access = replace(
+        settings.access, allowed=new.access.allowed or settings.access.allowed, headers=tuple(headers.values())
+    )
+    scope = replace(settings.scope, pages=new.scope.pages)
+    return resolved.options.apply_to(replace(settings, scope=scope, access=access))
 
 
 async def get_or_create_source(

@@ -1,9 +1,10 @@
-"""Uploads: a file, or a zip of files, that becomes a folder of the server and is kept like any other.
+"""Uploads: a file, or a zip of files, that becomes a folder of the server and a source like any other.
 
-What is uploaded under the same name again takes the place of what was there, file by file: a crawl that looks meanwhile
-finds old files or new ones, and never an empty folder.
+An upload under the same name replaces the earlier one file by file: a concurrent crawl finds old files or new ones, and
+never an empty folder.
 """
 
+import asyncio
 import os
 import shutil
 import stat
@@ -16,27 +17,60 @@ from kept.errors import InvalidInput
 from kept.model.root import check_label, derive_name
 from kept.model.source import Source, SourceKind, SourceSettings, format_label
 from kept.model.url import file_path, file_url
+from kept.service.access import Principal, check_quota
+from kept.service.context import Services
 from kept.service.source_options import SourceOptions
-from kept.service.source_request import SourceRequest
+from kept.service.source_request import ResolvedSource
+from kept.service.sources import AddedSource, add_resolved_source, remove_source
+from kept.store import sources
 
 MAX_FILES = 20_000
 MAX_UNPACKED_BYTES = 1024**3  # of everything in a zip, unpacked
 MAX_NAME_BYTES = 200
 
 
-def build_request(folder: Path, filename: str, *, name: str | None, version: str) -> tuple[str, SourceRequest]:
-    """What is to be uploaded as a wish to keep it, and its name."""
+async def add_upload(
+    services: Services,
+    principal: Principal,
+    uploads_folder: Path,
+    file: BinaryIO,
+    filename: str,
+    *,
+    name: str | None,
+    version: str,
+) -> AddedSource:
+    """Store a file, or the contents of a zip, in the server's folder, and add that as a source.
+
+    Raises InvalidInput and QuotaExceeded, before anything is written.
+    """
     name = name or derive_name(file_url("/" + (_base_name(filename).removesuffix(".zip") or "upload")))
     check_label(name, version)
-    root = file_url(str(folder / format_label(name, version)))
-    return name, SourceRequest(
+    root = file_url(str(uploads_folder / format_label(name, version)))
+    async with services.db.snapshot() as snapshot:
+        known = await sources.by_root(snapshot, root, version)
+        same_label = await sources.by_label(snapshot, name, version)
+    await check_quota(services.db, principal, adds_source=known is None)
+    if same_label and same_label.root != root:
+        raise InvalidInput(
+            f"There is already a source named '{same_label.label}', and it was not uploaded. Choose another name."
+        )
+    await asyncio.to_thread(store_upload, file, filename, Path(file_path(root)))
+    resolved = ResolvedSource(
         kind=SourceKind.FOLDER, root=root, root_settings=SourceSettings(), options=SourceOptions()
     )
+    return await add_resolved_source(services, principal, resolved, name=name, version=version)
 
 
-def store_upload(file: BinaryIO, filename: str, request: SourceRequest) -> None:
-    """The file, or what is in a zip, is now where the wish has its root. Blocks while it copies."""
-    plain, home = _base_name(filename), Path(file_path(request.root))
+async def remove_source_and_upload(services: Services, label: str, uploads_folder: Path) -> Source:
+    """Remove a source, and the files that were uploaded for it to the server's folder."""
+    source = await remove_source(services.db, label, services.secrets)
+    await asyncio.to_thread(delete_upload, uploads_folder, source)
+    return source
+
+
+def store_upload(file: BinaryIO, filename: str, home: Path) -> None:
+    """Replace the contents of a folder by a file, or by the contents of a zip. Blocks while it copies."""
+    plain = _base_name(filename)
     home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=".new-") as fresh:
         if zipfile.is_zipfile(file) and plain.lower().endswith(".zip"):
@@ -54,14 +88,14 @@ def _base_name(filename: str) -> str:
 
 
 def delete_upload(folder: Path, source: Source) -> None:
-    """Deletes what was uploaded for a source; nothing of a source that was not."""
+    """Delete the files that were uploaded for a source; a source that was not uploaded loses none."""
     home = folder / source.label
     if source.kind is SourceKind.FOLDER and file_path(source.root) == str(home):
         shutil.rmtree(home, ignore_errors=True)
 
 
 def _unpack(file: BinaryIO, into: Path) -> None:
-    """WrongCall for a zip that is broken, too large, or that names places outside of itself."""
+    """Unpack a zip. Raises InvalidInput for one that is damaged, too large, or names paths outside of itself."""
     try:
         with zipfile.ZipFile(file) as archive:
             members = [one for one in archive.infolist() if not one.is_dir()]
@@ -81,7 +115,7 @@ def _unpack(file: BinaryIO, into: Path) -> None:
 
 
 def _copy_limited(packed: IO[bytes], copy: BinaryIO, size: int) -> None:
-    """No more than the zip said; a bomb says less than it holds."""
+    """Copy at most the announced size: a zip bomb announces less than it holds."""
     left = size
     while chunk := packed.read(1024 * 1024):
         left -= len(chunk)
@@ -91,14 +125,14 @@ def _copy_limited(packed: IO[bytes], copy: BinaryIO, size: int) -> None:
 
 
 def _check_name(part: str) -> str:
-    """A name of a file or folder that lies where it seems to."""
+    """Return the name of a file or folder. Raises InvalidInput for one that could lead elsewhere."""
     if part in (".", "..") or not part.isprintable() or set(part) & set("\\:") or len(part.encode()) > MAX_NAME_BYTES:
         raise InvalidInput(f"A file cannot be called {part[:100]!r} here.")
     return part
 
 
 def _replace_contents(fresh: Path, home: Path) -> None:
-    """What is new takes the place of what was there, then what is left over goes."""
+    """Move the new files over the old ones, then delete the old ones that are left."""
     wanted = {path.relative_to(fresh) for path in fresh.rglob("*")}
     for path in sorted(wanted):
         source, target = fresh / path, home / path

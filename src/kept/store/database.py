@@ -7,6 +7,7 @@ beside this one know what the rows mean.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -69,8 +70,9 @@ class ReadableDatabase(Protocol):
 class Database(ReadableDatabase, Protocol):
     """An open database."""
 
-    has_shared_clock: bool
-    """Whether all processes use the clock of the database; otherwise each uses its own."""
+    @property
+    def has_shared_clock(self) -> bool:
+        """Whether all processes use the clock of the database; otherwise each uses its own."""
 
     def transaction(self, *, durable: bool = False) -> AbstractAsyncContextManager[Connection]:
         """Begin a transaction that may write. Durable: once committed, it survives a power cut."""
@@ -111,11 +113,22 @@ def parse_optional_time(stored: Any) -> datetime | None:
     return None if stored is None else parse_time(stored)
 
 
-async def describe_database(db: Connection) -> Row:
-    """Return the program, the schema number, whether it is writable, and the version of its vector extension."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseDescription:
+    """The program behind a database, and its state."""
+
+    program: str
+    schema: int
+    writable: bool
+    vectors: str | None  # the version of the vector extension
+
+
+async def describe_database(db: Connection) -> DatabaseDescription:
     row = await db.one("describe_database")
     assert row is not None, "always one row"
-    return row
+    return DatabaseDescription(
+        program=row["program"], schema=row["schema_number"], writable=bool(row["writable"]), vectors=row["vectors"]
+    )
 
 
 async def current_time(db: Connection) -> datetime:

@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from kept.model.document import (
+    BornVersion,
+    DifferingVersion,
     Document,
+    DocumentAtUrl,
     ExceptionalDocument,
     FormerDocument,
     Lifecycle,
@@ -11,10 +14,13 @@ from kept.model.document import (
     MatchTier,
     NewPage,
     NewVersion,
+    PastVersion,
+    ShownDocument,
+    ShownVersion,
     UpcomingVersion,
     Validators,
 )
-from kept.store.compression import compress_links
+from kept.store.compression import compress_links, decompress
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 URLS_PER_QUERY = 1000
@@ -74,48 +80,112 @@ async def get(db: Connection, id: str) -> Document | None:
 
 async def of_generation(
     db: Connection, source: str, generation: int, *, after: str = "", limit: int = 1000
-) -> list[Row]:
+) -> list[ShownDocument]:
     """Return a page of the documents that a generation shows, by URL."""
-    return await db.all("documents_of_generation", source=source, generation=generation, after=after, limit=limit)
+    rows = await db.all("documents_of_generation", source=source, generation=generation, after=after, limit=limit)
+    return [
+        ShownDocument(
+            id=str(row["id"]),
+            url=row["url"],
+            title=row["title"],
+            content_type=row["content_type"],
+            content_hash=row["content_hash"],
+            lifecycle=Lifecycle(row["lifecycle"]),
+            first_seen=parse_time(row["first_seen"]),
+            fetched_at=parse_time(row["fetched_at"]),
+        )
+        for row in rows
+    ]
 
 
-async def versions_of(db: Connection, document: str) -> list[Row]:
-    return await db.all("versions_of_document", document=document)
+async def versions_of(db: Connection, document: str) -> list[PastVersion]:
+    """Return the versions of a document that were ever shown, the oldest first."""
+    return [
+        PastVersion(
+            born=row["born"],
+            died=row["died"],
+            url=row["url"],
+            title=row["title"],
+            content_hash=row["content_hash"],
+            size=row["size"],
+            read_again=bool(row["read_again"]),
+            fetched_at=parse_time(row["fetched_at"]),
+            activated_at=parse_optional_time(row["activated_at"]),
+            ended_at=parse_optional_time(row["ended_at"]),
+            rolled_back=row["rolled_back"],
+        )
+        for row in await db.all("versions_of_document", document=document)
+    ]
 
 
-async def visible_by_url(db: Connection, url: str) -> list[Row]:
+async def visible_by_url(db: Connection, url: str) -> list[DocumentAtUrl]:
     """Return the documents that active generations show at this URL."""
-    return await db.all("visible_versions_by_url", url=url)
+    return [_at_url(row) for row in await db.all("visible_versions_by_url", url=url)]
 
 
-async def past_by_url(db: Connection, url: str) -> list[Row]:
+async def past_by_url(db: Connection, url: str) -> list[DocumentAtUrl]:
     """Return the documents that were ever shown at this URL, the latest first."""
-    return await db.all("past_versions_by_url", url=url)
+    return [_at_url(row) for row in await db.all("past_versions_by_url", url=url)]
 
 
-async def held_by_url(db: Connection, url: str) -> list[Row]:
+async def held_by_url(db: Connection, url: str) -> list[DocumentAtUrl]:
     """Return the documents that held generations have at this URL."""
-    return await db.all("held_versions_by_url", url=url)
+    return [_at_url(row) for row in await db.all("held_versions_by_url", url=url)]
 
 
-async def version_in_generation(db: Connection, document: str, generation: int) -> Row | None:
+def _at_url(row: Row) -> DocumentAtUrl:
+    return DocumentAtUrl(document_id=str(row["document_id"]), source_id=str(row["source_id"]))
+
+
+async def version_in_generation(db: Connection, document: str, generation: int) -> ShownVersion | None:
     """Return the version of a document that a generation shows."""
-    return await db.one("version_in_generation", document=document, generation=generation)
+    return _shown_version(await db.one("version_in_generation", document=document, generation=generation))
 
 
-async def version_born_in(db: Connection, document: str, generation: int) -> Row | None:
+async def version_born_in(db: Connection, document: str, generation: int) -> ShownVersion | None:
     """Return the version that a generation adds to a document, whether or not it is active yet."""
-    return await db.one("version_born_in", document=document, generation=generation)
+    return _shown_version(await db.one("version_born_in", document=document, generation=generation))
 
 
-async def differing_versions(db: Connection, source: str, a: int, b: int) -> list[Row]:
+def _shown_version(row: Row | None) -> ShownVersion | None:
+    if row is None:
+        return None
+    return ShownVersion(
+        url=row["url"],
+        title=row["title"],
+        markdown=decompress(row["markdown"]),
+        content_id=row["content_id"],
+        content_hash=row["content_hash"],
+        fetched_at=parse_time(row["fetched_at"]),
+        verified_at=parse_time(row["verified_at"]),
+    )
+
+
+async def differing_versions(db: Connection, source: str, a: int, b: int) -> list[DifferingVersion]:
     """Return the versions that exactly one of two generations shows."""
-    return await db.all("differing_versions", source=source, a=a, b=b, first=min(a, b), last=max(a, b))
+    return [
+        DifferingVersion(
+            document_id=str(row["document_id"]),
+            url=row["url"],
+            content_hash=row["content_hash"],
+            is_first=row["side"] == "a",
+            is_edited=bool(row["news"]),
+        )
+        for row in await db.all("differing_versions", source=source, a=a, b=b, first=min(a, b), last=max(a, b))
+    ]
 
 
-async def versions_born_in(db: Connection, source: str, generation: int) -> list[Row]:
+async def versions_born_in(db: Connection, source: str, generation: int) -> list[BornVersion]:
     """Return the versions that a generation adds."""
-    return await db.all("versions_born_in", source=source, generation=generation)
+    return [
+        BornVersion(
+            document_id=str(row["document_id"]),
+            url=row["url"],
+            replaces=bool(row["pending"]),
+            read_again=bool(row["read_again"]),
+        )
+        for row in await db.all("versions_born_in", source=source, generation=generation)
+    ]
 
 
 async def list_exceptional(db: Connection, source: str, job: str | None) -> list[ExceptionalDocument]:

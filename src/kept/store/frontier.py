@@ -1,6 +1,7 @@
 """The frontier of a job: its entries, their leases and outcomes, and the ledger they become."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 from kept.model.document import Lifecycle, Validators, Version
@@ -11,15 +12,20 @@ from kept.model.frontier import (
     EntryResult,
     EntryRetry,
     ExceptionalEntry,
+    FinishedEntry,
     FrontierEntry,
+    LedgerEntry,
     ListedEntry,
     MetadataUpdate,
+    NotKeptReason,
     OpenEntries,
     Outcome,
+    SettledBatch,
     SettledEntry,
     StoredEtag,
     StoredPage,
 )
+from kept.model.source import format_label
 from kept.store.compression import compress_links, decompress_links
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
@@ -140,12 +146,12 @@ async def stored_pages(db: Connection, versions: Sequence[int]) -> list[StoredPa
 
 
 async def lease(
-    db: Connection, job: str, *, worker: str, limit: int, reached: bool = True, known: bool = False
+    db: Connection, job: str, *, lease_id: str, limit: int, reached: bool = True, known: bool = False
 ) -> list[FrontierEntry]:
-    """Lease entries that are due to a worker."""
+    """Lease entries that are due to the worker that holds a lease of the job."""
     ids = [
         row["id"]
-        for row in await db.all("lease_entries", job=job, worker=worker, limit=limit, reached=reached, known=known)
+        for row in await db.all("lease_entries", job=job, worker=lease_id, limit=limit, reached=reached, known=known)
     ]
     return [_entry(row) for row in await db.all("entries_by_id", ids=ids)] if ids else []
 
@@ -208,9 +214,9 @@ async def count_leased_new(db: Connection, job: str) -> int:
     return int(row["entries"])
 
 
-async def release_entries(db: Connection, worker: str) -> None:
+async def release_entries(db: Connection, lease_id: str) -> None:
     """Release the entries that a worker has leased."""
-    await db.run("release_entries", worker=worker)
+    await db.run("release_entries", worker=lease_id)
 
 
 async def set_batch(db: Connection, job: str, urls: Sequence[str], *, batch: int) -> None:
@@ -265,17 +271,25 @@ async def set_outcome(
     await db.run("set_outcome", job=job, url=url, outcome=outcome, reason=reason, document=document_id)
 
 
-async def ledger_entries(db: Connection, url: str) -> list[Row]:
-    return await db.all("ledger_entries", url=url)
+async def ledger_entries(db: Connection, url: str) -> list[tuple[str, LedgerEntry]]:
+    """Return the entries of a URL in the last crawls of each source, the latest first, with the id of the source."""
+    return [(str(row["source_id"]), _ledger_entry(row)) for row in await db.all("ledger_entries", url=url)]
 
 
-async def unchanged_without_entry(db: Connection, url: str) -> list[Row]:
-    """Return pages that crawls which list everything found unchanged, without an entry; rows as of ledger_entries()."""
-    return await db.all("unchanged_without_entry", url=url)
+async def unchanged_without_entry(db: Connection, url: str) -> list[tuple[str, LedgerEntry]]:
+    """Return pages that crawls which list everything found unchanged, without an entry; as ledger_entries() does."""
+    return [(str(row["source_id"]), _ledger_entry(row)) for row in await db.all("unchanged_without_entry", url=url)]
 
 
-async def not_kept(db: Connection, job: str, *, limit: int) -> list[Row]:
-    return await db.all("not_kept", job=job, limit=limit)
+async def not_kept(db: Connection, job: str, *, limit: int) -> list[NotKeptReason]:
+    """Return why a crawl did not keep URLs: how many for each reason, and some of them."""
+    rows = await db.all("not_kept", job=job, limit=limit)
+    return [
+        NotKeptReason(outcome=outcome, reason=reason, count=count, examples=[row["url"] for row in group])
+        for (outcome, reason, count), group in groupby(
+            rows, key=lambda row: (row["outcome"], row["reason"], row["urls"])
+        )
+    ]
 
 
 async def list_superseded(db: Connection, source: str) -> list[str]:
@@ -287,19 +301,51 @@ async def delete(db: Connection, job: str, limit: int) -> int:
     return await db.run("delete_entries", job=job, limit=limit)
 
 
-async def entries_since(db: Connection, job: str, *, batch: int, entry: int, limit: int) -> list[Row]:
+async def entries_since(db: Connection, job: str, *, batch: int, entry: int, limit: int) -> list[FinishedEntry]:
     """Return finished entries of a job after an entry of one of its batches, in the order they were committed."""
-    return await db.all("entries_since", job=job, batch=batch, entry=entry, limit=limit)
+    return [
+        FinishedEntry(
+            id=row["id"],
+            batch=row["batch"],
+            url=row["url"],
+            outcome=row["outcome"],
+            reason=row["reason"],
+            http_status=row["http_status"],
+            depth=row["depth"],
+            document_id=row["document_id"],
+            redirect_to=row["redirect_to"],
+            visited_at=parse_time(row["visited_at"]),
+        )
+        for row in await db.all("entries_since", job=job, batch=batch, entry=entry, limit=limit)
+    ]
 
 
-async def list_entries(db: Connection, job: str, *, outcome: str | None, after: str, limit: int) -> list[Row]:
+async def list_entries(db: Connection, job: str, *, outcome: str | None, after: str, limit: int) -> list[LedgerEntry]:
     """Return a page of a job's entries, by URL; only those of an outcome, or ``open`` ones, if one is named."""
-    return await db.all("entries_of_job", job=job, outcome=outcome, after=after, limit=limit)
+    rows = await db.all("entries_of_job", job=job, outcome=outcome, after=after, limit=limit)
+    return [_ledger_entry(row) for row in rows]
 
 
-async def list_batches(db: Connection, job: str) -> list[Row]:
+async def list_batches(db: Connection, job: str) -> list[SettledBatch]:
     """Return how many entries each batch settled, and when."""
-    return await db.all("batches_of_job", job=job)
+    return [
+        SettledBatch(entries=row["entries"], settled_at=parse_time(row["settled_at"]))
+        for row in await db.all("batches_of_job", job=job)
+    ]
+
+
+def _ledger_entry(row: Row) -> LedgerEntry:
+    return LedgerEntry(
+        source=format_label(row["source_name"], row["source_version"]),
+        url=row["url"],
+        outcome=row["outcome"],
+        reason=row["reason"],
+        http_status=row["http_status"],
+        attempts=row["attempts"] + (row["visited_at"] is not None),
+        depth=row["depth"],
+        discovered_from=row["parent_url"],
+        visited_at=parse_optional_time(row["visited_at"]),
+    )
 
 
 def _entry(row: Row) -> FrontierEntry:

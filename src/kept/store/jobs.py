@@ -107,11 +107,11 @@ async def release_lease(db: Connection, lease_id: str) -> None:
 
 
 async def lock_lease(db: Connection, lease: Lease) -> None:
-    """Locks this worker's place until the transaction ends. Raises LeaseLost for a worker that was replaced."""
+    """Lock a lease until the transaction ends. Raises LeaseLost if its worker was replaced."""
     row = await db.one("lock_lease", worker=lease.id)
     if row is None or row["attempt"] != lease.attempt:
         raise LeaseLost(
-            "This worker was taken for dead and replaced; what it was about to write is left to its successor."
+            "This worker was replaced, because its heartbeats stopped. Nothing was written; its successor does it."
         )
 
 

@@ -50,7 +50,7 @@ def print_job(screen: Screen, view: "JobView") -> None:
         facts.append(("started", format_local_time(job.started_at)))
     if job.completed_at:
         facts.append(("ended", format_local_time(job.completed_at)))
-    facts += [("worker", f"{place.worker_name}, process {place.pid}") for place in view.leases]
+    facts += [("worker", f"{lease.worker_name}, process {lease.pid}") for lease in view.leases]
     if job.retry_count:
         facts.append(("retries", f"{job.retry_count} of {job.max_retries}"))
     if job.again:

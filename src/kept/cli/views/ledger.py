@@ -7,7 +7,8 @@ from kept.cli.parse import format_ago, format_local_time, pluralize
 from kept.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from kept.service.ledger import LedgerEntry, LedgerSummary
+    from kept.model.frontier import LedgerEntry
+    from kept.service.ledger import LedgerSummary
 
 
 def print_outcomes(screen: Screen, accounts: Sequence["LedgerEntry"]) -> None:

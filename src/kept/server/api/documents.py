@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from kept import __version__
+from kept.model.search_request import ContextKind, HitKind, SearchRequest
 from kept.server.api import models
 from kept.server.api.models import DocumentId, GenerationNumber, LongText, describe_response
 from kept.server.responses import (
@@ -14,9 +15,10 @@ from kept.server.responses import (
     json_response_with_etag,
     not_modified_response,
 )
-from kept.service import document_diff, documents, ledger, listing, serializers, source_request
+from kept.service import document_diff, documents, ledger, serializers
 from kept.service import search as search_service
 from kept.service.context import Services
+from kept.service.source_request import SourceRequest, resolve_request
 
 router = APIRouter(tags=["documents"])
 
@@ -33,11 +35,9 @@ async def search(
     generation: GenerationNumber | None = None,
     version: Annotated[models.ShortText | None, Query(description="18, ^18, ~18.2, latest")] = None,
     path: Annotated[models.ShortText, Query(description="Only pages below this path; * matches any part.")] = "",
-    kind: search_service.HitKind = "text",
+    kind: HitKind = "text",
     language: Annotated[models.ShortText, Query(description="Only code examples in this language.")] = "",
-    context: Annotated[
-        search_service.ContextKind | None, Query(description="The text to return around each hit.")
-    ] = None,
+    context: Annotated[ContextKind | None, Query(description="The text to return around each hit.")] = None,
     budget: Annotated[
         int | None, Query(ge=1, le=1_000_000, description="The tokens that texts and contexts may take.")
     ] = None,
@@ -48,16 +48,18 @@ async def search(
         return unchanged
     found = await search_service.run_search(
         services,
-        q,
-        labels=source or (),
-        limit=limit,
-        generation=generation,
-        version=version,
-        path=path,
-        kind=kind,
-        language=language,
-        context=context,
-        budget=budget,
+        SearchRequest(
+            text=q,
+            labels=tuple(source or ()),
+            limit=limit,
+            generation=generation,
+            version=version,
+            path=path,
+            kind=kind,
+            language=language,
+            context=context,
+            budget=budget,
+        ),
     )
     answer = serializers.search(found)
     if etag_input is None:
@@ -73,7 +75,7 @@ async def _search_etag_input(services: Services, labels: list[str] | None) -> by
     """
     if services.vector_search() or services.reranking():
         return None
-    return f"{__version__} {await listing.content_token(services.db, labels)}".encode()
+    return f"{__version__} {await documents.content_token(services.db, labels)}".encode()
 
 
 @router.get("/documents", responses=describe_response(models.DocumentTextModel))
@@ -144,6 +146,5 @@ async def why(request: Request, services: ServicesDep, url: Annotated[LongText, 
 @router.post("/try", responses=describe_response(models.LookModel))
 async def try_page(body: models.PageModel, services: ServicesDep, principal: PrincipalDep) -> Response:
     """Fetch one page and show how it would be read. Nothing is stored."""
-    wish = source_request.parse_source_request(body.url, body.to_options(), principal.permissions)
-    services.check_source(wish.kind, wish.root, wish.settings)
-    return json_response(serializers.page_preview(await services.preview_page(wish.kind, wish.root, wish.settings)))
+    page = resolve_request(SourceRequest(root=body.url, options=body.to_options()), principal.permissions)
+    return json_response(serializers.page_preview(await services.preview_page(page.kind, page.root, page.settings)))

@@ -7,7 +7,7 @@ from fastapi import APIRouter, File, Form, Header, Request, Response, UploadFile
 from kept.server.api import models
 from kept.server.api.models import ShortText, SourceLabel, describe_response
 from kept.server.responses import PrincipalDep, ServicesDep, json_response, source_added_response
-from kept.service import access, hooks
+from kept.service import hooks, uploads
 
 router = APIRouter(tags=["outside"])
 
@@ -43,7 +43,7 @@ async def upload(
 ) -> Response:
     """Add a file, or the files of a zip, as a source. An upload under the same name replaces the earlier one."""
     folder = request.app.state.settings.uploads_folder
-    added = await access.add_upload(
+    added = await uploads.add_upload(
         services, principal, folder, file.file, file.filename or "", name=name or None, version=version
     )
-    return source_added_response(*added)
+    return source_added_response(added)

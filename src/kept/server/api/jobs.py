@@ -11,7 +11,7 @@ from kept.server.api.idempotency import IdempotencyKeyHeader, build_idempotency_
 from kept.server.api.models import JobId, SourceLabel, describe_response
 from kept.server.responses import PrincipalDep, ServicesDep, json_response
 from kept.server.sse import SseBatch, SseEvent, event_stream_response
-from kept.service import access, events, jobs, serializers
+from kept.service import events, jobs, serializers, sources
 from kept.service.context import Services
 from kept.service.events import EventCursor
 
@@ -42,7 +42,7 @@ async def request_crawl(
 ) -> Response:
     """Request a crawl. If one is waiting already, the request joins it."""
     options = body or models.NewCrawlModel()
-    job = await access.request_crawl(
+    job = await sources.refresh_source(
         services,
         principal,
         name,

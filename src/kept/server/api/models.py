@@ -60,8 +60,12 @@ class SourceInModel(RequestBody):
     webhook: LongText | None = None
     hook_secret: ShortText | None = None
 
-    def to_options(self) -> SourceOptions:
-        return SourceOptions(**{name: getattr(self, name) for name in SourceInModel.model_fields})
+    def to_options(self, *, clear_null: bool = False) -> SourceOptions:
+        """Return the settings of the request. ``clear_null``: a setting that is null is cleared, not left alone."""
+        options = {name: getattr(self, name) for name in SourceInModel.model_fields}
+        if clear_null:
+            options |= {name: "" for name in self.model_fields_set if options.get(name, ...) is None}
+        return SourceOptions(**options)
 
 
 class NewSourceModel(SourceInModel):

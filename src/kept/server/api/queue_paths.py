@@ -6,8 +6,9 @@ from kept.server.api import models
 from kept.server.api.idempotency import IdempotencyKeyHeader, build_idempotency_key
 from kept.server.api.models import JobId, describe_response
 from kept.server.responses import PrincipalDep, ServicesDep, json_response
-from kept.service import access, jobs, serializers, source_request
+from kept.service import jobs, serializers, sources
 from kept.service.source_options import SourceOptions
+from kept.service.source_request import SourceRequest
 
 router = APIRouter(tags=["queue"])
 
@@ -19,15 +20,10 @@ async def crawl(
     body: models.KnowledgeItemModel, services: ServicesDep, principal: PrincipalDep, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Add a site, or refresh it."""
-    given = SourceOptions(max_depth=body.max_depth, tag=body.tags)
-    wish = source_request.parse_source_request(body.url, given, principal.permissions)
-    _, _, job = await access.add_source(
-        services,
-        principal,
-        wish,
-        priority=body.priority,
-        idempotency_key=build_idempotency_key(key, "POST /knowledge-items/crawl", body),
-    )
+    options = SourceOptions(max_depth=body.max_depth, tag=body.tags)
+    request = SourceRequest(root=body.url, options=options, priority=body.priority)
+    idempotency_key = build_idempotency_key(key, "POST /knowledge-items/crawl", body)
+    job = (await sources.add_source(services, principal, request, idempotency_key)).job
     return json_response({"job_id": job.id, "progress_id": job.id}, 202)
 
 

@@ -1,6 +1,5 @@
 """Sources, their generations and changes."""
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -18,7 +17,8 @@ from kept.server.responses import (
     not_modified_response,
     source_added_response,
 )
-from kept.service import access, changes, generations, listing, serializers, source_request, sources
+from kept.service import changes, documents, generations, serializers, sources, uploads
+from kept.service.source_request import SourceRequest
 
 router = APIRouter(tags=["sources"])
 
@@ -28,17 +28,11 @@ async def add_source(
     body: models.NewSourceModel, services: ServicesDep, principal: PrincipalDep, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Add a source and request its first crawl. A root that is known already is refreshed and answered with 200."""
-    wish = source_request.parse_source_request(body.root, body.to_options(), principal.permissions)
-    source, is_new, job = await access.add_source(
-        services,
-        principal,
-        wish,
-        name=body.name,
-        version=body.version,
-        priority=body.priority,
-        idempotency_key=build_idempotency_key(key, "POST /sources", body),
+    request = SourceRequest(
+        root=body.root, options=body.to_options(), name=body.name, version=body.version, priority=body.priority
     )
-    return source_added_response(source, is_new, job)
+    idempotency_key = build_idempotency_key(key, "POST /sources", body)
+    return source_added_response(await sources.add_source(services, principal, request, idempotency_key))
 
 
 @router.get("/sources", responses=describe_response(models.SourcesModel))
@@ -60,14 +54,14 @@ async def change_source(
     name: SourceLabel, body: models.SourceInModel, services: ServicesDep, principal: PrincipalDep
 ) -> Response:
     """Change settings, from the next crawl on. An empty text clears a setting."""
-    source = await access.change_settings(services, principal, name, body.to_options())
+    source = await sources.change_settings(services, principal, name, body.to_options(clear_null=True))
     return json_response(serializers.source(await sources.show_source(services.db, source.label)))
 
 
 @router.delete("/sources/{name}", responses=describe_response(models.RemovedModel))
 async def remove_source(name: SourceLabel, request: Request, services: ServicesDep) -> Response:
     """Remove a source and free its name. Files that were uploaded for it are deleted."""
-    source = await access.remove_source_and_upload(services, name, request.app.state.settings.uploads_folder)
+    source = await uploads.remove_source_and_upload(services, name, request.app.state.settings.uploads_folder)
     return json_response({"source": source.label, "removed": True})
 
 
@@ -117,11 +111,11 @@ async def list_documents(
     limit: models.PageLimit = 100,
 ) -> Response:
     """List the documents of a source by URL. `next` is the cursor of the next page, of the same generation."""
-    etag_input = (await listing.content_token(services.db, [name])).encode()
+    etag_input = (await documents.content_token(services.db, [name])).encode()
     if unchanged := not_modified_response(request, etag_input):
         return unchanged
-    found = await listing.list_documents(services.db, name, generation=generation, cursor=cursor, limit=limit)
-    return json_response_with_etag(request, etag_input, asdict(found))
+    found = await documents.list_documents(services.db, name, generation=generation, cursor=cursor, limit=limit)
+    return json_response_with_etag(request, etag_input, serializers.documents(found))
 
 
 @router.post("/sources/{name}/rollback", responses=describe_response(models.DecidedModel))

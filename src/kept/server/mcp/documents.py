@@ -6,11 +6,13 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from kept.errors import InvalidInput
+from kept.model.search_request import ContextKind, HitKind, SearchRequest
 from kept.server.mcp import formatting
 from kept.server.mcp.registry import READ_ONLY, READ_ONLY_OPEN_WORLD, ToolRegistry, tool_result
 from kept.server.mcp.untrusted import UNTRUSTED_NOTICE, clean_text, truncate, wrap_untrusted
-from kept.service import documents, ledger, search, serializers, source_request
+from kept.service import documents, ledger, search, serializers
 from kept.service.source_options import SourceOptions
+from kept.service.source_request import SourceRequest, resolve_request
 
 CHARACTERS_PER_TOKEN = 4  # about
 SEARCH_BUDGET_TOKENS = 4_000  # of one answer, unless the agent sets a budget
@@ -23,9 +25,9 @@ VersionArg = Annotated[
     str | None, Field(description="Of the source, or of each, the version that fits: 18, ^18, ~18.2, latest.")
 ]
 PathArg = Annotated[str, Field(description="Only pages below this path; * matches any part.")]
-KindArg = Annotated[search.HitKind, Field(description="code: only in code examples.")]
+KindArg = Annotated[HitKind, Field(description="code: only in code examples.")]
 LanguageArg = Annotated[str, Field(description="Only in code examples of this language.")]
-ContextArg = Annotated[search.ContextKind | None, Field(description="The text to return around each hit.")]
+ContextArg = Annotated[ContextKind | None, Field(description="The text to return around each hit.")]
 BudgetArg = Annotated[
     int | None, Field(ge=100, le=50_000, description="Tokens: as many hits as fit, with their contexts.")
 ]
@@ -57,15 +59,17 @@ def _register_search(registry: ToolRegistry) -> None:
         """Find the sections of the kept documentation that answer a question, best first, with their text."""
         found = await search.run_search(
             services,
-            query,
-            labels=(source,) if source else (),
-            version=version,
-            limit=limit,
-            path=path,
-            kind=kind,
-            language=language,
-            context=context,
-            budget=SEARCH_BUDGET_TOKENS if context and budget is None else budget,
+            SearchRequest(
+                text=query,
+                labels=(source,) if source else (),
+                version=version,
+                limit=limit,
+                path=path,
+                kind=kind,
+                language=language,
+                context=context,
+                budget=SEARCH_BUDGET_TOKENS if context and budget is None else budget,
+            ),
         )
         result = serializers.search(found)
         hits = _fit_to_budget((budget or SEARCH_BUDGET_TOKENS) * CHARACTERS_PER_TOKEN, result["hits"])
@@ -105,8 +109,8 @@ def _register_read(registry: ToolRegistry) -> None:
         url: Annotated[str, Field(description="The page's URL.")], start: StartArg = 0
     ) -> Annotated[CallToolResult, formatting.FetchUrlResult]:
         """Fetch one page from the web, now, and read it as Markdown. Nothing is kept; add_source keeps."""
-        wish = source_request.parse_source_request(url, SourceOptions(), registry.permissions)
-        preview = serializers.page_preview(await services.preview_page(wish.kind, wish.root, wish.settings))
+        page = resolve_request(SourceRequest(root=url, options=SourceOptions()), registry.permissions)
+        preview = serializers.page_preview(await services.preview_page(page.kind, page.root, page.settings))
         result = preview | {
             "links": preview["links"][:50],
             "notice": UNTRUSTED_NOTICE,

@@ -14,9 +14,8 @@ from kept.log import Log
 from kept.model.key import KeyScope
 from kept.server.error_text import replace_cli_hints
 from kept.server.mcp.untrusted import clean_text, clean_values, truncate
-from kept.service.access import Principal
+from kept.service.access import Permissions, Principal
 from kept.service.context import Services
-from kept.service.source_request import Permissions
 
 log = Log(__name__)
 

@@ -15,9 +15,10 @@ from kept.server.mcp import formatting
 from kept.server.mcp.jobs import WaitArg, wait_for_crawl
 from kept.server.mcp.registry import ADDITIVE, DESTRUCTIVE, READ_ONLY, ToolRegistry, tool_result
 from kept.server.mcp.untrusted import clean_text, wrap_untrusted
-from kept.service import access, generations, search, serializers, source_request, sources
+from kept.service import generations, search, serializers, sources, uploads
 from kept.service.context import Services, share_snapshot
 from kept.service.source_options import SourceOptions
+from kept.service.source_request import SourceRequest
 
 SourceArg = Annotated[str, Field(description="The source: its name, or name@version.")]
 StringListArg = list[str] | None
@@ -33,7 +34,7 @@ def register(registry: ToolRegistry) -> None:
     @registry.tool("Remove a source", DESTRUCTIVE)
     async def remove_source(source: SourceArg) -> Annotated[CallToolResult, formatting.RemoveSourceResult]:
         """Remove a source and all its documents. Ask the person first: it cannot be undone."""
-        removed = await access.remove_source_and_upload(services, source, registry.uploads_folder)
+        removed = await uploads.remove_source_and_upload(services, source, registry.uploads_folder)
         return tool_result(f"{removed.label} is removed.", {"source": removed.label, "removed": True})
 
 
@@ -98,7 +99,7 @@ def _register_crawl_tools(registry: ToolRegistry) -> None:
         wait: WaitArg = 30,
     ) -> Annotated[CallToolResult, formatting.CrawlToolResult]:
         """Keep a documentation site: crawl it now, so that search_docs finds it. The same root again is a refresh."""
-        given = SourceOptions(
+        options = SourceOptions(
             max_pages=max_pages,
             max_depth=max_depth,
             scope=scope,
@@ -107,12 +108,9 @@ def _register_crawl_tools(registry: ToolRegistry) -> None:
             tag=tag,
             schedule=schedule,
         )
-        principal = registry.principal_for(context)
-        wish = source_request.parse_source_request(root, given, principal.permissions)
-        services.check_source(wish.kind, wish.root, wish.settings)
-        await services.probe_root(wish.kind, wish.root, wish.settings)
-        source, _, job = await access.add_source(services, principal, wish, name=name, version=version)
-        return await wait_for_crawl(services, source, job, wait, context)
+        request = SourceRequest(root=root, options=options, name=name, version=version)
+        added = await sources.add_source(services, registry.principal_for(context), request)
+        return await wait_for_crawl(services, added.source, added.job, wait, context)
 
     @registry.tool("Bring a source up to date", ADDITIVE)
     async def refresh_source(
@@ -120,7 +118,7 @@ def _register_crawl_tools(registry: ToolRegistry) -> None:
     ) -> Annotated[CallToolResult, formatting.CrawlToolResult]:
         """Crawl a source again; only what changed is read."""
         known = (await sources.show_source(services.db, source)).source
-        job = await access.request_crawl(services, registry.principal_for(context), known.label)
+        job = await sources.refresh_source(services, registry.principal_for(context), known.label)
         return await wait_for_crawl(services, known, job, wait, context)
 
 

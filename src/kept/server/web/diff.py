@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from kept.service.document_diff import diff_lines
+
 CONTEXT_LINES = 3  # unchanged lines around each change
 MAX_LINES = 4_000  # the cost grows with the square of the lines that differ
 _MAX_WORD_DIFF_LINE = 2_000  # characters; longer lines are not compared word by word
@@ -42,7 +44,7 @@ def diff_rows(before: str, after: str) -> tuple[list[DiffRow], bool]:
 
 
 def _iter_rows(a: Sequence[str], b: Sequence[str]) -> Iterator[DiffRow]:
-    codes = SequenceMatcher(None, a, b).get_opcodes()
+    codes = diff_lines(a, b)
     budget = _MAX_WORD_DIFF_TOTAL
     for index, (kind, a1, a2, b1, b2) in enumerate(codes):
         if kind == "equal":

@@ -10,7 +10,7 @@ from kept.server.responses import get_services
 from kept.server.web.diff import diff_rows
 from kept.server.web.markdown_html import MarkdownPage
 from kept.server.web.page import GenerationParam, PageRoute, redirect_to, render_page
-from kept.service import browsing, documents, generations
+from kept.service import documents, generations
 from kept.service.context import SharedSnapshot, share_snapshot
 from kept.service.documents import DocumentHistory
 
@@ -36,9 +36,9 @@ async def show_document(request: Request, id: str, generation: GenerationParam |
         if generation is None and versions and versions[-1].until is not None:  # the active generation has it no more
             return redirect_to(f"/documents/{id}?generation={versions[-1].generation}")
         view = await documents.read_document(snapshot, id, generation=generation, rules=services.lifecycle_rules)
-        headings = await browsing.get_outline(snapshot, view.document, view.generation)
+        headings = await documents.get_outline(snapshot, view.document, view.generation)
         page = await asyncio.to_thread(MarkdownPage, view.markdown, view.url)
-        linked = await browsing.find_documents_at(snapshot, history.source, view.generation, page.links)
+        linked = await documents.find_documents_at(snapshot, history.source, view.generation, page.links)
     query = "" if generation is None else f"?generation={generation}"
     kept = {url: f"/documents/{document}{query}" for url, document in linked.items()}
     return render_page(

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from kept.model.url import get_fragment, resolve_link, with_fragment
-from kept.service.browsing import DocumentHeading
+from kept.service.documents import DocumentHeading
 
 MAX_RENDERED_CHARACTERS = 300_000  # a longer text is shown as plain text
 _WORD = re.compile(r"\w+")

@@ -5,9 +5,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from kept.model.search_request import HitKind, SearchRequest
 from kept.server.responses import get_services
 from kept.server.web.page import PageRoute, render_page, wants_fragment
 from kept.service import search as search_service
+from kept.service.context import share_snapshot
 from kept.service.sources import SourceView, list_sources
 
 router = APIRouter(route_class=PageRoute)
@@ -19,15 +21,16 @@ async def search(
     request: Request,
     q: Annotated[str, Query(max_length=1000)] = "",
     source: Annotated[list[str] | None, Query()] = None,
-    kind: search_service.HitKind = "text",
+    kind: HitKind = "text",
     more: bool = False,
 ) -> Response:
     services, chosen = get_services(request), source or []
     has_words = any(char.isalnum() for char in q)
     limit = PAGE_SIZE * 5 if more else PAGE_SIZE
-    result = (
-        await search_service.run_search(services, q, labels=chosen, limit=limit + 1, kind=kind) if has_words else None
-    )
+    search_request = SearchRequest(text=q, labels=tuple(chosen), limit=limit + 1, kind=kind)
+    async with share_snapshot(services.db) as snapshot:
+        result = await search_service.run_search(services, search_request, snapshot) if has_words else None
+        views = [] if wants_fragment(request) else await list_sources(snapshot)
     hits = result.hits if result else []
     values: dict[str, Any] = {
         "q": q,
@@ -44,7 +47,6 @@ async def search(
         url = f"/?{request.url.query}" if q else "/"
         fragment.headers["HX-Replace-Url" if has_query else "HX-Push-Url"] = url
         return fragment
-    views = await list_sources(services.db)
     if not views:
         return render_page("first_run.html", request)
     groups = _group_by_name(views)

@@ -12,7 +12,7 @@ from kept.server.web import charts
 from kept.server.web.add import parse_source_options
 from kept.server.web.page import AfterUrl, GenerationParam, PageRoute, redirect_to, render_page
 from kept.server.web.tree import build_tree
-from kept.service import access, browsing, generations, ledger
+from kept.service import documents, generations, ledger, uploads
 from kept.service import sources as sources_service
 from kept.service.context import Services, SharedSnapshot, share_snapshot
 from kept.service.generations import GenerationDiff, TimelineEntry
@@ -68,9 +68,9 @@ async def show_changes(request: Request, label: str, a: GenerationParam, b: Gene
     services = get_services(request)
     async with share_snapshot(services.db) as snapshot:
         diff = await generations.diff_generations(snapshot, label, a, b, services.lifecycle_rules)
-        before = await browsing.find_documents_at(snapshot, label, a, diff.removed[:MAX_URLS_SHOWN])
+        before = await documents.find_documents_at(snapshot, label, a, diff.removed[:MAX_URLS_SHOWN])
         shown = [*diff.added[:MAX_URLS_SHOWN], *diff.changed[:MAX_URLS_SHOWN]]
-        after = await browsing.find_documents_at(snapshot, label, b, shown)
+        after = await documents.find_documents_at(snapshot, label, b, shown)
     return render_page(
         "changes.html", request, label=label, diff=diff, before=before, after=after, limit=MAX_URLS_SHOWN
     )
@@ -80,9 +80,11 @@ async def show_changes(request: Request, label: str, a: GenerationParam, b: Gene
 async def show_tree(request: Request, label: str, after: AfterUrl = "") -> Response:
     async with share_snapshot(get_services(request).db) as snapshot:
         view = await sources_service.show_source(snapshot, label)
-        documents = await browsing.list_document_summaries(snapshot, label, after=after, limit=TREE_PAGE_SIZE + 1)
-    next_after = documents[TREE_PAGE_SIZE - 1].url if len(documents) > TREE_PAGE_SIZE else None
-    tree = build_tree(documents[:TREE_PAGE_SIZE], view.source.root)
+        shown, next_after = [], None
+        if view.generation:
+            page = await documents.list_documents(snapshot, label, after=after, limit=TREE_PAGE_SIZE)
+            shown, next_after = page.documents, page.documents[-1].url if page.next else None
+    tree = build_tree(shown, view.source.root)
     return render_page("tree.html", request, label=label, tree=tree, next_after=next_after)
 
 
@@ -90,7 +92,7 @@ async def show_tree(request: Request, label: str, after: AfterUrl = "") -> Respo
 async def refresh(request: Request, label: str) -> Response:
     form = await request.form()
     mode = CrawlMode.FULL if form.get("mode") == "full" else CrawlMode.REFRESH
-    job = await access.request_crawl(get_services(request), get_principal(request), label, mode=mode)
+    job = await sources_service.refresh_source(get_services(request), get_principal(request), label, mode=mode)
     return redirect_to(f"/jobs/{job.id}")
 
 
@@ -117,13 +119,13 @@ async def discard(request: Request, label: str) -> Response:
 @router.post("/sources/{label}/settings")
 async def update_settings(request: Request, label: str) -> Response:
     options = parse_source_options(await request.form(), clear_empty=True)
-    await access.change_settings(get_services(request), get_principal(request), label, options)
+    await sources_service.change_settings(get_services(request), get_principal(request), label, options)
     return redirect_to(f"{_source_url(label)}#settings")
 
 
 @router.post("/sources/{label}/remove")
 async def remove_source(request: Request, label: str) -> Response:
-    await access.remove_source_and_upload(get_services(request), label, request.app.state.settings.uploads_folder)
+    await uploads.remove_source_and_upload(get_services(request), label, request.app.state.settings.uploads_folder)
     return redirect_to("/sources")
 
 

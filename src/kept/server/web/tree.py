@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from kept.service.browsing import DocumentSummary
+from kept.service.documents import DocumentSummary
 
 
 @dataclass(slots=True)
