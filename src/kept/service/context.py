@@ -51,9 +51,6 @@ class Services(Protocol):
         settings they replace, did not refer to.
         """
 
-    def check_source(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> None:
-        """WrongCall unless the settings of a source make sense, as far as that can be seen from here."""
-
     async def preview_scope(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> "ScopePreview":
         """What a source would begin with. Nothing is kept."""
 
