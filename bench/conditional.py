@@ -1,13 +1,13 @@
-"""A bare loop of conditional requests, as fast as aiohttp goes: what an unchanged refresh cannot do without.
+"""Measure a bare loop of conditional requests with aiohttp: the least that an unchanged refresh has to do.
 
     python -m bench.conditional FILE CONCURRENCY
 
-FILE has a line for each page: URL, ETag, Last-Modified, with tabs between. Prints the seconds and how many were
-answered 304.
+FILE has a line for each page: URL, ETag and Last-Modified, separated by tabs. Prints the seconds and the number of
+304 responses.
 """
 
+import argparse
 import asyncio
-import sys
 import time
 from pathlib import Path
 
@@ -15,24 +15,30 @@ import aiohttp
 
 
 async def main(file: Path, concurrency: int) -> None:
-    waiting = [line.split("\t") for line in file.read_text().splitlines()]
-    waiting.reverse()
+    pending = [line.split("\t") for line in file.read_text().splitlines()]
+    pending.reverse()
     not_modified = 0
 
-    async def ask(session: aiohttp.ClientSession) -> None:
+    async def send_requests(session: aiohttp.ClientSession) -> None:
         nonlocal not_modified
-        while waiting:
-            url, etag, modified = waiting.pop()
-            offered = {"If-None-Match": etag, "If-Modified-Since": modified}
-            async with session.get(url, headers={name: value for name, value in offered.items() if value}) as answer:
-                await answer.read()
-                not_modified += answer.status == 304
+        while pending:
+            url, etag, modified = pending.pop()
+            validators = {"If-None-Match": etag, "If-Modified-Since": modified}
+            async with session.get(
+                url, headers={name: value for name, value in validators.items() if value}
+            ) as response:
+                await response.read()
+                not_modified += response.status == 304
 
-    began = time.monotonic()
+    started = time.monotonic()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=concurrency)) as session:
-        await asyncio.gather(*(ask(session) for _ in range(concurrency)))
-    print(time.monotonic() - began, not_modified)
+        await asyncio.gather(*(send_requests(session) for _ in range(concurrency)))
+    print(time.monotonic() - started, not_modified)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("concurrency", type=int)
+    arguments = parser.parse_args()
+    asyncio.run(main(arguments.file, arguments.concurrency))

@@ -30,7 +30,7 @@ from mcp_types import (
 )
 
 from kept.cli.main import main
-from kept.server.mcp import http
+from kept.server.mcp import server as mcp_server
 
 MADE_FOR_IT = "Made for the conformance suite."
 
@@ -210,6 +210,6 @@ def _add_questions(server: MCPServer[Any]) -> None:
 
 
 if __name__ == "__main__":
-    plain = http.make_mcp_server
-    http.make_mcp_server = lambda *args, **options: with_fixtures(plain(*args, **options))
+    plain = mcp_server.make_mcp_server
+    mcp_server.make_mcp_server = lambda *args, **options: with_fixtures(plain(*args, **options))
     main()

@@ -22,7 +22,7 @@ from kept.origins.git import GitOrigin
 from kept.origins.git.transport import Transport
 from kept.store.database import Database
 from tests.contract.stories import raw, rows_in_tables, story
-from tests.contract.test_embedding import WordEmbedder
+from tests.contract.test_embedding_backlog import WordEmbedder
 from tests.given import ROOT, Page, Site, a_source, crawl, shown
 from tests.sites.repositories import PLAIN, GitServer, git_server
 

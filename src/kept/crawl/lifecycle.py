@@ -23,7 +23,7 @@ class LifecycleRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlCoverage:
-    """How much a crawl could see, so what it means that it did not see a document."""
+    """How much a crawl could see: only a complete one proves that a document is missing."""
 
     lists_everything: bool
     is_complete: bool  # it saw everything: no limit, no unread list, no repair, not quick
@@ -35,7 +35,7 @@ class CrawlCoverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentObservation:
-    """What a crawl saw of one document, and the document's state before."""
+    """One document as a crawl saw it, with its state before the crawl."""
 
     document: str
     in_base: bool  # the base shows it

@@ -2,7 +2,7 @@
 
     lease ──► entries ──► visits, many at once ──► batch ──► commit
 
-The pipeline decides when to start what. How an entry is leased, visited and committed is up to its caller.
+The pipeline decides when each step starts; its caller provides the steps.
 """
 
 import asyncio

@@ -64,21 +64,12 @@ def make_checked_origin(
 
     check_references(settings, before)
     origin = make_origin(kind, root, settings, app_settings)
-    _check_settings(origin, settings)
-    return origin
-
-
-def check_source(kind: SourceKind, root: str, settings: SourceSettings, app_settings: Settings) -> None:
-    """Raise InvalidInput unless the settings of a source are valid. Connects to nothing."""
-    _check_settings(make_origin(kind, root, settings, app_settings), settings)
-
-
-def _check_settings(origin: "Origin", settings: SourceSettings) -> None:
+    origin.check()
     if settings.region != DEFAULT_REGION:
         from kept.extract.html.reader import check_region
 
         check_region(settings.region)
-    origin.check()
+    return origin
 
 
 def require_browser(settings: Settings) -> str:

@@ -93,9 +93,6 @@ class AppServices:
     ) -> "Origin":
         return origin_factory.make_checked_origin(kind, root, settings, self.settings, before=before)
 
-    def check_source(self, kind: SourceKind, root: str, settings: SourceSettings) -> None:
-        origin_factory.check_source(kind, root, settings, self.settings)
-
     async def preview_scope(self, kind: SourceKind, root: str, settings: SourceSettings) -> "ScopePreview":
         return await preview.preview_scope(self.settings, kind, root, settings)
 

@@ -12,7 +12,7 @@ from kept.server.api import add_api
 from kept.server.auth import AllowedHosts, AuthMiddleware, HostCheckMiddleware
 from kept.server.db_check import DatabaseCheckMiddleware
 from kept.server.limits import RequestLimitMiddleware
-from kept.server.mcp import http as mcp
+from kept.server.mcp import server as mcp
 from kept.server.metrics import Metrics, MetricsMiddleware
 from kept.server.problems import install_error_handlers
 from kept.server.sse import ChangePoller

@@ -53,9 +53,6 @@ class Services(Protocol):
         settings they replace, did not refer to.
         """
 
-    def check_source(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> None:
-        """Raise InvalidInput unless the settings of a source are valid. Connects to nothing."""
-
     async def preview_scope(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> "ScopePreview":
         """Return the pages that a crawl would begin with. Nothing is stored."""
 

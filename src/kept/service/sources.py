@@ -167,7 +167,7 @@ async def change_settings(services: Services, principal: Principal, label: str, 
     before = await load_source(services.db, label)
     settings = options.apply_to(before.settings)
     check_settings(settings, options, principal.permissions)
-    services.check_source(before.kind, before.root, settings)
+    services.make_origin(before.kind, before.root, settings, before.settings)  # checks them
     return await update_settings(services.db, label, options.apply_to, services.secrets, services.schedule_policy)
 
 

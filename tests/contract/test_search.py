@@ -359,7 +359,7 @@ def _anything(chance: random.Random, words: list[str]) -> str:
     return chance.choice(["", " "]).join(parts)
 
 
-if __name__ == "__main__":  # the long form: python -m tests.contract.test_answers DATABASE-URL TIMES
+if __name__ == "__main__":  # the long form: python -m tests.contract.test_search DATABASE-URL TIMES
 
     async def main(url: str, times: int) -> None:
         async with a_database(url) as db:
