@@ -74,7 +74,7 @@ async def test_a_file_keeps_one_identity_through_renames_edits_and_moves_and_its
     await then("deeper/Manual.txt", edit=True)  # another suffix
     await then("guide.md")
     told = await documents.read_history(db, id)
-    assert [Path(version["url"]).name for version in told.versions] == [
+    assert [Path(version.url).name for version in told.versions] == [
         *("guide.md", "manual.md", "Manual.md", "Manual.md", "Manual.txt", "guide.md")
     ]
 

@@ -533,14 +533,14 @@ async def test_history_tells_versions_and_moves_oldest_first(db: Database) -> No
     await crawl(db, source, site({"b": "One, changed."}, a=Page(redirect=ROOT + "b")))
     await crawl(db, source, site({"b": "One, changed."}, a=Page(redirect=ROOT + "b")))
     story = await documents.read_history(db, ROOT + "b")
-    assert [(one["generation"], one["until"], one["url"]) for one in story.versions] == [
+    assert [(one.born, one.died, one.url) for one in story.versions] == [
         (1, 2, ROOT + "a"),
         (2, 3, ROOT + "a"),
         (3, None, ROOT + "b"),
     ]
     assert story.lifecycle is Lifecycle.ACTIVE
-    assert story.versions[1]["content_hash"] == story.versions[2]["content_hash"] != story.versions[0]["content_hash"]
-    assert all(one["activated_at"] for one in story.versions)
+    assert story.versions[1].content_hash == story.versions[2].content_hash != story.versions[0].content_hash
+    assert all(one.activated_at for one in story.versions)
     assert (await documents.read_history(db, ROOT + "a")).document == (
         await documents.read_history(db, story.document)
     ).document
@@ -553,7 +553,7 @@ async def test_a_deleted_document_is_still_told_by_its_history(db: Database) -> 
     await crawl(db, source, site({"a": "One."}, b=Page(gone=True)))
     story = await documents.read_history(db, ROOT + "b")
     assert story.lifecycle is Lifecycle.DELETED
-    assert [(one["generation"], one["until"]) for one in story.versions] == [(1, 2)]
+    assert [(one.born, one.died) for one in story.versions] == [(1, 2)]
 
 
 # Searching -----------------------------------------------------------------------------------------------------

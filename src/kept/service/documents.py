@@ -1,9 +1,8 @@
 """Documents: read one, its history and its outline; list those of a source."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from kept.crawl.lifecycle import LifecycleRules
 from kept.errors import InvalidInput, NotFound
@@ -44,7 +43,7 @@ class DocumentHistory:
     first_seen: datetime
     since: datetime | None  # when it stopped being active
     reason: str | None  # and why
-    versions: list[dict[str, Any]]
+    versions: list[PastVersion]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +140,10 @@ async def read_history(db: ReadableDatabase, what: str) -> DocumentHistory:
             first_seen=document.first_seen,
             since=document.since,
             reason=document.reason,
-            versions=[_version(one) for one in await documents.versions_of(snapshot, document.id)],
+            versions=[
+                replace(one, title=one.title or title_from_url(one.url))
+                for one in await documents.versions_of(snapshot, document.id)
+            ],
         )
 
 
@@ -244,20 +246,3 @@ async def _section_text(db: Connection, version: ShownVersion, anchor: str) -> s
 def _is_signature_only(text: str) -> bool:
     """Return whether a text is only a signature, which shares its description with the signature that follows."""
     return text.startswith("#") and text.endswith("`") and "\n" not in text
-
-
-def _version(one: PastVersion) -> dict[str, Any]:
-    return {
-        "version": one.born,
-        "generation": one.born,
-        "until": one.died,
-        "url": one.url,
-        "title": one.title or title_from_url(one.url),
-        "content_hash": one.content_hash,
-        "size": one.size,
-        "read_again": one.read_again,
-        "fetched_at": one.fetched_at.isoformat(),
-        "activated_at": one.activated_at.isoformat() if one.activated_at else None,
-        "ended_at": one.ended_at.isoformat() if one.ended_at else None,
-        "rolled_back": one.rolled_back,
-    }

@@ -225,7 +225,27 @@ def documents(page: DocumentPage) -> dict[str, Any]:
 
 
 def history(history: DocumentHistory) -> dict[str, Any]:
-    return asdict(history) | {"first_seen": _iso(history.first_seen), "since": _iso(history.since)}
+    return asdict(history) | {
+        "first_seen": _iso(history.first_seen),
+        "since": _iso(history.since),
+        "versions": [
+            {
+                "version": one.born,
+                "generation": one.born,
+                "until": one.died,
+                "url": one.url,
+                "title": one.title,
+                "content_hash": one.content_hash,
+                "size": one.size,
+                "read_again": one.read_again,
+                "fetched_at": _iso(one.fetched_at),
+                "activated_at": _iso(one.activated_at),
+                "ended_at": _iso(one.ended_at),
+                "rolled_back": one.rolled_back,
+            }
+            for one in history.versions
+        ],
+    }
 
 
 def ledger_entries(entries: list[LedgerEntry]) -> dict[str, Any]:

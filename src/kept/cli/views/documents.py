@@ -1,13 +1,13 @@
 """Prints documents and their histories."""
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kept.cli.screen import Screen
 from kept.service.formatting import format_ago, format_local_time, pluralize
 
 if TYPE_CHECKING:
+    from kept.model.document import PastVersion
     from kept.service.documents import DocumentHistory, DocumentView
 
 
@@ -22,8 +22,7 @@ def print_document_header(screen: Screen, page: "DocumentView") -> None:
 
 def print_history(screen: Screen, history: "DocumentHistory") -> None:
     """Print the history of a document, oldest first."""
-    latest = history.versions[-1] if history.versions else {"url": history.document}
-    screen.line((latest["url"], "bold"))
+    screen.line((history.versions[-1].url if history.versions else history.document, "bold"))
     screen.line(
         f"in {history.source}, document {history.document}, first seen {format_local_time(history.first_seen)}",
         indent=2,
@@ -39,30 +38,23 @@ def print_history(screen: Screen, history: "DocumentHistory") -> None:
 
 def _history_rows(history: "DocumentHistory") -> Iterator[tuple[int, str, str]]:
     """Yield generation, time and change of each version."""
-    begins = {version["generation"] for version in history.versions}
-    before: Mapping[str, Any] | None = None
+    begins = {version.born for version in history.versions}
+    before = None
     for version in history.versions:
-        yield (
-            version["generation"],
-            _format_iso_time(version["activated_at"] or version["fetched_at"]),
-            _format_version(before, version),
-        )
+        changed_at = format_local_time(version.activated_at or version.fetched_at)
+        yield version.born, changed_at, _format_version(before, version)
         before = version
-        if version["until"] is not None and version["until"] not in begins:
-            yield version["until"], _format_iso_time(version["ended_at"]), "removed"
+        if version.died is not None and version.died not in begins:
+            yield version.died, format_local_time(version.ended_at), "removed"
 
 
-def _format_version(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
-    says = f"“{now['title']}”, {pluralize(now['size'], 'character')}"
+def _format_version(before: "PastVersion | None", now: "PastVersion") -> str:
+    text = f"“{now.title}”, {pluralize(now.size, 'character')}"
     if before is None:
-        return f"added: {says}"
-    changes = ["back"] if before["until"] != now["generation"] else []
-    if before["url"] != now["url"]:
-        changes.append(f"moved to {now['url']}")
-    if before["content_hash"] != now["content_hash"]:
-        changes.append(f"read again: {says}" if now["read_again"] else f"changed: {says}")
-    return ", and ".join(changes) + (f" ({now['rolled_back']})" if now["rolled_back"] else "")
-
-
-def _format_iso_time(iso: str | None) -> str:
-    return format_local_time(datetime.fromisoformat(iso)) if iso else ""
+        return f"added: {text}"
+    changes = ["back"] if before.died != now.born else []
+    if before.url != now.url:
+        changes.append(f"moved to {now.url}")
+    if before.content_hash != now.content_hash:
+        changes.append(f"read again: {text}" if now.read_again else f"changed: {text}")
+    return ", and ".join(changes) + (f" ({now.rolled_back})" if now.rolled_back else "")

@@ -98,11 +98,18 @@ async def _readable_versions(snapshot: SharedSnapshot, id: str) -> tuple[Documen
     readable = [item.number for item in found if item.state.is_readable]
     versions = []
     for version in history.versions:
-        born, until = version["generation"], version["until"]
+        born, until = version.born, version.died
         number = next((number for number in readable if born <= number and (until is None or number < until)), None)
         if number is not None:
-            fields = {name: version[name] for name in ("until", "title", "url", "fetched_at")}
-            versions.append(ReadableVersion(generation=number, **fields))
+            versions.append(
+                ReadableVersion(
+                    generation=number,
+                    until=until,
+                    title=version.title,
+                    url=version.url,
+                    fetched_at=version.fetched_at.isoformat(),
+                )
+            )
     return history, versions
 
 
