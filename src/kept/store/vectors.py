@@ -19,13 +19,13 @@ if TYPE_CHECKING:  # heavy, and not part of a plain install
 
 
 async def prepare(db: Connection) -> bool:
-    """Whether this database can compare vectors."""
+    """Make the database ready for vectors. Returns False if it cannot compare them."""
     row = await db.one("prepare_vectors")
     return bool(row and row["ready"])
 
 
 async def lock_models(db: Connection) -> list[EmbeddingModel]:
-    """All of them, locked until the transaction ends."""
+    """Lock all models until the transaction ends."""
     return [_model(row) for row in await db.all("lock_models")]
 
 
@@ -35,13 +35,13 @@ async def serving_model(db: Connection) -> EmbeddingModel | None:
 
 
 async def target_model(db: Connection) -> EmbeddingModel | None:
-    """The model that vectors are made by: the one that is wanted, else the one that serves."""
+    """Return the model that texts are embedded with: the wanted one, else the serving one."""
     row = await db.one("target_model")
     return _model(row) if row else None
 
 
 async def insert_model(db: Connection, name: str, state: EmbeddingModelState) -> None:
-    """Does nothing if somebody was first."""
+    """Insert a model, unless there is one of this name or in this state."""
     await db.run("insert_model", name=name, state=state)
 
 
@@ -50,7 +50,7 @@ async def set_state(db: Connection, model: int, state: EmbeddingModelState) -> N
 
 
 async def requeue_contents(db: Connection) -> None:
-    """Every content waits for its vectors again."""
+    """Put every content into the backlog."""
     await db.run("requeue_contents")
 
 
@@ -77,13 +77,13 @@ async def texts_of_contents(db: Connection, contents: Sequence[int]) -> list[Sec
 
 
 async def insert_section_texts(db: Connection, contents: Sequence[int], hashes: Mapping[int, str]) -> None:
-    """Which text stands for which section. The contents are safe from garbage collection until the transaction ends."""
+    """Record the hash of the text of each section. Locks the contents against garbage collection."""
     await db.all("lock_contents_by_id", contents=list(contents))
     await db.run_many("insert_section_text", [{"section": id, "hash": hash} for id, hash in hashes.items()])
 
 
 async def hashes_without_vector(db: Connection, model: int, hashes: Sequence[str]) -> list[str]:
-    """Which of these texts have none, in the order given. Those of the others stay until the transaction ends."""
+    """Return the texts that have no vector, in the given order. Locks the vectors of the others against deletion."""
     held = {row["hash"] for row in await db.all("lock_vectors_by_hash", model=model, hashes=list(hashes))}
     return [hash for hash in hashes if hash not in held]
 
@@ -91,11 +91,11 @@ async def hashes_without_vector(db: Connection, model: int, hashes: Sequence[str
 async def claim_texts(
     db: Connection, model: int, hashes: Sequence[str], *, now: datetime, until: datetime
 ) -> list[str]:
-    """Which of these texts are the caller's to embed: nobody else gets them before ``until``."""
+    """Claim texts to embed. Returns those that no other process has claimed; no other gets them before ``until``."""
     rows = await db.all("claim_texts", model=model, hashes=list(hashes), now=now, until=until)
     taken = {row["hash"] for row in rows}
     missing = await hashes_without_vector(db, model, [hash for hash in hashes if hash in taken])
-    await release_texts(db, model, sorted(taken - set(missing)))  # somebody was done with them just now
+    await release_texts(db, model, sorted(taken - set(missing)))  # another process has just embedded them
     return missing
 
 
@@ -120,7 +120,7 @@ async def insert_vectors(db: Connection, model: int, made: "Mapping[str, Vector]
 
 
 async def mark_embedded(db: Connection, model: int, contents: Sequence[int], *, retry_at: datetime) -> int:
-    """How many of these contents have all their vectors; the others wait until then."""
+    """Remove contents that have all their vectors from the backlog; postpone the others. Returns how many have all."""
     settled = await db.run("mark_embedded", model=model, contents=list(contents))
     if settled < len(contents):
         await db.run("postpone_contents", contents=list(contents), until=retry_at)
@@ -128,7 +128,7 @@ async def mark_embedded(db: Connection, model: int, contents: Sequence[int], *, 
 
 
 async def count_unembedded_sections(db: Connection, model: int) -> dict[str, int]:
-    """How many sections that each source shows have no vector of a model. A source that lacks none is not named."""
+    """Count the visible sections without a vector of a model, by source; a source without any is missing."""
     rows = await db.all("count_unembedded_sections", model=model)
     return {row["source_id"]: row["sections"] for row in rows}
 
@@ -139,12 +139,12 @@ async def count_unembedded_sections(db: Connection, model: int) -> dict[str, int
 async def nearest(
     db: Connection, model: int, query: "Vector", *, limit: int, among: Sequence[int] | None = None
 ) -> list[tuple[int, float]]:
-    """Ids of vectors and how near they are, best first. Whether they are shown is the caller's question."""
+    """Return ids of vectors and their scores, best first, whether or not a generation shows their sections."""
     return await db.nearest(model, query, limit=limit, among=among)
 
 
 async def in_generations(db: Connection, model: int, generations: Sequence[tuple[str, int]]) -> list[int]:
-    """Every vector of a model that stands for a section of these generations (source, number)."""
+    """Return every vector of a model whose section these generations (source, number) show."""
     rows = await db.all("vectors_in_generations", model=model, generations=json.dumps(generations))
     return [row["id"] for row in rows]
 
@@ -166,13 +166,13 @@ async def list_unreferenced(db: Connection, *, after: int, limit: int) -> list[i
 
 
 async def delete(db: Connection, vectors: Sequence[int]) -> int:
-    """How many of them are gone: those that nobody looks at, nor needs after all."""
+    """Delete vectors that are not in use, after checking again that nothing refers to them. Returns how many."""
     locked = [row["id"] for row in await db.all("lock_vectors_for_deletion", vectors=list(vectors))]
     return await db.run("delete_vectors", vectors=locked)
 
 
 async def delete_former_vectors(db: Connection) -> None:
-    """What is left of models that do not serve any more, but for their names."""
+    """Delete the indexes and claims of former models."""
     for row in await db.all("former_models"):
         await db.all("drop_vector_index", model=row["id"])
         await db.run("delete_claims", model=row["id"])
