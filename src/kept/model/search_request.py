@@ -9,7 +9,7 @@ ContextKind = Literal["parent", "siblings", "document"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """What to search for, where, and how much to return."""
+    """A query with its filters and limits."""
 
     text: str
     labels: tuple[str, ...] = ()  # of the sources; empty: all

@@ -18,10 +18,12 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
         self.requests = Counter("kept_requests", "Requests answered.", ["method", "route", "status"], registry=registry)
-        self.request_seconds = Histogram("kept_request_seconds", "Until an answer began.", ["route"], registry=registry)
+        self.request_seconds = Histogram(
+            "kept_request_seconds", "Until the response began.", ["route"], registry=registry
+        )
         self.jobs = Gauge("kept_jobs", "Crawl jobs.", ["status"], registry=registry)
         self.totals = {
-            name: Gauge(f"kept_{name}", f"How many {name} are kept.", registry=registry)
+            name: Gauge(f"kept_{name}", f"Number of {name}.", registry=registry)
             for name in ("sources", "documents", "sections")
         }
 

@@ -33,7 +33,7 @@ def json_response(
     value: Any, status: int = 200, *, request: Request | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return a JSON response. With the request, it has an ETag, or is a 304 if the client has the same answer."""
-    body = _to_json(value)
+    body = to_json(value)
     if request is None:
         return Response(body, status, dict(headers or {}), media_type="application/json")
     return not_modified_response(request, body) or json_response_with_etag(request, body, value)
@@ -57,10 +57,10 @@ def not_modified_response(request: Request, etag_input: bytes) -> Response | Non
 
 def json_response_with_etag(request: Request, etag_input: bytes, value: Any) -> Response:
     headers = {"ETag": _etag(request, etag_input), "Cache-Control": "private, no-cache"}
-    return Response(_to_json(value), headers=headers, media_type="application/json")
+    return Response(to_json(value), headers=headers, media_type="application/json")
 
 
-def _to_json(value: Any) -> bytes:
+def to_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 

@@ -1,7 +1,6 @@
 """Server-sent events: one loop that waits for changes and writes what is new."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from fastapi import Request, Response
 from starlette.responses import StreamingResponse
 
 from kept.errors import KeptError, StoreError
+from kept.server.responses import to_json
 from kept.service import events
 from kept.service.context import Services
 
@@ -68,8 +68,7 @@ class SseEvent:
 
     def encode(self) -> bytes:
         head = f"id: {self.id}\n" if self.id is not None else ""
-        data = json.dumps(self.data, ensure_ascii=False, separators=(",", ":"))
-        return f"{head}event: {self.kind}\ndata: {data}\n\n".encode("utf-8", "replace")
+        return f"{head}event: {self.kind}\ndata: ".encode() + to_json(self.data) + b"\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a search does without
 
 
 async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content]]") -> None:
-    """The sections of these contents, with their full text."""
+    """Insert the sections of contents, with their full text."""
     from kept.model.document import section_id
     from kept.model.index_fields import build_index_fields, with_heading_paths
 
@@ -46,7 +46,7 @@ async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content
 
 
 async def refresh_term_statistics(db: Connection) -> None:
-    """How common words are, if what is known of it is out of date. It may take a second or two."""
+    """Count how common words are, if that is out of date. It may take a second or two."""
     await db.run("refresh_term_statistics")
 
 

@@ -19,13 +19,13 @@ if TYPE_CHECKING:  # heavy, and not part of a plain install
 
 
 async def prepare(db: Connection) -> bool:
-    """Whether this database can compare vectors."""
+    """Return whether this database can compare vectors."""
     row = await db.one("prepare_vectors")
     return bool(row and row["ready"])
 
 
 async def lock_models(db: Connection) -> list[EmbeddingModel]:
-    """All of them, locked until the transaction ends."""
+    """Return all models, locked until the transaction ends."""
     return [_model(row) for row in await db.all("lock_models")]
 
 
@@ -35,13 +35,13 @@ async def serving_model(db: Connection) -> EmbeddingModel | None:
 
 
 async def target_model(db: Connection) -> EmbeddingModel | None:
-    """The model that vectors are made by: the one that is wanted, else the one that serves."""
+    """Return the model that new vectors are computed with: the wanted one, else the serving one."""
     row = await db.one("target_model")
     return _model(row) if row else None
 
 
 async def insert_model(db: Connection, name: str, state: EmbeddingModelState) -> None:
-    """Does nothing if somebody was first."""
+    """Insert a model. Does nothing if it exists."""
     await db.run("insert_model", name=name, state=state)
 
 
@@ -50,20 +50,20 @@ async def set_state(db: Connection, model: int, state: EmbeddingModelState) -> N
 
 
 async def requeue_contents(db: Connection) -> None:
-    """Every content waits for its vectors again."""
+    """Queue every content for embedding again."""
     await db.run("requeue_contents")
 
 
 async def build_index(db: Connection, model: int, *, min_vectors: int) -> None:
-    """Makes comparing quick where there are so many, if that takes more than holding them in memory."""
+    """Create the index of a model's vectors, in databases that need one beyond a certain number."""
     await db.all("create_vector_index", model=model, enough=min_vectors)
 
 
-# Making them ---------------------------------------------------------------------------------------------------
+# Embedding ---------------------------------------------------------------------------------------------------
 
 
 async def list_unembedded(db: Connection, *, now: datetime, limit: int) -> list[int]:
-    """Contents that are due."""
+    """Return the contents that are due."""
     return [row["content_id"] for row in await db.all("unembedded_contents", now=now, limit=limit)]
 
 
@@ -77,13 +77,13 @@ async def texts_of_contents(db: Connection, contents: Sequence[int]) -> list[Sec
 
 
 async def insert_section_texts(db: Connection, contents: Sequence[int], hashes: Mapping[int, str]) -> None:
-    """Which text stands for which section. The contents are safe from garbage collection until the transaction ends."""
+    """Store which text stands for which section. The transaction locks the contents against gc."""
     await db.all("lock_contents_by_id", contents=list(contents))
     await db.run_many("insert_section_text", [{"section": id, "hash": hash} for id, hash in hashes.items()])
 
 
 async def hashes_without_vector(db: Connection, model: int, hashes: Sequence[str]) -> list[str]:
-    """Which of these texts have none, in the order given. Those of the others stay until the transaction ends."""
+    """Return those of the texts that have no vector, in order. The transaction locks the vectors of the others."""
     held = {row["hash"] for row in await db.all("lock_vectors_by_hash", model=model, hashes=list(hashes))}
     return [hash for hash in hashes if hash not in held]
 
@@ -91,11 +91,11 @@ async def hashes_without_vector(db: Connection, model: int, hashes: Sequence[str
 async def claim_texts(
     db: Connection, model: int, hashes: Sequence[str], *, now: datetime, until: datetime
 ) -> list[str]:
-    """Which of these texts are the caller's to embed: nobody else gets them before ``until``."""
+    """Claim texts to embed. Returns those that the caller got: no other process gets them before ``until``."""
     rows = await db.all("claim_texts", model=model, hashes=list(hashes), now=now, until=until)
     taken = {row["hash"] for row in rows}
     missing = await hashes_without_vector(db, model, [hash for hash in hashes if hash in taken])
-    await release_texts(db, model, sorted(taken - set(missing)))  # somebody was done with them just now
+    await release_texts(db, model, sorted(taken - set(missing)))  # another process has just embedded them
     return missing
 
 
@@ -105,12 +105,12 @@ async def release_texts(db: Connection, model: int, hashes: Sequence[str]) -> No
 
 
 async def mark_refused(db: Connection, model: int, hash: str, error: str) -> None:
-    """This text never gets a vector of this model."""
+    """Record that this text never gets a vector of this model."""
     await db.run("mark_refused", model=model, hash=hash, error=error)
 
 
 async def insert_vectors(db: Connection, model: int, made: "Mapping[str, Vector]") -> None:
-    """Stores the vectors of texts that were taken."""
+    """Store the vectors of claimed texts."""
     if not made:
         return
     await db.run("set_model_dimensions", model=model, dimensions=len(next(iter(made.values()))))
@@ -120,7 +120,7 @@ async def insert_vectors(db: Connection, model: int, made: "Mapping[str, Vector]
 
 
 async def mark_embedded(db: Connection, model: int, contents: Sequence[int], *, retry_at: datetime) -> int:
-    """How many of these contents have all their vectors; the others wait until then."""
+    """Remove contents that have all their vectors from the queue; the others wait. Returns how many were removed."""
     settled = await db.run("mark_embedded", model=model, contents=list(contents))
     if settled < len(contents):
         await db.run("postpone_contents", contents=list(contents), until=retry_at)
@@ -128,7 +128,7 @@ async def mark_embedded(db: Connection, model: int, contents: Sequence[int], *, 
 
 
 async def count_unembedded_sections(db: Connection, model: int) -> dict[str, int]:
-    """How many sections that each source shows have no vector of a model. A source that lacks none is not named."""
+    """Count the shown sections without a vector of a model, by source. Sources without any are left out."""
     rows = await db.all("count_unembedded_sections", model=model)
     return {row["source_id"]: row["sections"] for row in rows}
 
@@ -139,12 +139,12 @@ async def count_unembedded_sections(db: Connection, model: int) -> dict[str, int
 async def nearest(
     db: Connection, model: int, query: "Vector", *, limit: int, among: Sequence[int] | None = None
 ) -> list[tuple[int, float]]:
-    """Ids of vectors and how near they are, best first. Whether they are shown is the caller's question."""
+    """Return ids and similarities of the nearest vectors, best first, whether or not a generation shows them."""
     return await db.nearest(model, query, limit=limit, among=among)
 
 
 async def in_generations(db: Connection, model: int, generations: Sequence[tuple[str, int]]) -> list[int]:
-    """Every vector of a model that stands for a section of these generations (source, number)."""
+    """Return every vector of a model that stands for a section of these generations (source, number)."""
     rows = await db.all("vectors_in_generations", model=model, generations=json.dumps(generations))
     return [row["id"] for row in rows]
 
@@ -152,7 +152,7 @@ async def in_generations(db: Connection, model: int, generations: Sequence[tuple
 async def sections_of(
     db: Connection, vectors: Sequence[int], generations: Sequence[tuple[str, int]]
 ) -> list[tuple[int, int]]:
-    """(vector, section): what these vectors stand for, as far as the generations (source, number) show it."""
+    """Return (vector, section) for the sections of these vectors that the generations (source, number) show."""
     rows = await db.all("sections_of_vectors", vectors=list(vectors), generations=json.dumps(generations))
     return [(row["vector_id"], row["section_id"]) for row in rows]
 
@@ -161,18 +161,18 @@ async def sections_of(
 
 
 async def list_unreferenced(db: Connection, *, after: int, limit: int) -> list[int]:
-    """Vectors that no section has, or of a former model, as it seems. Nobody should wait for the answer."""
+    """List vectors of no section or of a former model. They are candidates: ``delete`` checks them again."""
     return [row["id"] for row in await db.all("unreferenced_vectors", after=after, limit=limit)]
 
 
 async def delete(db: Connection, vectors: Sequence[int]) -> int:
-    """How many of them are gone: those that nobody looks at, nor needs after all."""
+    """Delete those of the vectors that are still unreferenced and not locked. Returns how many."""
     locked = [row["id"] for row in await db.all("lock_vectors_for_deletion", vectors=list(vectors))]
     return await db.run("delete_vectors", vectors=locked)
 
 
 async def delete_former_vectors(db: Connection) -> None:
-    """What is left of models that do not serve any more, but for their names."""
+    """Delete the indexes and claims of models that are no longer used. Their names stay."""
     for row in await db.all("former_models"):
         await db.all("drop_vector_index", model=row["id"])
         await db.run("delete_claims", model=row["id"])

@@ -44,7 +44,7 @@ async def list_sources(request: Request, services: ServicesDep) -> Response:
 
 @router.get("/sources/{name}", responses=describe_response(models.SourceModel))
 async def show_source(name: SourceLabel, request: Request, services: ServicesDep) -> Response:
-    """Show a source, with what its history tells about it."""
+    """Show a source, with what its history says: how often it changes, and how often to refresh it."""
     view = await sources.show_source(services.db, name, services.schedule_policy)
     return json_response(serializers.source(view) | serializers.source_insights(view), request=request)
 
@@ -53,7 +53,7 @@ async def show_source(name: SourceLabel, request: Request, services: ServicesDep
 async def change_source(
     name: SourceLabel, body: models.SourceInModel, services: ServicesDep, principal: PrincipalDep
 ) -> Response:
-    """Change settings, from the next crawl on. An empty text clears a setting."""
+    """Change settings, from the next crawl on. An empty text or null clears a setting."""
     source = await sources.change_settings(services, principal, name, body.to_options(clear_null=True))
     return json_response(serializers.source(await sources.show_source(services.db, source.label)))
 

@@ -34,7 +34,7 @@ class SourceCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldReview:
-    """What activating a held generation would change, and why."""
+    """The changes that activating a held generation would make, and why."""
 
     diff: GenerationDiff
     reasons: dict[str, str] = field(default_factory=dict)  # URL that would be lost -> reason
