@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class KeyScope(StrEnum):
-    """The permission of a key. Each scope includes those before it."""
+    """The permissions of a key. Each scope includes those before it."""
 
     READ = "read"  # search and read
     WRITE = "write"  # add, change and remove sources, request and control crawls, within quotas

@@ -254,7 +254,7 @@ def _check_version(connection: PooledConnection, name: str) -> None:
 def _translate_error(error: Exception, name: str) -> KeptError | None:
     match error:
         case psycopg.errors.DiskFull() | psycopg.errors.IoError():
-            return StoreFull(f"{name} has no room left or a failing disk: {_one_line(error)}")
+            return StoreFull(f"{name} has no space left or a failing disk: {_one_line(error)}")
         case psycopg.errors.DuplicateTable():
             return StoreCorrupt(f"{name} has tables of another program in this database. Name another database.")
         case psycopg.errors.IdleInTransactionSessionTimeout():  # this process, or the server, stood still meanwhile

@@ -373,7 +373,7 @@ def translate_error(error: apsw.Error) -> KeptError | None:
     again = "and run the same command again: it goes on where it was."
     match error:
         case apsw.FullError():
-            return StoreFull(f"There is no room left for the database. Free some space {again}")
+            return StoreFull(f"There is no space left for the database. Free some space {again}")
         case apsw.IOError():
             return StoreFull(f"The disk of the database answers with an error ({error}). Mend it {again}")
         case apsw.BusyError() | apsw.LockedError():

@@ -37,16 +37,16 @@ WITH lexemes AS MATERIALIZED (
     SELECT to_tsquery('kept', l.term) AS term, to_tsquery('kept', l.loose) AS loose, l.number, min(COALESCE(c.frequency, 0.0005)) AS frequency
       FROM lexemes l LEFT JOIN common c ON c.word = l.word
      GROUP BY l.number, l.term, l.loose
-), asked AS MATERIALIZED (
+), weighted AS MATERIALIZED (
     SELECT term, loose, frequency, ln(1 + 1 / frequency) AS weight, sum(frequency) OVER (ORDER BY frequency, number) AS together
       FROM rated
-), sought AS MATERIALIZED (
+), searched AS MATERIALIZED (
     SELECT CAST(CASE WHEN :every THEN string_agg(term::text, ' & ')
                      ELSE string_agg(term::text, ' | ') FILTER (WHERE together = frequency OR together * rows < 1000) END AS tsquery) AS terms,
            CAST(CASE WHEN :every THEN string_agg(format('(%s)', loose), ' & ')
                      ELSE string_agg(format('(%s)', loose), ' | ') FILTER (WHERE together = frequency OR together * rows < 1000) END AS tsquery) AS loose,
            CAST(string_agg(term::text, ' | ') AS tsquery) AS any
-      FROM asked, (SELECT reltuples AS rows FROM pg_class WHERE oid = 'sections'::regclass) AS all_sections
+      FROM weighted, (SELECT reltuples AS rows FROM pg_class WHERE oid = 'sections'::regclass) AS all_sections
 ), shown AS MATERIALIZED (
     SELECT v.content_id
       FROM jsonb_array_elements(:generations::jsonb) AS g (value)
@@ -60,22 +60,22 @@ WITH lexemes AS MATERIALIZED (
       LIMIT 1000)
     UNION ALL
     (SELECT l.id, l.words
-       FROM sought,
-            (SELECT s.id, s.words FROM sought, sections s WHERE s.words @@ (sought.loose && to_tsquery('kept', :also))
+       FROM searched,
+            (SELECT s.id, s.words FROM searched, sections s WHERE s.words @@ (searched.loose && to_tsquery('kept', :also))
               LIMIT CASE WHEN :generations::jsonb IS NULL THEN 50000 END) AS l
       WHERE (:generations::jsonb IS NULL OR l.id >> 20 IN (SELECT content_id FROM shown))
-        AND l.words @@ sought.terms
+        AND l.words @@ searched.terms
       LIMIT CASE WHEN :generations::jsonb IS NOT NULL THEN NULL WHEN :every THEN 10000 ELSE 3000 END)
 ), best AS MATERIALIZED (
     SELECT m.id, m.words
-      FROM sought, matching m
+      FROM searched, matching m
      WHERE :generations::jsonb IS NULL OR m.id >> 20 IN (SELECT content_id FROM shown)
-     ORDER BY ts_rank('{0.3, 0.25, 0.6, 1}', m.words, sought.any || to_tsquery('kept', :names), 1) DESC
+     ORDER BY ts_rank('{0.3, 0.25, 0.6, 1}', m.words, searched.any || to_tsquery('kept', :names), 1) DESC
      LIMIT 4 * :limit
 ), found AS MATERIALIZED ( -- decompressed once, not for each term
     SELECT DISTINCT ON (id) id, words || ''::tsvector AS words FROM best
 )
-SELECT f.id, (COALESCE((SELECT sum(a.weight * ts_rank('{0.3, 0.25, 0.6, 1}', f.words, a.term)) FROM asked a), 0)
+SELECT f.id, (COALESCE((SELECT sum(a.weight * ts_rank('{0.3, 0.25, 0.6, 1}', f.words, a.term)) FROM weighted a), 0)
               + 12 * ts_rank('{0.3, 0.25, 0.6, 1}', f.words, to_tsquery('kept', :names)))
              / (0.7 + 0.3 * length(f.words) / 80.0) AS score
   FROM found f
@@ -93,8 +93,8 @@ WITH shown AS MATERIALIZED (
            count(*) OVER (PARTITION BY src.name) AS versions
       FROM jsonb_array_elements(COALESCE(CAST(:generations AS jsonb), (
                SELECT jsonb_agg(jsonb_build_array(id, active_generation)) FROM sources
-                WHERE removed_at IS NULL AND active_generation IS NOT NULL))) AS asked (value)
-      JOIN generations g ON g.source_id = CAST(asked.value ->> 0 AS uuid) AND g.number = CAST(asked.value ->> 1 AS bigint)
+                WHERE removed_at IS NULL AND active_generation IS NOT NULL))) AS pair (value)
+      JOIN generations g ON g.source_id = CAST(pair.value ->> 0 AS uuid) AND g.number = CAST(pair.value ->> 1 AS bigint)
       JOIN sources src ON src.id = g.source_id
 )
 SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, v.document_id, v.source_id, v.url, v.fetched_at,

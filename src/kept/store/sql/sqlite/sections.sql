@@ -56,8 +56,8 @@ WITH shown AS MATERIALIZED (
     SELECT g.source_id, g.number, g.partial, src.root, src.name, src.version,
            count(*) OVER (PARTITION BY src.name) AS versions
       FROM json_each(COALESCE(:generations, (SELECT json_group_array(json_array(id, active_generation)) FROM sources
-                                              WHERE removed_at IS NULL AND active_generation IS NOT NULL))) AS asked
-     CROSS JOIN generations g ON g.source_id = asked.value ->> 0 AND g.number = asked.value ->> 1
+                                              WHERE removed_at IS NULL AND active_generation IS NOT NULL))) AS pair
+     CROSS JOIN generations g ON g.source_id = pair.value ->> 0 AND g.number = pair.value ->> 1
      CROSS JOIN sources src ON src.id = g.source_id
 )
 SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, v.document_id, v.source_id, v.url, v.fetched_at,
@@ -66,8 +66,8 @@ SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, v.doc
        COALESCE(d.verified_at, (SELECT max(w.created_at) FROM generations w
                                  WHERE w.source_id = v.source_id AND w.whole AND w.activated_at IS NOT NULL
                                    AND w.number BETWEEN v.born AND shown.number), v.fetched_at) AS verified_at
-  FROM json_each(:ids) AS asked -- CROSS keeps this order; SQLite would begin with every version of a source
- CROSS JOIN sections s ON s.id = asked.value
+  FROM json_each(:ids) AS item -- CROSS keeps this order; SQLite would begin with every version of a source
+ CROSS JOIN sections s ON s.id = item.value
  CROSS JOIN contents c ON c.id = s.content_id
  CROSS JOIN versions v ON v.content_id = s.content_id AND NOT v.pending
  CROSS JOIN shown ON shown.source_id = v.source_id AND v.born <= shown.number
