@@ -87,14 +87,7 @@ async def read_url(
     generation: GenerationNumber | None = None,
 ) -> Response:
     """Read a document by its URL."""
-    return json_response(
-        serializers.document(
-            await documents.read_document(
-                services.db, url, section=section, generation=generation, rules=services.lifecycle_rules
-            )
-        ),
-        request=request,
-    )
+    return await _document_response(request, services, url, section, generation)
 
 
 @router.get("/documents/{id}", responses=describe_response(models.DocumentTextModel))
@@ -106,14 +99,7 @@ async def read(
     generation: GenerationNumber | None = None,
 ) -> Response:
     """Read a document, or a section of it, as Markdown."""
-    return json_response(
-        serializers.document(
-            await documents.read_document(
-                services.db, id, section=section, generation=generation, rules=services.lifecycle_rules
-            )
-        ),
-        request=request,
-    )
+    return await _document_response(request, services, id, section, generation)
 
 
 @router.get("/documents/{id}/history", responses=describe_response(models.HistoryModel))
@@ -148,3 +134,12 @@ async def try_page(body: models.PageModel, services: ServicesDep, principal: Pri
     """Fetch one page and show how it would be read. Nothing is stored."""
     page = resolve_request(SourceRequest(root=body.url, options=body.to_options()), principal.permissions)
     return json_response(serializers.page_preview(await services.preview_page(page.kind, page.root, page.settings)))
+
+
+async def _document_response(
+    request: Request, services: Services, document: str, section: str | None, generation: int | None
+) -> Response:
+    found = await documents.read_document(
+        services.db, document, section=section, generation=generation, rules=services.lifecycle_rules
+    )
+    return json_response(serializers.document(found), request=request)
