@@ -1,4 +1,4 @@
-"""What all commands share: three options, the settings, and the exit codes of errors.
+"""The base of all commands: three options, the settings, and the exit codes of errors.
 
     0 done · 1 failed · 2 wrong call · 3 no such thing · 4 held, or needs a decision · 130 interrupted
 

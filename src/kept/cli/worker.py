@@ -21,7 +21,7 @@ async def worker(
 ) -> None:
     """Run crawls that others ask for, several at once, until a signal.
 
-    It keeps house meanwhile: crawls of dead workers go on, and what is no longer needed is deleted. Interrupted, it
+    It also does maintenance: crawls of dead workers go on, and what is no longer needed is deleted. Interrupted, it
     finishes the batch at hand and gives its crawls back; a second time, it stops at once.
 
     \b

@@ -4,7 +4,7 @@
     source_request  what a caller asks to add, resolved
     source_options  the table of a source's settings
     access          principals, permissions and quotas
-    jobs            request, list and control crawls; hooks and events besides
+    jobs            request, list and control crawls; hooks that request them; events.py: their events
     documents       read and list documents; their history and outline
     document_diff   one document in two generations
     generations     list and compare generations, roll back, decide about a held one

@@ -11,7 +11,7 @@ from kept.store.database import ReadableDatabase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """What a principal may name as a source."""
+    """The sources that a principal may name."""
 
     local_files: bool = False  # folders, files and environment variables of this machine
     private_hosts: bool = False  # hosts whose addresses are not public

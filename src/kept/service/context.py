@@ -1,4 +1,4 @@
-"""What every service function needs: the database and the origin factory. ``runtime`` builds it."""
+"""The context of every service function: the database and the origin factory. ``runtime`` builds it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,8 +18,6 @@ if TYPE_CHECKING:  # a service function imports what it needs
 
 
 class Services(Protocol):
-    """The context of service functions."""
-
     @property
     def db(self) -> "Database": ...
 

@@ -69,10 +69,10 @@ async def list_generations(db: ReadableDatabase, label: str) -> tuple[Source, li
 async def diff_generations(
     db: ReadableDatabase, label: str, a: int, b: int, rules: LifecycleRules | None = None
 ) -> GenerationDiff:
-    """What was added, removed, changed and moved from generation ``a`` to ``b``. What another reader made of the same
-    bytes is no change.
+    """Compare two generations: documents added, removed, changed and moved from ``a`` to ``b``.
 
-    From its base to a held generation: what activating it would do.
+    The same bytes, read by another reader, are no change. From its base to a held generation: what activating it would
+    do.
     """
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)

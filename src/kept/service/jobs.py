@@ -1,10 +1,12 @@
-"""Jobs: request, list, show, pause, resume and cancel crawls."""
+"""Jobs: request, list, show, pause, resume and cancel crawls; hooks of other programs that request one."""
 
+import hashlib
+import hmac
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from kept.errors import InvalidInput, NotFound
+from kept.errors import AccessDenied, InvalidInput, KeptError, NotFound
 from kept.jobs import queue
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, JobSummary, Lease, Pace
 from kept.model.source import format_label
@@ -52,6 +54,32 @@ async def request_crawl(
         if idempotency_key:
             await keys.set_idempotency_job(tx, owner=owner or "", key=idempotency_key.key, job=job.id)
         return job
+
+
+async def receive_hook(
+    db: Database, label: str, body: bytes, signature: str, look_up: Callable[[str], str], *, enqueue: bool = True
+) -> CrawlJob | None:
+    """Enqueue the crawl that a signed hook requests. Raises AccessDenied for a wrong signature or an unknown source.
+
+    ``signature``: ``sha256=`` and the HMAC-SHA256 of the body by the secret of the source, in hexadecimal digits.
+    """
+    secret = await _hook_secret(db, label, look_up)
+    expected = f"sha256={hmac.digest(secret.encode(), body, hashlib.sha256).hex()}"
+    right = hmac.compare_digest(expected.encode(), signature.strip().lower().encode("utf-8", "replace"))
+    if not secret or not right:
+        raise AccessDenied(
+            "The signature is not that of a source with a hook. 'kept set NAME --hook-secret' gives a source one."
+        )
+    return await request_crawl(db, label) if enqueue else None
+
+
+async def _hook_secret(db: Database, label: str, look_up: Callable[[str], str]) -> str:
+    """Return the secret of a source, empty where there is none: callers cannot find out which sources exist."""
+    try:
+        async with db.snapshot() as snapshot:
+            return look_up((await find_source(snapshot, label)).settings.hook_secret)
+    except KeptError:
+        return ""
 
 
 async def find_previous_job(db: Database, owner: str | None, idempotency_key: IdempotencyKey) -> CrawlJob | None:

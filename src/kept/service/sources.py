@@ -298,14 +298,14 @@ async def show_source(db: ReadableDatabase, label: str, schedule_policy: Schedul
     async with db.snapshot() as snapshot:
         source = await find_source(snapshot, label)
         view = await _view(snapshot, source)
-        seen = change_samples(await generations.all(snapshot, source.id))
-        lost = await notifications.latest_undelivered(snapshot, source.id)
-        given = await documents.has_validators(snapshot, source.id) if source.kind is SourceKind.WEB else None
-    if seen:
-        interval = suggest_refresh_interval(seen, (schedule_policy or SchedulePolicy()).bounds)
-        view = replace(view, changes_every=estimate_change_interval(seen), suggested_interval=interval)
-    validators = "wrong" if source.validators_wrong_at else "none" if given is False else None
-    return replace(view, validators=validators, webhook_error=lost.error if lost else None)
+        samples = change_samples(await generations.all(snapshot, source.id))
+        undelivered = await notifications.latest_undelivered(snapshot, source.id)
+        has_validators = await documents.has_validators(snapshot, source.id) if source.kind is SourceKind.WEB else None
+    if samples:
+        interval = suggest_refresh_interval(samples, (schedule_policy or SchedulePolicy()).bounds)
+        view = replace(view, changes_every=estimate_change_interval(samples), suggested_interval=interval)
+    validators = "wrong" if source.validators_wrong_at else "none" if has_validators is False else None
+    return replace(view, validators=validators, webhook_error=undelivered.error if undelivered else None)
 
 
 async def schedule_next_run(tx: Connection, source: Source, schedule_policy: SchedulePolicy | None) -> Source:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, File, Form, Header, Request, Response, UploadFile
 from kept.server.api import models
 from kept.server.api.models import ShortText, SourceLabel, describe_response
 from kept.server.responses import PrincipalDep, ServicesDep, json_response, source_added_response
-from kept.service import hooks, uploads
+from kept.service import jobs, uploads
 
 router = APIRouter(tags=["outside"])
 
@@ -25,7 +25,7 @@ async def hook(
     event: Annotated[str | None, Header(alias="X-GitHub-Event")] = None,
 ) -> Response:
     """Request a refresh because something has changed. The secret is set with `kept set NAME --hook-secret`."""
-    job = await hooks.receive_hook(
+    job = await jobs.receive_hook(
         services.db, source, await request.body(), signature or "", services.secrets.look_up, enqueue=event != "ping"
     )
     job_id = job.id if job else ""
