@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kept.origins.web.rate_limiter import (
-    DEFAULT_CONCURRENCY,
+    INITIAL_CONCURRENCY,
     AdaptiveRate,
     HostRateLimiter,
     RateLimiters,
@@ -59,7 +59,7 @@ def test_an_overloaded_host_halves_the_concurrency_down_to_one_and_then_it_grows
     assert seen == [4, 2, 1, 1, 1, 1]
     for answer in range(200):
         learn(tempo, 100 + answer / 10)
-    assert tempo.concurrency == DEFAULT_CONCURRENCY
+    assert tempo.concurrency == INITIAL_CONCURRENCY
 
 
 def test_responses_to_earlier_requests_do_not_reduce_the_rate_twice() -> None:
@@ -100,7 +100,7 @@ def test_rising_latency_reduces_the_rate_and_constant_latency_does_not() -> None
     tempo = AdaptiveRate()
     for answer in range(50):
         learn(tempo, answer / 10, took=0.1)
-    assert tempo.concurrency == DEFAULT_CONCURRENCY
+    assert tempo.concurrency == INITIAL_CONCURRENCY
     lowest = tempo.concurrency
     for answer in range(30):
         learn(tempo, 10 + 3.0 * answer, took=2.0)
@@ -109,7 +109,7 @@ def test_rising_latency_reduces_the_rate_and_constant_latency_does_not() -> None
     slow = AdaptiveRate()
     for answer in range(100):
         learn(slow, answer, took=2.0)
-    assert slow.concurrency == DEFAULT_CONCURRENCY
+    assert slow.concurrency == INITIAL_CONCURRENCY
 
 
 STATUSES = st.sampled_from([200, 304, 404, 429, 500, 503, None])

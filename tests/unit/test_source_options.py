@@ -1,12 +1,15 @@
 """The table of a source's settings, and the interfaces that are held to it."""
 
 import inspect
+import re
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
+import kept
 from kept.cli import add, try_
 from kept.errors import InvalidInput
 from kept.model.source import Header, SourceSettings
@@ -143,3 +146,13 @@ def _mcp_parameters(tool: str) -> dict[str, inspect.Parameter]:
 
     mcp_sources._register_crawl_tools(Registry())  # type: ignore[arg-type]
     return found
+
+
+def test_the_web_forms_have_an_input_for_every_setting_they_offer() -> None:
+    templates = Path(kept.__file__).parent / "server" / "web" / "templates"
+    macros = (templates / "macros.html").read_text("utf-8")
+    pages = [(templates / page).read_text("utf-8") for page in ("add.html", "source.html")]
+    inputs = set(re.findall(r'<(?:input|textarea|select)\b[^>]*\bname="(\w+)"', "".join([macros, *pages])))
+    offered = {option.name for option in SOURCE_OPTIONS if "web" in option.on}
+    assert offered <= inputs
+    assert {option.name for option in SOURCE_OPTIONS} & inputs == offered

@@ -20,7 +20,7 @@ from kept.origins.origin import AllotHostSlots
 from kept.origins.web.http.address_policy import HostPort, parse_endpoint
 from kept.origins.web.scope import origin_of
 
-DEFAULT_CONCURRENCY = 8
+INITIAL_CONCURRENCY = 8
 MAX_WAIT = timedelta(minutes=10)  # for a slot; beyond it the page fails in this crawl
 MAX_CRAWL_DELAY = 30.0  # seconds; a longer Crawl-delay is cut to this
 _MAX_IDLE_HOSTS = 1_000  # remembered without a crawl
@@ -49,9 +49,9 @@ def _aware(moment: datetime) -> datetime:
 class AdaptiveRate:
     """The concurrency limit and the earliest next start. Reduced while the host is overloaded or slow, then raised."""
 
-    max_concurrency: int = DEFAULT_CONCURRENCY
+    max_concurrency: int = INITIAL_CONCURRENCY
     delay: float = 0.0
-    concurrency: float = DEFAULT_CONCURRENCY
+    concurrency: float = INITIAL_CONCURRENCY
     not_before: float = 0.0
     usual_latency: float | None = None  # seconds to the first byte
     recent_latency: float = 0.0
