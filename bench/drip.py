@@ -25,11 +25,11 @@ def main() -> None:
     parser = argparse.ArgumentParser("bench.drip", description=__doc__)
     parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     logging.getLogger("kept").setLevel(logging.WARNING)
     alone, beside = [], []
-    with served(asked.pages) as site:
-        for number in range(1, asked.rounds + 1):
+    with served(arguments.pages) as site:
+        for number in range(1, arguments.rounds + 1):
             alone.append(asyncio.run(_measure(site, dripping=False)))
             beside.append(asyncio.run(_measure(site, dripping=True)))
             print(f"round {number}: alone {alone[-1]:.2f} s, beside one that drips {beside[-1]:.2f} s", flush=True)

@@ -28,7 +28,7 @@ from kept.model.ids import new_id
 from kept.model.job import CrawlJob, Lease
 from kept.store import frontier, jobs
 from kept.store.database import Database
-from tests.given import ROOT, a_database, a_source
+from tests.factories import ROOT, database_at, make_source
 from tests.postgres import PostgresServer
 
 BATCH = 200
@@ -58,14 +58,14 @@ def main() -> None:
     parser = argparse.ArgumentParser("bench.frontier", description=__doc__)
     parser.add_argument("--waiting", type=int, nargs="+", default=[10_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=40)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     print("| database | waiting | lease 200 | settle 200 | resume after a kill |\n| --- | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory(prefix="bench") as folder:
-        _row("SQLite", lambda size: f"sqlite:///{folder}/{size}.db", asked.waiting, asked.rounds)
+        _row("SQLite", lambda size: f"sqlite:///{folder}/{size}.db", arguments.waiting, arguments.rounds)
     server = PostgresServer()
     server.start()
     try:
-        _row("PostgreSQL", lambda size: server.create_database(), asked.waiting, asked.rounds)
+        _row("PostgreSQL", lambda size: server.create_database(), arguments.waiting, arguments.rounds)
     finally:
         server.close()
 
@@ -84,16 +84,16 @@ def _row(name: str, database: Callable[[int], str], sizes: list[int], rounds: in
 
 async def _measured(url: str, waiting: int, rounds: int) -> Costs:
     costs = Costs()
-    async with a_database(url) as db:
-        source = await a_source(db)
-        asked = await queue.enqueue(db, source.id)
-        lease, job, _ = await _resumed(db, asked.id)
+    async with database_at(url) as db:
+        source = await make_source(db)
+        queued = await queue.enqueue(db, source.id)
+        lease, job, _ = await _resume(db, queued.id)
         await _fill(db, job, waiting)
         for number in range(rounds):
             entries = await costs.of("lease", _lease(db, lease))
             job = await costs.of("settle", _settle(db, lease, job, entries, number))
         for number in range(rounds, rounds + RESUMED):  # with a batch between: one without progress is given up
-            lease, job, entries = await costs.of("resume", _resumed(db, job.id))
+            lease, job, entries = await costs.of("resume", _resume(db, job.id))
             job = await _settle(db, lease, job, entries, number)
     return costs
 
@@ -124,7 +124,7 @@ async def _settle(db: Database, lease: Lease, job: CrawlJob, entries: list[Front
     return await commit_batch(db, lease, job, visited, [*known, *new], signature="")
 
 
-async def _resumed(db: Database, job_id: str) -> tuple[Lease, CrawlJob, list[FrontierEntry]]:
+async def _resume(db: Database, job_id: str) -> tuple[Lease, CrawlJob, list[FrontierEntry]]:
     """What a worker does that finds a job whose worker died, up to its first entries."""
     await Reaper(timedelta(minutes=2)).reap(db)
     async with db.transaction(durable=True) as tx:

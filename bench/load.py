@@ -1,12 +1,11 @@
-"""Those who ask while a crawl goes on, and the crawl while they ask.
+"""Measure search under load during a crawl, and the crawl under the load.
 
     python -m bench.load [--connections 100] [--rate 10] [--pages 4000] [--seconds 30] [--store sqlite|postgres]
 
-The PostgreSQL manual, as Debian has it, is kept and searched; a site of small pages is crawled meanwhile. nginx serves
-both, and one ``kept serve`` does everything, as people start it. Promised: 99 % are answered, p95 is at most 3 × that
-of the same queries while nothing else happens, none takes a second, the crawl keeps 70 % of its speed; a keystroke's
-answer on the page takes at most 5 × the API's own time. Then more is asked than the server takes: what it refuses says
-when to come back, and afterwards it answers as before.
+The PostgreSQL manual of Debian is searched while a site of small pages is crawled. nginx serves both; one ``kept
+serve`` with its defaults searches and crawls. Targets: 99 % of the queries are answered, p95 is at most 3 × that of the
+idle server, no query takes a second, the crawl keeps 70 % of its speed, and a keystroke in the web search takes at most
+5 × the time of the API. Then the server is overloaded: refusals have Retry-After, and it recovers afterwards.
 """
 
 import argparse
@@ -45,7 +44,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class Workload:
     connections: int
     rate: float
     pages: int
@@ -59,35 +58,37 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=4000)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--store", choices=STORES, action="append")
-    said = parser.parse_args()
-    asked = Asked(said.connections, said.rate, said.pages, said.seconds)
-    print(f"{asked.connections} connections, {asked.rate:g} queries/s in all, a crawl of {asked.pages} pages\n")
+    arguments = parser.parse_args()
+    workload = Workload(arguments.connections, arguments.rate, arguments.pages, arguments.seconds)
+    print(
+        f"{workload.connections} connections, {workload.rate:g} queries/s in total, a crawl of {workload.pages} pages\n"
+    )
     print(f"| {' | '.join(COLUMNS)} |\n| --- {'| ---: ' * (len(COLUMNS) - 1)}|", flush=True)
-    for store in said.store or STORES:
+    for store in arguments.store or STORES:
         with _databases(store) as new:
-            _measure(store, new, asked)
+            _measure(store, new, workload)
 
 
-def _measure(store: str, new: Callable[[], str], asked: Asked) -> None:
+def _measure(store: str, new: Callable[[], str], workload: Workload) -> None:
     paths = [f"/api/v1/search?q={quote(query)}" for query in _queries()]
-    with served(MANUALS["postgres"]) as manual, _site(asked.pages) as site:
+    with served(MANUALS["postgres"]) as manual, _site(workload.pages) as site:
         with _serving(new()) as server:
             server.crawl("manual", manual)
             alone = server.crawl("site", site)
         with _serving(new()) as server:
             server.crawl("manual", manual)
-            idle = asyncio.run(_offered(server.url, paths, asked, lambda: time.sleep(asked.seconds)))
+            idle = asyncio.run(_offered(server.url, paths, workload, lambda: time.sleep(workload.seconds)))
             typed = _keystrokes(server.url, paths)
             speeds: list[float] = []
-            busy = asyncio.run(_offered(server.url, paths, asked, lambda: speeds.append(server.crawl("site", site))))
+            busy = asyncio.run(_offered(server.url, paths, workload, lambda: speeds.append(server.crawl("site", site))))
             _show(store, idle, busy, alone, speeds[0], typed)
             _go_beyond(server, paths)
 
 
-async def _offered(url: str, paths: Sequence[str], asked: Asked, meanwhile: Callable[[], None]) -> list[Answer]:
+async def _offered(url: str, paths: Sequence[str], workload: Workload, meanwhile: Callable[[], None]) -> list[Answer]:
     """What was answered while something else was done."""
     stop = asyncio.Event()
-    offered = offer(url, paths, stop, connections=asked.connections, a_second=asked.rate)
+    offered = offer(url, paths, stop, connections=workload.connections, a_second=workload.rate)
     asking = asyncio.create_task(offered)
     await asyncio.to_thread(meanwhile)
     stop.set()

@@ -21,11 +21,11 @@ def main() -> None:
     parser = argparse.ArgumentParser("bench.meaning", description=__doc__)
     parser.add_argument("folder")
     parser.add_argument("--rounds", type=int, default=1)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     best: dict[str, Measured] = {}
-    for _ in range(asked.rounds):
+    for _ in range(arguments.rounds):
         for mode, provider in MODES.items():
-            found = _keep(asked.folder, provider)
+            found = _keep(arguments.folder, provider)
             if mode not in best or found.seconds < best[mode].seconds:
                 best[mode] = found
     print("| kept with | pages | seconds | CPU s | peak RSS |\n| --- | ---: | ---: | ---: | ---: |")

@@ -73,12 +73,12 @@ class Bench:
 
     def bare_loop(self) -> float:
         """Seconds for asking for every page that is kept, if it changed."""
-        asked = self._folder / "pages.txt"
+        list_file = self._folder / "pages.txt"
         rows = apsw.Connection(str(self.database)).execute(
             "SELECT url, COALESCE(etag, ''), COALESCE(last_modified, '') FROM versions WHERE died IS NULL"
         )
-        asked.write_text("\n".join("\t".join(row) for row in rows))
-        command = [sys.executable, "-m", "bench.conditional", asked, str(Access().concurrency)]
+        list_file.write_text("\n".join("\t".join(row) for row in rows))
+        command = [sys.executable, "-m", "bench.conditional", list_file, str(Access().concurrency)]
         return min(float(subprocess.check_output(command, text=True).split()[0]) for _ in range(3))
 
     def _kept(self, *command: str) -> dict:  # type: ignore[type-arg]
@@ -102,15 +102,15 @@ def main() -> None:
     parser = argparse.ArgumentParser("bench.refresh", description="What refreshes cost.")
     parser.add_argument("--manual", default="javadoc", metavar="NAME|FOLDER", help=", ".join(MANUALS))
     parser.add_argument("--pages", type=int, help="only so many of them")
-    asked = parser.parse_args()
-    manual = MANUALS.get(asked.manual, Path(asked.manual))
+    arguments = parser.parse_args()
+    manual = MANUALS.get(arguments.manual, Path(arguments.manual))
     if not manual.is_dir():
         sys.exit(f"There is no folder {manual}. Debian has it in a package: see bench/crawl/served.py.")
     with tempfile.TemporaryDirectory(prefix="bench") as own:
         folder = Path(own)
         folder.chmod(0o755)
         copy, log = folder / "manual", folder / "answers.log"
-        pages = _copy(manual, copy, asked.pages)
+        pages = _copy(manual, copy, arguments.pages)
         with served(copy, log=log) as root:
             bench = Bench(folder, root, log)
             steps = [bench.step("first crawl", "add", root, "--name", "manual")]

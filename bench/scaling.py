@@ -24,10 +24,10 @@ def main() -> None:
     parser = argparse.ArgumentParser("bench.scaling", description=__doc__)
     parser.add_argument("--pages", type=int, nargs="+", default=[2000, 4000, 8000, 16000])
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     best: dict[int, Measured] = {}
-    for number in range(1, asked.rounds + 1):
-        for pages in asked.pages:
+    for number in range(1, arguments.rounds + 1):
+        for pages in arguments.pages:
             found = _crawl(pages)
             print(f"round {number}: {found.pages:6,} pages {found.seconds:7.1f} s", flush=True)
             if pages not in best or found.seconds < best[pages].seconds:

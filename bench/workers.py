@@ -20,7 +20,7 @@ from pathlib import Path
 from kept.service import jobs
 from tests.crash.state import reading
 from tests.crash.workers import Workers, until
-from tests.given import a_database
+from tests.factories import database_at
 from tests.postgres import PostgresServer
 from tests.sites.slow import SlowSite
 
@@ -33,12 +33,12 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=1200)
     parser.add_argument("--seconds", type=float, default=0.05)
     parser.add_argument("--only-latency", action="store_true")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     server = PostgresServer()
     server.start()
     try:
-        if not asked.only_latency:
-            _compare(server, asked.pages, asked.seconds)
+        if not arguments.only_latency:
+            _compare(server, arguments.pages, arguments.seconds)
         _print_latency(server)
     finally:
         server.close()
@@ -98,7 +98,7 @@ def _print_latency(server: PostgresServer) -> None:
 
 async def _latencies(url: str, site: SlowSite) -> list[float]:
     took = []
-    async with a_database(url) as db:
+    async with database_at(url) as db:
         for _ in range(JOBS):
             await asyncio.sleep(1.0)  # until the worker is idle again
             site.asked.clear()

@@ -48,23 +48,23 @@ class Contender:
 
 
 def main() -> None:
-    asked = _arguments()
-    folder = MANUALS.get(asked.manual, Path(asked.manual))
+    arguments = _arguments()
+    folder = MANUALS.get(arguments.manual, Path(arguments.manual))
     if not folder.is_dir():
         sys.exit(f"There is no folder {folder}. Debian has it in a package: see bench/crawl/served.py.")
     peers = _peers_python()
     with _postgres() as postgres, served(folder) as root:
-        contenders = [one for one in _contenders(peers, postgres) if not asked.only or one.name in asked.only]
+        contenders = [one for one in _contenders(peers, postgres) if not arguments.only or one.name in arguments.only]
         best: dict[str, Measured] = {}
-        for number in range(1, asked.rounds + 1):
+        for number in range(1, arguments.rounds + 1):
             for contender in contenders:
                 found = _run(contender, root)
                 print(f"round {number}: {contender.name:16} {found.pages:6,} pages {found.seconds:7.1f} s", flush=True)
                 if contender.name not in best or found.seconds < best[contender.name].seconds:
                     best[contender.name] = found
     print(_table(best))
-    if asked.draw:
-        draw(PROJECT / "docs" / f"crawl-{asked.manual}.svg", asked.manual, best)
+    if arguments.draw:
+        draw(PROJECT / "docs" / f"crawl-{arguments.manual}.svg", arguments.manual, best)
 
 
 def _arguments() -> argparse.Namespace:

@@ -37,22 +37,22 @@ Figures = dict[tuple[str, str], dict[str, float]]  # (set, contender)
 
 
 def main() -> None:
-    asked = _arguments()
+    arguments = _arguments()
     figures: Figures = {}
     with ExitStack() as stack:
-        postgres = stack.enter_context(on_postgres()) if "postgres" in asked.store else None
-        for manual in asked.manual:
+        postgres = stack.enter_context(on_postgres()) if "postgres" in arguments.store else None
+        for manual in arguments.manual:
             kept = on_sqlite(manual)
             judge = Judge(kept, MANUALS[manual])
-            wanted = [label for label in labels(manual) if label.half == asked.half]
-            for name, searcher in _contenders(manual, kept, asked.store, asked.by, postgres):
+            wanted = [label for label in labels(manual) if label.half == arguments.half]
+            for name, searcher in _contenders(manual, kept, arguments.store, arguments.by, postgres):
                 worths = _judged(judge, wanted, searcher(wanted), pages=name == "plain pages")
                 for of_set in sorted({label.set for label in wanted}):
                     figures[of_set, name] = summary([one for label, one in worths if label.set == of_set])
-                if asked.missed and name.startswith("kept"):
+                if arguments.missed and name.startswith("kept"):
                     _show_missed(worths)
-    print(_table(figures, asked.half))
-    if asked.check:
+    print(_table(figures, arguments.half))
+    if arguments.check:
         sys.exit(_check(figures))
 
 
@@ -64,11 +64,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--by", action="append", choices=["lexical", "meaning", "fused"])
     parser.add_argument("--missed", action="store_true", help="show the queries whose first hit is wrong")
     parser.add_argument("--check", action="store_true", help="fail below the floors")
-    asked = parser.parse_args()
-    asked.manual = asked.manual or list(MANUALS)
-    asked.store = asked.store or ["plain", "sqlite", "postgres"]
-    asked.by = asked.by or ["lexical"]
-    return asked
+    arguments = parser.parse_args()
+    arguments.manual = arguments.manual or list(MANUALS)
+    arguments.store = arguments.store or ["plain", "sqlite", "postgres"]
+    arguments.by = arguments.by or ["lexical"]
+    return arguments
 
 
 def _contenders(

@@ -66,9 +66,9 @@ def _new(url: str, manual: str) -> str:
 
 def _keep(url: str, manual: str) -> None:
     print(f"Keeping {manual} …", file=sys.stderr, flush=True)
-    asked = ["--database", url, "add", str(MANUALS[manual]), "--name", manual, "--include", "*.html", "--json"]
+    options = ["--database", url, "add", str(MANUALS[manual]), "--name", manual, "--include", "*.html", "--json"]
     vectors = {"KEPT_EMBED__PROVIDER": "static" if static.is_installed() else "none"}
-    command = [sys.executable, "-m", "kept", *asked]
+    command = [sys.executable, "-m", "kept", *options]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | vectors)
 
 

@@ -61,23 +61,23 @@ HARD: list[tuple[str, str, dict[str, Any]]] = [
 
 
 def main() -> None:
-    asked = _arguments()
+    arguments = _arguments()
     pages = _pages()
-    queries = _queries(pages, asked.queries)
-    server = PostgresServer() if "postgres" in asked.store else None
+    queries = _queries(pages, arguments.queries)
+    server = PostgresServer() if "postgres" in arguments.store else None
     try:
         if server:
             server.start()
         with tempfile.TemporaryDirectory(prefix="bench") as folder:
             print("| store | sections | | p50 ms | p95 ms | worst ms |\n| --- | ---: | --- | ---: | ---: | ---: |")
-            for sections in asked.sections:
-                for store in asked.store:
+            for sections in arguments.sections:
+                for store in arguments.store:
                     url = (
                         f"sqlite:///{folder}/{sections}.db"
                         if store == "sqlite"
                         else (server and server.create_database())
                     )
-                    asyncio.run(_measure(str(url), store, pages, sections, queries, crawl=asked.crawl))
+                    asyncio.run(_measure(str(url), store, pages, sections, queries, crawl=arguments.crawl))
     finally:
         if server:
             server.close()
@@ -89,10 +89,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--store", action="append", choices=["sqlite", "postgres"])
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--crawl", action="store_true")
-    asked = parser.parse_args()
-    asked.sections = asked.sections or [20_000, 200_000]
-    asked.store = asked.store or ["sqlite", "postgres"]
-    return asked
+    arguments = parser.parse_args()
+    arguments.sections = arguments.sections or [20_000, 200_000]
+    arguments.store = arguments.store or ["sqlite", "postgres"]
+    return arguments
 
 
 async def _search(db: Database, text: str, **options: Any) -> object:

@@ -1,8 +1,8 @@
-"""Random histories: whatever happens to a source, in whatever order, it is as promised after every step.
+"""Random histories: after every step a source is in the state that the reference model predicts.
 
-Two sources that share contents are crawled, cut short, held, rolled back, cleaned up and removed, while their sites
-change under them. ``tests.contract.promises`` says in plain Python what must be true; here it is compared with the
-store: every retained generation, every lifecycle, the ledger, and what search finds.
+Two sources that share contents are crawled, interrupted, held, rolled back, cleaned up and removed, while their sites
+change. After each step the store is compared with ``tests.contract.reference_model``: every retained generation, every
+lifecycle, the ledger, and the results of search.
 
 ``KEPT_TEST_LONG=1`` tries many more.
 """
@@ -53,8 +53,8 @@ from kept.service import jobs
 from kept.service import sources as kept_sources
 from kept.store import documents, sections, sources
 from kept.store.database import Database, open_database
-from tests.contract.promises import Crawl, Promised, World, read
-from tests.given import Page, Site, a_source
+from tests.contract.reference_model import Crawl, ReferenceModel, World, read
+from tests.factories import Page, Site, make_source
 
 LONG = os.environ.get("KEPT_TEST_LONG") == "1"
 PAGES = 14  # of a site, its root included
@@ -297,7 +297,7 @@ class Side:
 
     source: Source
     writer: Writer
-    promised: Promised = field(default_factory=Promised)
+    promised: ReferenceModel = field(default_factory=ReferenceModel)
     ids: dict[int, str] = field(default_factory=dict)  # what the store calls our documents
     live: "Live | None" = None
     latest: str | None = None  # the job whose frontier is the ledger
@@ -340,7 +340,7 @@ class Histories(RuleBasedStateMachine):
         name = f"{self.salt}-{index}"
         root = f"file:///{name}/" if kind is SourceKind.FOLDER else f"https://{name}.test/"
         writer = Writer(self.salt, root, lists_everything=kind is SourceKind.FOLDER)
-        return Side(source=await a_source(self.db, name, root=root, kind=kind), writer=writer)
+        return Side(source=await make_source(self.db, name, root=root, kind=kind), writer=writer)
 
     # What can happen
 

@@ -1,4 +1,4 @@
-"""Refreshes of a site to which everything happens (tests/sites/story.py): a real server, the real client and reader."""
+"""Refreshes of a site that changes in every possible way (tests/sites/changing_site.py), with a real server."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -22,9 +22,9 @@ from kept.origins.web.rate_limiter import RateLimiters
 from kept.service import generations, jobs, search
 from kept.store import documents, sources
 from kept.store.database import Database
-from tests.contract.stories import raw, story
-from tests.given import a_source
-from tests.sites.story import CHAPTERS, LOG_IN, SHELL, Chapter, Reply, Row, Site, moved, state, told
+from tests.contract.databases import on_both_databases, run_sql
+from tests.factories import make_source
+from tests.sites.changing_site import CHAPTERS, LOG_IN, SHELL, Chapter, Reply, Row, Site, moved, state, told
 
 BEGINNING = datetime(2026, 11, 1, tzinfo=UTC)
 APART = timedelta(days=4)  # the chapters: grace is over with the second that follows
@@ -65,7 +65,7 @@ def make_run(db: Database, lease: Lease, source: Source, now: datetime) -> Crawl
 
 async def keep(db: Database, site: Site) -> Source:
     access = Access(allowed=(host_and_port(site.root),), render=RenderMode.NEVER)
-    return await a_source(db, "story", root=site.root, settings=SourceSettings(access=access))
+    return await make_source(db, "story", root=site.root, settings=SourceSettings(access=access))
 
 
 # The story ----------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class Reader:
             source = await sources.get(snapshot, self.source.id)
             assert source is not None
             active = source.active_generation or 0
-            known = await raw(snapshot, "SELECT id, lifecycle FROM documents ORDER BY id")
+            known = await run_sql(snapshot, "SELECT id, lifecycle FROM documents ORDER BY id")
             found = []
             for id, lifecycle in known:
                 versions = await documents.versions_of(snapshot, id)
@@ -120,7 +120,7 @@ class Reader:
         return sorted({(url.partition("#")[0].removeprefix(self.site.origin), title) for url, title in titles})
 
 
-@story
+@on_both_databases
 async def test_after_every_chapter_documents_ids_versions_and_search_are_as_the_table_has_them(db: Database) -> None:
     async with told() as site:
         source = await keep(db, site)
@@ -146,7 +146,7 @@ async def tell(db: Database, reader: Reader, number: int, chapter: Chapter) -> N
         crawling = asyncio.create_task(refresh(db, source, now))
         await reader.site.hanging.wait()
         async with db.snapshot() as snapshot:
-            [[job]] = await raw(snapshot, "SELECT id FROM crawl_jobs WHERE status = 'processing'")
+            [[job]] = await run_sql(snapshot, "SELECT id FROM crawl_jobs WHERE status = 'processing'")
         await jobs.cancel_job(db, job)
         assert (await crawling).status is JobStatus.CANCELLED
     else:
@@ -177,7 +177,7 @@ OUTAGES = {
     [*(("sqlite", outage) for outage in OUTAGES), ("postgres", "404")],
     indirect=["database_url"],
 )
-@story
+@on_both_databases
 async def test_a_site_that_is_out_of_order_is_held_until_a_person_decides_and_search_is_as_before(
     db: Database, outage: str
 ) -> None:
@@ -210,6 +210,6 @@ async def test_a_site_that_is_out_of_order_is_held_until_a_person_decides_and_se
         assert not job.held
         assert [path for path, _ in await reader._found("everywhere")] == sorted(row.path for row in state(1))
         async with db.snapshot() as snapshot:
-            assert await raw(snapshot, "SELECT lifecycle, count(*) FROM documents GROUP BY 1") == [
+            assert await run_sql(snapshot, "SELECT lifecycle, count(*) FROM documents GROUP BY 1") == [
                 ("active", len(state(1)))
             ]

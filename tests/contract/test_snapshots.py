@@ -35,7 +35,7 @@ from kept.service import search
 from kept.service import sources as kept_sources
 from kept.store import documents, sections, sources
 from kept.store.database import Connection, Database
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl, read_scripted
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source, read_scripted
 
 LONG = os.environ.get("KEPT_TEST_LONG") == "1"
 ACTIVATIONS = 200 if LONG else 40
@@ -222,9 +222,9 @@ class Readers:
 def read_elsewhere(database_url: str, source: str, seed: int, how_many: int, pipe: Pipe) -> None:
     """A process of readers. Is told how many turns it has; says how many answers it has got, and in the end which."""
 
-    async def tell() -> None:
+    async def scenario() -> None:
         async with AsyncExitStack() as stack:
-            databases = [await stack.enter_async_context(a_database(database_url)) for _ in range(2)]
+            databases = [await stack.enter_async_context(database_at(database_url)) for _ in range(2)]
             readers = Readers(databases, source, seed, how_many)
             loop, stopping = asyncio.get_running_loop(), asyncio.Event()
 
@@ -247,7 +247,7 @@ def read_elsewhere(database_url: str, source: str, seed: int, how_many: int, pip
             await readers.stop()
             pipe.send(readers.answers)
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 # The one that writes -------------------------------------------------------------------------------------------
@@ -373,9 +373,9 @@ async def start_elsewhere(stack: AsyncExitStack, database_url: str, source: str,
 def test_every_answer_is_one_whole_generation(database_url: str) -> None:
     seed = int(os.environ["KEPT_TEST_SEED"])
 
-    async def tell() -> None:
+    async def scenario() -> None:
         async with AsyncExitStack() as stack:
-            db, beside = [await stack.enter_async_context(a_database(database_url)) for _ in range(2)]
+            db, beside = [await stack.enter_async_context(database_at(database_url)) for _ in range(2)]
 
             def turns() -> None:
                 if give := next(givers, None):
@@ -390,7 +390,7 @@ def test_every_answer_is_one_whole_generation(database_url: str) -> None:
                 return readers.answers.total() + sum(await replies("how many?"))
 
             givers: Iterator[Callable[[int], None]] = iter([])
-            writer = Writer(Watched(db, turns), await a_source(db), random.Random(seed))
+            writer = Writer(Watched(db, turns), await make_source(db), random.Random(seed))
             await writer.crawl()
             pipes = await start_elsewhere(stack, database_url, writer.source.id, seed)
             readers = Readers([db, beside], writer.source.id, seed, READERS_HERE)
@@ -400,7 +400,7 @@ def test_every_answer_is_one_whole_generation(database_url: str) -> None:
             await readers.stop()
             check(writer, sum(await replies("stop"), readers.answers))
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 def check(writer: Writer, answers: Counter[Answer]) -> None:

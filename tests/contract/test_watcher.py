@@ -14,9 +14,9 @@ from kept.model.source import SourceKind, SourceSettings
 from kept.model.url import file_url
 from kept.store import jobs
 from kept.store.database import Database
-from tests.contract.stories import alone
+from tests.contract.databases import async_test
 from tests.crash.file_operations import crawl_folder
-from tests.given import a_database, a_source, shown
+from tests.factories import database_at, make_source, shown
 
 
 async def queued(db: Database, source: str) -> None:
@@ -28,16 +28,16 @@ async def queued(db: Database, source: str) -> None:
         await asyncio.sleep(0.02)
 
 
-@alone
+@async_test
 async def test_a_folder_that_asks_for_it_is_refreshed_when_its_files_change(tmp_path: Path) -> None:
     root, other = tmp_path / "docs", tmp_path / "other"
     for folder in (root, other):
         folder.mkdir()
         (folder / "one.md").write_text("one " * 30)
-    async with a_database(f"sqlite:///{tmp_path}/kept.db") as db, asyncio.timeout(30):
+    async with database_at(f"sqlite:///{tmp_path}/kept.db") as db, asyncio.timeout(30):
         wants = SourceSettings(watch=True)
-        source = await a_source(db, root=file_url(str(root)), kind=SourceKind.FOLDER, settings=wants)
-        calm = await a_source(db, "calm", root=file_url(str(other)), kind=SourceKind.FOLDER)
+        source = await make_source(db, root=file_url(str(root)), kind=SourceKind.FOLDER, settings=wants)
+        calm = await make_source(db, "calm", root=file_url(str(other)), kind=SourceKind.FOLDER)
         stop = asyncio.Event()
         watching = asyncio.create_task(watch_sources(db, stop, settle_seconds=0.1, poll_seconds=0.2))
         await queued(db, source.id)  # what happened before is found at once
@@ -55,15 +55,15 @@ async def test_a_folder_that_asks_for_it_is_refreshed_when_its_files_change(tmp_
         assert len(await shown(db, source)) == 21
 
 
-@alone
+@async_test
 async def test_what_was_rolled_back_stays_so_whatever_happens_to_its_files(tmp_path: Path) -> None:
     roots = [tmp_path / "back", tmp_path / "other"]
-    async with a_database(f"sqlite:///{tmp_path}/kept.db") as db, asyncio.timeout(30):
+    async with database_at(f"sqlite:///{tmp_path}/kept.db") as db, asyncio.timeout(30):
         kept = []
         for root in roots:
             root.mkdir()
             wants, url = SourceSettings(watch=True), file_url(str(root))
-            kept.append(await a_source(db, root.name, root=url, kind=SourceKind.FOLDER, settings=wants))
+            kept.append(await make_source(db, root.name, root=url, kind=SourceKind.FOLDER, settings=wants))
             for word in ("one ", "two "):
                 (root / "page.md").write_text(word * 30)
                 await crawl_folder(db, kept[-1], root)

@@ -24,8 +24,8 @@ from kept.origins.web.outbound import make_webhook_client, post_webhook
 from kept.service import sources as service
 from kept.store import notifications
 from kept.store.database import Database
-from tests.contract.stories import story
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl
+from tests.contract.databases import on_both_databases
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source
 
 SECRET = "a shared secret"
 PAGES = {ROOT: Page("the root", tuple(f"{ROOT}{number}" for number in range(6)))}
@@ -97,9 +97,9 @@ async def set_webhook(db: Database, url: str) -> Source:
     return await service.update_settings(db, "docs", lambda settings: replace(settings, webhook=url))
 
 
-@story
+@on_both_databases
 async def test_an_activation_is_told_with_what_it_brought_and_signed(db: Database) -> None:
-    job = await crawl(db, await a_source(db), Site(PAGES))
+    job = await crawl(db, await make_source(db), Site(PAGES))
     async with a_receiver() as receiver:
         assert await tell(db, receiver.url) == DeliveryReport(delivered=1)
         assert await tell(db, receiver.url, later=timedelta(days=1)) == DeliveryReport()
@@ -114,9 +114,9 @@ async def test_an_activation_is_told_with_what_it_brought_and_signed(db: Databas
     assert request.headers["Kept-Signature"] == f"sha256={expected}"
 
 
-@story
+@on_both_databases
 async def test_holds_failures_rollbacks_and_decisions_are_told(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     failed = await crawl(db, source, Site({ROOT: Page(error="500 Internal Server Error")}))
     await crawl(db, source, Site(PAGES))
     await crawl(db, source, Site({ROOT: Page("the root")}))
@@ -138,9 +138,9 @@ async def test_holds_failures_rollbacks_and_decisions_are_told(db: Database) -> 
     assert (told[4]["job"], told[4]["reason"], told[4]["documents"]) == (None, "rolled back to 2", 7)
 
 
-@story
+@on_both_databases
 async def test_a_generation_that_changed_nothing_is_no_news(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, Site(PAGES))
     assert len(await untold(db)) == 1
     await crawl(db, source, Site(PAGES))
@@ -149,8 +149,8 @@ async def test_a_generation_that_changed_nothing_is_no_news(db: Database) -> Non
 
 def test_a_receiver_that_fails_twice_is_told_again_across_a_restart(database_url: str) -> None:
     async def before() -> None:
-        async with a_database(database_url) as db, a_receiver(500, 503) as receiver:
-            await crawl(db, await a_source(db), Site(PAGES))
+        async with database_at(database_url) as db, a_receiver(500, 503) as receiver:
+            await crawl(db, await make_source(db), Site(PAGES))
             assert await tell(db, receiver.url) == DeliveryReport(put_off=1)
             assert await tell(db, receiver.url) == DeliveryReport(), "not yet"
             [waiting] = await untold(db)
@@ -158,7 +158,7 @@ def test_a_receiver_that_fails_twice_is_told_again_across_a_restart(database_url
             assert await tell(db, receiver.url, later=timedelta(seconds=15)) == DeliveryReport(put_off=1)
 
     async def after() -> None:
-        async with a_database(database_url) as db, a_receiver() as receiver:
+        async with database_at(database_url) as db, a_receiver() as receiver:
             assert await tell(db, receiver.url, later=timedelta(seconds=20)) == DeliveryReport(), (
                 "twice as long this time"
             )
@@ -170,9 +170,9 @@ def test_a_receiver_that_fails_twice_is_told_again_across_a_restart(database_url
     asyncio.run(after())
 
 
-@story
+@on_both_databases
 async def test_what_was_taken_and_never_answered_for_is_due_again(db: Database) -> None:
-    await crawl(db, await a_source(db), Site(PAGES))
+    await crawl(db, await make_source(db), Site(PAGES))
     [notice] = await untold(db)
     now = datetime.now(UTC) + timedelta(seconds=1)
     async with db.transaction() as tx:  # by a process that was killed
@@ -187,21 +187,21 @@ async def test_what_was_taken_and_never_answered_for_is_due_again(db: Database) 
 
 
 def test_two_processes_at_once_tell_everything_once(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other, a_receiver() as receiver:
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other, a_receiver() as receiver:
             for number in range(6):
-                source = await a_source(db, f"s{number}", root=f"https://s{number}.test/")
+                source = await make_source(db, f"s{number}", root=f"https://s{number}.test/")
                 await crawl(db, source, Site({source.root: Page("root")}, root=source.root))
             passes = await asyncio.gather(*(tell(one, receiver.url) for one in (db, other, db, other)))
             assert sum(one.delivered for one in passes) == 6
             assert len({one["source"] for one in receiver.told}) == len(receiver.told) == 6
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-@story
+@on_both_databases
 async def test_it_is_given_up_after_so_many_tries_with_a_note(db: Database) -> None:
-    await crawl(db, await a_source(db), Site(PAGES))
+    await crawl(db, await make_source(db), Site(PAGES))
     async with a_receiver(*[302] * MAX_ATTEMPTS) as receiver:
         passes = [await tell(db, receiver.url, later=timedelta(days=number)) for number in range(MAX_ATTEMPTS + 1)]
         assert len(receiver.heard) == MAX_ATTEMPTS, "a redirect is not followed"
@@ -209,11 +209,11 @@ async def test_it_is_given_up_after_so_many_tries_with_a_note(db: Database) -> N
     assert (await service.show_source(db, "docs")).webhook_error == "answered 302"
 
 
-@story
+@on_both_databases
 async def test_a_source_has_a_webhook_of_its_own_besides_the_operators(db: Database) -> None:
     async with a_receiver() as operators, a_receiver() as own:
         host_and_port = own.url.split("/")[2]
-        source = await a_source(db, settings=SourceSettings(webhook=own.url))
+        source = await make_source(db, settings=SourceSettings(webhook=own.url))
         await crawl(db, source, Site(PAGES))
         assert await tell(db, operators.url, allowed=host_and_port) == DeliveryReport(delivered=2)
         assert [one.told[0]["source"] for one in (operators, own)] == ["docs", "docs"]
@@ -222,31 +222,31 @@ async def test_a_source_has_a_webhook_of_its_own_besides_the_operators(db: Datab
         assert await tell(db, operators.url) == DeliveryReport(delivered=1)
 
 
-@story
+@on_both_databases
 async def test_a_private_address_that_the_operator_did_not_name_is_not_told(db: Database) -> None:
     async with a_receiver() as receiver:
-        await crawl(db, await a_source(db, settings=SourceSettings(webhook=receiver.url)), Site(PAGES))
+        await crawl(db, await make_source(db, settings=SourceSettings(webhook=receiver.url)), Site(PAGES))
         assert await tell(db) == DeliveryReport(put_off=1, dropped=1)
         assert receiver.heard == []
     [notice] = await untold(db)
     assert "is not a public address" in (notice.error or "")
 
 
-@story
+@on_both_databases
 async def test_what_nobody_wants_to_know_is_dropped(db: Database) -> None:
-    await crawl(db, await a_source(db), Site(PAGES))
+    await crawl(db, await make_source(db), Site(PAGES))
     assert await tell(db) == DeliveryReport(dropped=1)
     assert await untold(db) == []
-    other = await a_source(db, "other", root="https://other.test/")
+    other = await make_source(db, "other", root="https://other.test/")
     await crawl(db, other, Site({other.root: Page("root")}, root=other.root))
     await service.remove_source(db, "other")
     async with a_receiver() as receiver:
         assert await tell(db, receiver.url) == DeliveryReport(dropped=1)
 
 
-@story
+@on_both_databases
 async def test_without_a_secret_there_is_no_signature_and_one_that_is_missing_is_waited_for(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, Site(PAGES))
     async with a_receiver() as receiver:
         assert await tell(db, receiver.url, secret="env:NOWHERE") == DeliveryReport(put_off=1)
@@ -255,13 +255,13 @@ async def test_without_a_secret_there_is_no_signature_and_one_that_is_missing_is
         assert "Kept-Signature" not in receiver.heard[0].headers
 
 
-@story
+@on_both_databases
 async def test_a_receiver_that_is_down_ends_the_pass_and_loses_nothing(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhooks, "BATCH_SIZE", 2)
     for number in range(5):
-        source = await a_source(db, f"s{number}", root=f"https://s{number}.test/")
+        source = await make_source(db, f"s{number}", root=f"https://s{number}.test/")
         await crawl(db, source, Site({source.root: Page("root")}, root=source.root))
     async with a_receiver(500, 500) as receiver:
         assert await tell(db, receiver.url) == DeliveryReport(put_off=2)

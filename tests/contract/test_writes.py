@@ -27,8 +27,8 @@ from kept.origins.folder import FolderOrigin
 from kept.store.database import Connection, Database
 from kept.store.postgres import PostgresConnection
 from kept.store.sqlite import SqliteConnection
-from tests.contract.stories import raw, rows_in_tables, story
-from tests.given import a_source, read_scripted, shown
+from tests.contract.databases import count_rows, on_both_databases, run_sql
+from tests.factories import make_source, read_scripted, shown
 
 FILES = 5_000
 KEPT = ("documents", "versions", "contents", "sections")
@@ -75,7 +75,7 @@ class Watched:
 
 async def _counted(tx: Connection) -> Counter[str]:
     """PostgreSQL's own count for this session, this transaction included; nothing is delayed here."""
-    rows = await raw(tx, "SELECT relname, n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_xact_user_tables")
+    rows = await run_sql(tx, "SELECT relname, n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_xact_user_tables")
     return Counter(dict(rows))
 
 
@@ -138,7 +138,7 @@ async def keep(db: Database, source: Source, mode: CrawlMode = CrawlMode.REFRESH
 
 
 async def a_kept_folder(db: Database, path: Path) -> Source:
-    source = await a_source(db, root=file_url(path), kind=SourceKind.FOLDER)
+    source = await make_source(db, root=file_url(path), kind=SourceKind.FOLDER)
     await keep(db, source)
     return source
 
@@ -146,7 +146,7 @@ async def a_kept_folder(db: Database, path: Path) -> Source:
 # The promises --------------------------------------------------------------------------------------------------
 
 
-@story
+@on_both_databases
 async def test_a_large_source_costs_what_changes_in_it(
     db: Database, large_folder: Path, activations: list[Counter[str]]
 ) -> None:
@@ -156,7 +156,7 @@ async def test_a_large_source_costs_what_changes_in_it(
     assert len(files) > FILES - 10
     assert sum(activations.pop().values()) <= 5, "a first generation of any size: source, generation, job"
 
-    before = await rows_in_tables(db)
+    before = await count_rows(db)
     watch = Watched(db)
     done = await keep(watch, source)
     assert (done.progress.tally, done.progress.bytes) == (Tally(unchanged=len(files)), 0)
@@ -164,7 +164,7 @@ async def test_a_large_source_costs_what_changes_in_it(
     assert watch.written["frontier"] == 0, "an unchanged file leaves no entry"
     assert [table for table in watch.written if is_kept(table)] == []
     assert sum(activations.pop().values()) <= 5
-    after = await rows_in_tables(db)
+    after = await count_rows(db)
     assert [after[table] for table in KEPT] == [before[table] for table in KEPT]
 
     first, *others = map(Path, map(file_path, islice(files, 9)))
@@ -182,7 +182,7 @@ async def test_a_large_source_costs_what_changes_in_it(
     assert len(await shown(db, source)) == len(files) - 3
 
 
-@story
+@on_both_databases
 async def test_a_full_crawl_that_reads_every_file_again_and_finds_it_the_same_costs_no_row(
     db: Database, tmp_path: Path
 ) -> None:
@@ -194,12 +194,12 @@ async def test_a_full_crawl_that_reads_every_file_again_and_finds_it_the_same_co
     assert [table for table in watch.written if is_kept(table)] == []
 
 
-@story
+@on_both_databases
 async def test_the_first_activation_touches_as_many_rows_for_one_file_as_for_hundreds(
     db: Database, tmp_path: Path, activations: list[Counter[str]]
 ) -> None:
     for files in (1, 200):
-        source = await a_source(
+        source = await make_source(
             db, f"docs-{files}", root=file_url(a_folder(tmp_path / str(files), files)), kind=SourceKind.FOLDER
         )
         await keep(db, source)
@@ -208,7 +208,7 @@ async def test_the_first_activation_touches_as_many_rows_for_one_file_as_for_hun
     assert sum(small.values()) <= 5
 
 
-@story
+@on_both_databases
 async def test_a_file_that_was_only_touched_costs_its_validators(
     db: Database, tmp_path: Path, activations: list[Counter[str]]
 ) -> None:
@@ -225,14 +225,14 @@ async def test_a_file_that_was_only_touched_costs_its_validators(
     assert again.written["versions"] == 0
 
 
-@story
+@on_both_databases
 async def test_a_file_written_a_moment_ago_is_compared_by_its_bytes_and_costs_no_row(
     db: Database, tmp_path: Path
 ) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "fresh.md").write_text("Written so recently that its time tells nothing.")
-    source = await a_source(db, root=file_url(folder), kind=SourceKind.FOLDER)
+    source = await make_source(db, root=file_url(folder), kind=SourceKind.FOLDER)
     await keep(db, source)
     watch = Watched(db)
     done = await keep(watch, source)
@@ -241,7 +241,7 @@ async def test_a_file_written_a_moment_ago_is_compared_by_its_bytes_and_costs_no
     assert [table for table in watch.written if is_kept(table)] == []
 
 
-@story
+@on_both_databases
 async def test_the_counters_see_every_table(db: Database, tmp_path: Path) -> None:
     """What proves that nothing was written must be able to see a write."""
     watch = Watched(db)

@@ -2,11 +2,11 @@
 
     World      what the origin is like while a crawl looks at it
     walk       what a crawl learns of every URL
-    Promised   one source: its documents, and everything each of its generations shows
+    ReferenceModel   one source: its documents, and everything each of its generations shows
 
 It is written from the model, rule by rule, and kept slow and plain, so that it can be believed. Two things it does
 not work out but is told: how deep the walk found a URL (that depends on who came first), and which new URLs a limit
-kept out; ``Promised.finish`` checks what can be said of the second.
+kept out; ``ReferenceModel.finish`` checks what can be said of the second.
 
 Assumed, where the model is silent:
 
@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kept.crawl.lifecycle import LifecycleRules
-from tests.given import Page
+from tests.factories import Page
 
 TINY = 64  # characters
 
@@ -235,7 +235,7 @@ def end_of_redirects(url: str, entries: Mapping[str, Entry]) -> str | None:
 # A source ------------------------------------------------------------------------------------------------------------
 
 
-class Promised:
+class ReferenceModel:
     """One source: what is promised about it after everything that has happened to it."""
 
     def __init__(self) -> None:
