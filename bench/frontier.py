@@ -1,10 +1,10 @@
-"""A long frontier costs no more than a short one.
+"""Measure leasing, settling and resuming with frontiers of different sizes.
 
     python -m bench.frontier [--waiting 10000 1000000] [--rounds 40]
 
-A job is given so many URLs that wait, on SQLite and on PostgreSQL. Then batches of 200 are leased, and settled with
-400 links each, half of them new; and the worker is killed and another resumes: it reaps, claims, begins and leases.
-Medians, in milliseconds, and how they compare with the shortest frontier. 1.5 × is promised.
+A job has this number of waiting URLs, on SQLite and on PostgreSQL. Batches of 200 are leased, and settled with 400
+links each, half of them new. Then the worker is killed and another one resumes: it reaps, claims, begins and leases.
+Prints medians in milliseconds, and their ratio to the shortest frontier. Target: 1.5 ×.
 """
 
 import argparse
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Costs:
-    """What each step took, in milliseconds."""
+    """The duration of each step, in milliseconds."""
 
     def __init__(self) -> None:
         self._took: dict[str, list[float]] = defaultdict(list)
@@ -92,7 +92,7 @@ async def _measured(url: str, waiting: int, rounds: int) -> Costs:
         for number in range(rounds):
             entries = await costs.of("lease", _lease(db, lease))
             job = await costs.of("settle", _settle(db, lease, job, entries, number))
-        for number in range(rounds, rounds + RESUMED):  # with a batch between: one without progress is given up
+        for number in range(rounds, rounds + RESUMED):  # with a batch between: a job without progress is given up
             lease, job, entries = await costs.of("resume", _resume(db, job.id))
             job = await _settle(db, lease, job, entries, number)
     return costs
@@ -125,7 +125,7 @@ async def _settle(db: Database, lease: Lease, job: CrawlJob, entries: list[Front
 
 
 async def _resume(db: Database, job_id: str) -> tuple[Lease, CrawlJob, list[FrontierEntry]]:
-    """What a worker does that finds a job whose worker died, up to its first entries."""
+    """Take over a job whose worker died, up to the first leased entries."""
     await Reaper(timedelta(minutes=2)).reap(db)
     async with db.transaction(durable=True) as tx:
         claimed = await jobs.claim(tx, worker=new_id(), job=job_id)
@@ -135,7 +135,7 @@ async def _resume(db: Database, job_id: str) -> tuple[Lease, CrawlJob, list[Fron
             job_id=job_id,
             worker_name="bench",
             host=this_host(),
-            pid=0,  # no process has this number: whoever looks finds it dead
+            pid=0,  # no process has this id, so the worker counts as dead
             process_started="",
             attempt=claimed.attempt,
         )
