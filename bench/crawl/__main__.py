@@ -29,10 +29,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.wheel import install_wheel
-from bench.crawl.measurement import Measured, measure
 from bench.crawl.chart import draw
+from bench.crawl.measurement import Measured, measure
 from bench.crawl.nginx import MANUALS, served
+from bench.wheel import install_wheel
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parent.parent

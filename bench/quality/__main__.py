@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.quality.baselines import plain_pages, plain_sections
-from bench.quality.judge import DEPTH, JudgedHit, Judge, Score, summary
+from bench.quality.judge import DEPTH, Judge, JudgedHit, Score, summary
 from bench.quality.labels import MANUALS, Label, labels
 from bench.quality.manuals import on_postgres, on_sqlite
 from kept.embed import static
