@@ -122,10 +122,10 @@ def work() -> None:
 
     allot = CrawlSlots.allot
 
-    def at_most(mine: CrawlSlots, slots: int, *, walkers: int = 1, seconds: float) -> None:
-        allot(mine, min(AT_ONCE, slots), crawlers=walkers, valid_seconds=seconds)
+    def allot_at_most(self: CrawlSlots, slots: int, *, crawlers: int = 1, valid_seconds: float) -> None:
+        allot(self, min(AT_ONCE, slots), crawlers=crawlers, valid_seconds=valid_seconds)
 
-    CrawlSlots.allot = at_most  # type: ignore[method-assign]
+    CrawlSlots.allot = allot_at_most  # type: ignore[method-assign]
     worker.MIN_ENTRIES_TO_JOIN = int(sys.argv.pop(1))
     kept()
 
