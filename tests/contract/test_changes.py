@@ -25,13 +25,13 @@ WORDS = "with enough words behind it that nobody takes it for a tiny page at all
 
 
 def site(pages: Mapping[str, str], **redirects: str) -> Site:
-    """A root that leads to pages by their names."""
+    """Return a site whose root links to these pages."""
     made = {ROOT: Page(f"root {WORDS}", tuple(ROOT + name for name in (*pages, *redirects)))}
     made |= {ROOT + name: Page(redirect=ROOT + to) for name, to in redirects.items()}
     return Site(made | {ROOT + name: Page(f"{text} {WORDS}") for name, text in pages.items()})
 
 
-def told(found: ChangeFeedPage) -> list[tuple[str, int, ChangeKind, str, str | None, bool]]:
+def summarize(found: ChangeFeedPage) -> list[tuple[str, int, ChangeKind, str, str | None, bool]]:
     return [
         (
             one.source,
@@ -67,7 +67,7 @@ async def test_the_feed_tells_what_became_of_each_document_the_latest_first_and_
         *(("docs", 1, "added", name, None, False) for name in ("", "a", "b", "c", "d", "e")),
     ]
     whole = await feed.list_changes(db)
-    assert told(whole) == expected
+    assert summarize(whole) == expected
     assert whole.next is None
     assert await feed.list_changes(db, "docs") == whole
 
@@ -80,7 +80,7 @@ async def test_the_feed_tells_what_became_of_each_document_the_latest_first_and_
     elsewhere = {"https://other.test/": Page(f"root {WORDS}"), "https://other.test/x": Page(f"x {WORDS}")}
     await crawl(db, other, Site(elsewhere, root="https://other.test/"))
     every = await feed.list_changes(db)
-    assert told(every) == [("other", 1, "added", "", None, False), *expected]
+    assert summarize(every) == [("other", 1, "added", "", None, False), *expected]
     for label, all_of_it in ((None, every), ("docs", whole)):
         for size in (1, 2, 5):
             pages, cursor = [], None
@@ -109,15 +109,15 @@ async def test_another_reader_is_no_news_and_what_is_forgotten_is_not_told_wrong
         assert (3,) in await run_sql(snapshot, "SELECT born FROM versions WHERE read_again"), "they were read again"
         notices = await run_sql(snapshot, "SELECT payload FROM notifications")
     assert {one.generation for one in (await feed.list_changes(db)).changes} == {1, 2}
-    assert len(notices) == 2, "nobody is told of it either"
+    assert len(notices) == 2, "there is no notification either"
     assert [(await past.diff_generations(db, "docs", *pair)).changed for pair in ((2, 3), (3, 2))] == [[], []]
-    assert (await past.diff_generations(db, "docs", 1, 3)).changed == [f"{ROOT}a"], "somebody has changed it meanwhile"
+    assert (await past.diff_generations(db, "docs", 1, 3)).changed == [f"{ROOT}a"], "it was changed in between"
     _, (latest, *_) = await past.timeline(db, "docs")
     assert (latest.generation.number, latest.has_changes) == (3, False)
 
     await crawl(db, source, site({"a": "a two", "b": "b", "c": "c"}), signature="2")
     await collect(db, Retention(generations=2, younger_than=timedelta()))
-    assert told(await feed.list_changes(db)) == [("docs", 4, "added", "c", None, False)]
+    assert summarize(await feed.list_changes(db)) == [("docs", 4, "added", "c", None, False)]
 
 
 def test_as_much_of_the_past_is_kept_as_the_settings_say(database_url: str, tmp_path: Path) -> None:

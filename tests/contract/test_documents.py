@@ -1,4 +1,4 @@
-"""What people look through is the same on both databases: timelines, lists, outlines, the course of a crawl."""
+"""Timelines, lists, outlines and the progress of a crawl are the same on both databases."""
 
 import pytest
 

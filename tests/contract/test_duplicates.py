@@ -1,4 +1,4 @@
-"""A page that should be known by another URL is dropped where that one says the same. On both databases."""
+"""A page whose canonical URL is another page with the same content is dropped. On both databases."""
 
 import asyncio
 from collections.abc import Mapping
@@ -77,7 +77,7 @@ def test_a_refresh_changes_nothing_and_loses_nothing(database_url: str) -> None:
 
 @pytest.mark.parametrize("tag", [None, "1"])
 def test_a_document_moves_to_its_canonical_page_when_that_comes(database_url: str, tag: str | None) -> None:
-    """With a tag, the page answers 304: what it said about itself is remembered."""
+    """With an ETag the page answers 304, and its canonical URL comes from the last visit."""
 
     async def scenario() -> None:
         async with database_at(database_url) as db:

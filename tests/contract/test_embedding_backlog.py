@@ -1,4 +1,4 @@
-"""Vectors: every section gets one, no text is embedded twice, and nobody waits for them."""
+"""Vectors: every section gets one, no text is embedded twice, and neither crawls nor searches wait for them."""
 
 import asyncio
 import zlib
@@ -37,11 +37,11 @@ WORDS = ("apple", "pear", "plum", "cherry", "quince", "medlar", "damson", "sloe"
 
 
 class Killed(BaseException):
-    """Nobody is there to clear up."""
+    """Stands for a killed process: nothing is cleaned up."""
 
 
 class WordEmbedder:
-    """Each word has a place of its own. Counts what it is given."""
+    """Embeds each word as a dimension of its own. Counts the texts."""
 
     batch = 7
 
@@ -66,8 +66,8 @@ class WordEmbedder:
         return normalize(rows)
 
 
-def a_manual(count: int, prefix: str = "page") -> dict[str, Page]:
-    """Pages that each say something else: page, its number, and a fruit."""
+def make_manual(count: int, prefix: str = "page") -> dict[str, Page]:
+    """Create a source whose pages have different texts: a number and a fruit."""
     pages = {f"{ROOT}{n}": Page(f"{prefix} {n} {WORDS[n % len(WORDS)]}") for n in range(count)}
     return {ROOT: Page("the root of it all", tuple(pages))} | pages
 
@@ -78,7 +78,7 @@ async def counted(db: Database, table: str) -> int:
 
 
 async def near(db: Database, embedder: WordEmbedder, text: str, limit: int = 3, **shown: int) -> list[str]:
-    """What is nearest to a text, in the words of the pages."""
+    """Return the texts of the sections nearest to a text."""
     async with db.snapshot() as snapshot:
         asked = [source for source in await sources.all(snapshot) if not shown or source.name in shown]
         pairs = [(source.id, shown.get(source.name) or source.active_generation or 0) for source in asked]
@@ -96,7 +96,7 @@ async def near(db: Database, embedder: WordEmbedder, text: str, limit: int = 3, 
 async def test_every_text_is_embedded_once_across_refreshes_versions_and_sources(db: Database) -> None:
     embedder = WordEmbedder()
     filler = EmbeddingBacklog(embedder)
-    first, pages = await make_source(db, "first"), a_manual(100)
+    first, pages = await make_source(db, "first"), make_manual(100)
     await crawl(db, first, Site(pages))
     assert await filler.embed_pending(db) == EmbeddingReport(embedded=101, contents=101)
 
@@ -104,7 +104,7 @@ async def test_every_text_is_embedded_once_across_refreshes_versions_and_sources
     assert await filler.embed_pending(db) == EmbeddingReport(), "an unchanged refresh embeds nothing"
 
     second = await make_source(db, "second", root="https://docs.test/2/")
-    shared = a_manual(90) | a_manual(10, "another page")
+    shared = make_manual(90) | make_manual(10, "another page")
     moved = {url.replace(ROOT, second.root): page for url, page in shared.items()}
     moved[second.root] = Page("the root of it all", tuple(moved))
     await crawl(db, second, Site(moved, root=second.root))
@@ -120,7 +120,7 @@ async def test_every_text_is_embedded_once_across_refreshes_versions_and_sources
 async def test_several_at_once_embed_each_text_once(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding_backlog, "RETRY_DELAY", timedelta(milliseconds=20))
     monkeypatch.setattr(embedding_backlog, "BATCH_SIZE", 40)
-    await crawl(db, await make_source(db), Site(a_manual(150)))
+    await crawl(db, await make_source(db), Site(make_manual(150)))
     embedders = [WordEmbedder() for _ in range(4)]
 
     async def work(embedder: WordEmbedder) -> None:
@@ -141,7 +141,7 @@ async def test_what_a_killed_process_had_taken_is_embedded_by_the_next(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding_backlog, "RETRY_DELAY", timedelta(0))
-    await crawl(db, await make_source(db), Site(a_manual(20)))
+    await crawl(db, await make_source(db), Site(make_manual(20)))
     dead, alive = EmbeddingBacklog(WordEmbedder()), EmbeddingBacklog(WordEmbedder())
 
     async def dies(*_: Any) -> Any:
@@ -174,7 +174,7 @@ async def test_while_the_embedder_is_away_words_find_everything_and_answers_can_
     moments = iter(range(0, 10**9, 10_000))
     filler = EmbeddingBacklog(embedder, clock=lambda: float(next(moments)))
     source = await make_source(db)
-    job = await crawl(db, source, Site(a_manual(30)))
+    job = await crawl(db, source, Site(make_manual(30)))
     assert job.status == "completed"
     assert await filler.embed_pending(db) == EmbeddingReport()
     assert await search.count_missing_vectors(db) == {"docs": 31}
@@ -196,7 +196,7 @@ async def test_an_embedder_that_is_away_is_left_alone_for_a_while(db: Database) 
     embedder, now = WordEmbedder(), [0.0]
     embedder.is_away = True
     filler = EmbeddingBacklog(embedder, clock=lambda: now[0])
-    await crawl(db, await make_source(db), Site(a_manual(3)))
+    await crawl(db, await make_source(db), Site(make_manual(3)))
     await filler.embed_pending(db)
     embedder.is_away = False
     assert await filler.embed_pending(db) == EmbeddingReport()
@@ -211,7 +211,7 @@ async def test_an_embedder_that_is_away_is_left_alone_for_a_while(db: Database) 
 async def test_a_new_model_serves_when_it_is_complete_and_the_old_one_until_then(db: Database) -> None:
     old, new = WordEmbedder("old"), WordEmbedder("new", dimensions=32)
     source = await make_source(db)
-    pages = a_manual(60)
+    pages = make_manual(60)
     await crawl(db, source, Site(pages))
     await EmbeddingBacklog(old).embed_pending(db)
     filler = EmbeddingBacklog(new)
@@ -243,10 +243,10 @@ async def test_a_new_model_serves_when_it_is_complete_and_the_old_one_until_then
 async def test_a_process_that_was_told_of_another_model_before_does_not_turn_it_back(db: Database) -> None:
     old, new = EmbeddingBacklog(WordEmbedder("old")), EmbeddingBacklog(WordEmbedder("new"))
     source = await make_source(db)
-    await crawl(db, source, Site(a_manual(5)))
+    await crawl(db, source, Site(make_manual(5)))
     assert (await old.embed_pending(db)).embedded == 6
     assert (await new.embed_pending(db)).embedded == 6
-    await crawl(db, source, Site(a_manual(7)))
+    await crawl(db, source, Site(make_manual(7)))
     assert await old.embed_pending(db) == EmbeddingReport()
     assert (await new.embed_pending(db)).embedded == 2
 
@@ -255,10 +255,10 @@ async def test_a_process_that_was_told_of_another_model_before_does_not_turn_it_
 async def test_a_model_whose_vectors_change_their_size_is_not_mixed_up(db: Database) -> None:
     embedder = WordEmbedder()
     source = await make_source(db)
-    await crawl(db, source, Site(a_manual(5)))
+    await crawl(db, source, Site(make_manual(5)))
     await EmbeddingBacklog(embedder).embed_pending(db)
     embedder.dimensions = 32
-    await crawl(db, source, Site(a_manual(7)))
+    await crawl(db, source, Site(make_manual(7)))
     assert await EmbeddingBacklog(embedder).embed_pending(db) == EmbeddingReport()
     assert await counted(db, "vectors") == 6
     assert await near(db, embedder, "page 3 cherry") == []
@@ -277,10 +277,10 @@ async def test_the_nearest_are_found_in_whatever_is_asked_for(db: Database, monk
     embedder = WordEmbedder(dimensions=256)
     filler = EmbeddingBacklog(embedder)
     large = await make_source(db, "large")
-    await crawl(db, large, Site(a_manual(40)))
+    await crawl(db, large, Site(make_manual(40)))
     await filler.embed_pending(db)
     assert (await near(db, embedder, "page 9 pear"))[0] == "page 9 pear"
-    await crawl(db, large, Site(a_manual(150)))
+    await crawl(db, large, Site(make_manual(150)))
     small = await make_source(db, "small", root="https://small.test/")
     pages = {small.root: Page("small page of quince", (f"{small.root}1",)), f"{small.root}1": Page("nothing like it")}
     await crawl(db, small, Site(pages, root=small.root))
@@ -299,7 +299,7 @@ async def test_the_nearest_are_found_in_whatever_is_asked_for(db: Database, monk
 @on_both_databases
 async def test_the_modes_of_a_search_agree_on_what_is_shown(db: Database) -> None:
     embedder = WordEmbedder()
-    await crawl(db, await make_source(db), Site(a_manual(30)))
+    await crawl(db, await make_source(db), Site(make_manual(30)))
     await EmbeddingBacklog(embedder).embed_pending(db)
     embedder_of = {embedder.model: embedder}.get
     words = await search.search_sections(db, SearchRequest(text="page 12 quince", limit=5))
@@ -318,7 +318,7 @@ async def test_the_modes_of_a_search_agree_on_what_is_shown(db: Database) -> Non
     assert without
     assert not any("12" in hit.text for hit in without)
 
-    await crawl(db, await make_source(db, "docs", version="2"), Site(a_manual(30)))
+    await crawl(db, await make_source(db, "docs", version="2"), Site(make_manual(30)))
     for by in (None, VectorSearchOptions("fused", embedder_of), VectorSearchOptions("meaning", embedder_of)):
         found = await search.search_sections(db, SearchRequest(text="page 12 quince", limit=5), vectors=by)
         assert found[0].version == "2"
@@ -330,15 +330,15 @@ async def test_the_modes_of_a_search_agree_on_what_is_shown(db: Database) -> Non
 async def test_garbage_collection_takes_the_vectors_that_no_section_needs_and_no_others(db: Database) -> None:
     embedder = WordEmbedder()
     source = await make_source(db)
-    await crawl(db, source, Site(a_manual(10)))
-    await crawl(db, source, Site(a_manual(10, "another page") | {ROOT: Page("other root", tuple(a_manual(10)))}))
+    await crawl(db, source, Site(make_manual(10)))
+    await crawl(db, source, Site(make_manual(10, "another page") | {ROOT: Page("other root", tuple(make_manual(10)))}))
     await EmbeddingBacklog(embedder).embed_pending(db)
     assert await counted(db, "vectors") == 22
     assert await delete_unused_vectors(db) == 0, "history still shows them"
     collected = await collect(db, Retention(generations=1, younger_than=timedelta(0)))
     assert collected.vectors == 11
     assert (await near(db, embedder, "another page 3 cherry"))[0] == "another page 3 cherry"
-    await crawl(db, source, Site(a_manual(10) | {ROOT: Page("third root", tuple(a_manual(10)))}))
+    await crawl(db, source, Site(make_manual(10) | {ROOT: Page("third root", tuple(make_manual(10)))}))
     assert (await EmbeddingBacklog(embedder).embed_pending(db)).embedded == 11
     assert (await near(db, embedder, "page 3 cherry", limit=1)) == ["page 3 cherry"]
 
@@ -355,7 +355,7 @@ def test_postgresql_without_pgvector_goes_by_words_alone(postgres_server: Postgr
     async def scenario() -> None:
         embedder = WordEmbedder()
         async with database_at(limited) as db:
-            await crawl(db, await make_source(db), Site(a_manual(5)))
+            await crawl(db, await make_source(db), Site(make_manual(5)))
             assert await EmbeddingBacklog(embedder).embed_pending(db) == EmbeddingReport()
             assert not embedder.embedded
             hits = await search.search_sections(
@@ -373,7 +373,7 @@ def test_postgresql_without_pgvector_goes_by_words_alone(postgres_server: Postgr
 
 
 class EmbeddingServer:
-    """Speaks as OpenAI does, on loopback; slow, sometimes busy, and dead when it is told to be."""
+    """An OpenAI-compatible server on loopback: slow, sometimes overloaded, and down on demand."""
 
     def __init__(self) -> None:
         self.embedded: Counter[str] = Counter()
@@ -414,7 +414,7 @@ class EmbeddingServer:
 
 
 @asynccontextmanager
-async def a_runtime(url: str, database: str, folder: Path) -> AsyncIterator[Runtime]:
+async def open_runtime(url: str, database: str, folder: Path) -> AsyncIterator[Runtime]:
     said = {"PROVIDER": "openai", "URL": url, "MODEL": "words", "KEY": "env:THE_KEY", "BATCH_SIZE": "16"}
     environment = {f"KEPT_EMBED__{name}": value for name, value in said.items()} | {
         "THE_KEY": "sesame-open-the-door",
@@ -437,22 +437,22 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
     async def scenario() -> None:
         server = EmbeddingServer()
         await server.start()
-        async with a_runtime(f"http://127.0.0.1:{server.port}/v1", database_url, tmp_path) as runtime:
+        async with open_runtime(f"http://127.0.0.1:{server.port}/v1", database_url, tmp_path) as runtime:
             db, embedder = runtime.db, runtime.services.models.providers.for_indexing()
             assert embedder is not None
             moments = iter(range(0, 10**9, 10_000))
             filler = EmbeddingBacklog(embedder, clock=lambda: float(next(moments)))
             source = await make_source(db)
-            await crawl(db, source, Site(a_manual(100)))
+            await crawl(db, source, Site(make_manual(100)))
             await filler.embed_pending(db)
             await server.stop()
-            await crawl(db, source, Site(a_manual(200)))
+            await crawl(db, source, Site(make_manual(200)))
             await filler.embed_pending(db)
             assert (await search.count_missing_vectors(db))["docs"] >= 100
             hits = await search.search_sections(
                 db, SearchRequest(text="page 150 damson"), vectors=runtime.services.vector_search()
             )
-            assert hits[0].text == "page 150 damson", "nobody answers, and words find it"
+            assert hits[0].text == "page 150 damson", "the server is down, and lexical search finds it"
             await server.start()
             for _ in range(20):
                 await filler.embed_pending(db)

@@ -1,4 +1,4 @@
-"""What is kept, as files: whatever is exported comes back the same, from either database into the other."""
+"""An export can be imported without loss, from either database into the other."""
 
 import asyncio
 import json
@@ -34,8 +34,8 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(one.relative_to(folder)): one.read_bytes() for one in sorted(folder.rglob("*")) if one.is_file()}
 
 
-async def a_history(db: Database) -> None:
-    """Two sources: documents that changed, moved, failed, were lost and came back, shared contents, odd names."""
+async def make_history(db: Database) -> None:
+    """Create two sources with all kinds of history: changes, moves, failures, losses, shared contents, odd names."""
     source = await make_source(db)
     start = {ROOT + "a": Page(LONG + "a"), ROOT + "b": Page(LONG + "b", tag='"1"'), ROOT + "c": Page("short")}
     start |= {ROOT + f"more/{number}": Page(f"{LONG} {number}") for number in range(30)}
@@ -62,7 +62,7 @@ async def test_an_export_taken_back_by_the_other_database_is_exported_the_same(
         database_at(database_url) as db,
         database_at(other_kind(database_url, postgres_server, tmp_path)) as other,
     ):
-        await a_history(db)
+        await make_history(db)
         done = await export.export(db, str(one), [])
         assert (done.sources, done.documents, done.linked) == (2, 34, 0)
         imported = await take(other, one)
@@ -96,7 +96,7 @@ async def test_an_export_taken_back_by_the_other_database_is_exported_the_same(
 async def test_the_next_export_writes_only_what_changed_and_repairs_what_was_touched(tmp_path: Path) -> None:
     folder = tmp_path / "mirror"
     async with database_at(f"sqlite:///{tmp_path}/kept.db") as db:
-        await a_history(db)
+        await make_history(db)
         first = await export.export(db, str(folder), ["docs"])
         before = files(folder)
         again = await export.export(db, str(folder), ["docs"])
@@ -119,7 +119,7 @@ async def test_the_next_export_writes_only_what_changed_and_repairs_what_was_tou
 async def test_what_was_edited_in_an_export_is_nobody_elses_content(tmp_path: Path) -> None:
     folder = tmp_path / "mirror"
     async with database_at(f"sqlite:///{tmp_path}/kept.db") as db:
-        await a_history(db)
+        await make_history(db)
         await export.export(db, str(folder), ["other"])
     (edited,) = folder.glob("documents/*/content.md")
     honest = json.loads(edited.with_name("version.json").read_text())["content_hash"]
@@ -134,7 +134,7 @@ async def test_what_was_edited_in_an_export_is_nobody_elses_content(tmp_path: Pa
 async def test_a_tree_is_for_reading_and_has_a_place_for_every_document(tmp_path: Path) -> None:
     folder = tmp_path / "tree"
     async with database_at(f"sqlite:///{tmp_path}/kept.db") as db:
-        await a_history(db)
+        await make_history(db)
         done = await export.export(db, str(folder), [], tree=True)
         found = files(folder)
         assert len(found) == done.documents + 1
@@ -203,7 +203,7 @@ def export_until(url: str, folder: Path, seconds: float) -> None:
 async def test_an_export_killed_at_any_moment_leaves_the_old_tree_or_the_new_one(tmp_path: Path) -> None:
     folder, url = tmp_path / "mirror", f"sqlite:///{tmp_path}/kept.db"
     async with database_at(url) as db:
-        await a_history(db)
+        await make_history(db)
         trees = []
         for label in ("docs", "other"):
             await export.export(db, str(folder), [label])

@@ -83,7 +83,7 @@ class Kept:
 
 
 @contextmanager
-def a_server(tmp_path: Path) -> Iterator[GitServer]:
+def open_server(tmp_path: Path) -> Iterator[GitServer]:
     folder = tmp_path / "served"
     folder.mkdir()
     with git_server(folder) as server:
@@ -115,7 +115,7 @@ FIRST: Mapping[str, str] = {
 
 @on_both_databases
 async def test_every_push_leads_to_the_matching_changes(db: Database, tmp_path: Path) -> None:
-    with a_server(tmp_path) as server:
+    with open_server(tmp_path) as server:
         manual, wiki = server.repository("owner/manual.git"), server.repository("owner/manual.wiki.git")
         manual.commit(FIRST)
         wiki.commit({"Home.md": page("Home"), "How-To.md": page("How to"), "_Sidebar.md": page("Sidebar")})
@@ -202,7 +202,7 @@ async def test_every_push_leads_to_the_matching_changes(db: Database, tmp_path: 
 
 @on_both_databases
 async def test_a_second_version_adds_only_what_differs(db: Database, tmp_path: Path) -> None:
-    with a_server(tmp_path) as server:
+    with open_server(tmp_path) as server:
         manual = server.repository("owner/manual.git")
         files = {
             f"docs/{number:04d}.md": f"# Page {number}\n\nWhat is said about {number}.\n" for number in range(1000)
@@ -233,7 +233,7 @@ async def test_a_second_version_adds_only_what_differs(db: Database, tmp_path: P
 
 @on_both_databases
 async def test_a_wiki_that_cannot_be_read_loses_nothing(db: Database, tmp_path: Path) -> None:
-    with a_server(tmp_path) as server:
+    with open_server(tmp_path) as server:
         server.repository("owner/manual.git").commit({"a.md": page("A")})
         server.repository("owner/manual.wiki.git").commit({"Home.md": page("Home")})
         source = await kept(db, server, tmp_path)

@@ -1,4 +1,4 @@
-"""What jobs, their workers and the reaper must do, whichever the database is."""
+"""Jobs, their workers and the reaper, on both databases."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ async def job_of(db: Database, lease: Lease) -> CrawlJob:
 
 
 class Hand:
-    """A monotonic clock that is set by hand."""
+    """A monotonic clock set by the test."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -54,7 +54,7 @@ class Hand:
 
 
 async def grow_silent(db: Database, lease: Lease, hand: Hand) -> None:
-    """Three minutes pass without a heartbeat, on whichever clock counts."""
+    """Let three minutes pass without a heartbeat, on the clock of the database or of the process."""
     hand.seconds += 180
     if db.has_shared_clock:
         async with db.transaction() as tx:
@@ -345,7 +345,7 @@ async def test_a_job_that_was_paused_when_its_source_failed_continues_when_it_is
 
 
 class Unlucky(Site):
-    """A site that fails as soon as something was done to its crawl."""
+    """A site that fails after something was done to its crawl."""
 
     def __init__(self, meanwhile: Callable[[], Awaitable[object]]) -> None:
         super().__init__({})

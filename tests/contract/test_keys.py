@@ -1,4 +1,4 @@
-"""Keys, what they may have, and requests that count once: the same on both databases."""
+"""Keys, their quotas, and idempotent requests, on both databases."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What limits keep out, and what they do not."""
+"""Limits on the number of documents: the pages they keep out, and those they do not."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Keeping house: what would go is said before it goes, and what is wrong is found."""
+"""Maintenance: garbage collection has a dry run, and the check finds inconsistencies."""
 
 import asyncio
 from datetime import timedelta
@@ -19,8 +19,8 @@ from tests.factories import ROOT, Page, Site, crawl, database_at, make_source
 SHORT = Retention(generations=2, younger_than=timedelta(0))
 
 
-async def a_past(db: Database) -> None:
-    """A source that changed five times and lost a page early, and one that was removed."""
+async def make_history(db: Database) -> None:
+    """Create a source that changed five times and lost a page early, and one that was removed."""
     source = await make_source(db)
     for number in range(6):
         others = {ROOT + name: Page(f"{name} says {number} " * 9) for name in ("a", "b")}
@@ -38,7 +38,7 @@ def counted(found: list[GarbageItem], what: str) -> int:
 
 @on_both_databases
 async def test_a_dry_run_says_what_goes_and_then_it_goes(db: Database, tmp_path: Path) -> None:
-    await a_past(db)
+    await make_history(db)
     cache, folder = tmp_path / "cache", tmp_path / "mirror"
     await export.export(db, str(folder), [], cache=cache)
     (tmp_path / ".mirror.kept-staging-999999999-ab").mkdir()
@@ -77,7 +77,7 @@ DAMAGE = {
 def test_of_many_processes_one_collects_for_all(database_url: str) -> None:
     async def scenario() -> None:
         async with database_at(database_url) as db, database_at(database_url) as other:
-            await a_past(db)
+            await make_history(db)
             at_once = await asyncio.gather(*(collect_if_due(one, SHORT, every=600) for one in (db, other, db, other)))
             assert [one.sources for one in at_once if one != GcReport()] == [1]
             await sources.remove_source(db, "docs")
@@ -89,7 +89,7 @@ def test_of_many_processes_one_collects_for_all(database_url: str) -> None:
 
 @on_both_databases
 async def test_what_is_damaged_is_found_and_named(db: Database) -> None:
-    await a_past(db)
+    await make_history(db)
     for rule, sql in DAMAGE.items():
         assert [one.rule for one in await check_integrity(db, compute_content_hash) if rule in one.rule] == []
         async with db.transaction() as tx:

@@ -1,4 +1,4 @@
-"""A quick refresh looks where something probably changed, and draws no conclusion from what it did not see."""
+"""A quick refresh visits pages that probably changed, and deletes nothing that it did not visit."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ LATER = timedelta(days=60)
 
 
 def site(**changed: str) -> dict[str, Page]:
-    """A root that leads to six pages; some have other words than at first."""
+    """Return a root that links to six pages, some of them with changed words."""
     pages = {name: Page(f"page {name}", tag=f"tag {name}") for name in NAMES}
     for number, words in changed.items():
         name = f"{ROOT}{number.removeprefix('p')}"
@@ -199,8 +199,8 @@ async def test_the_ledger_stays_that_of_the_last_full_crawl(db: Database) -> Non
         assert len(await frontier.urls(snapshot, before.id)) == 7
     [account] = await ledger.explain_url(db, f"{ROOT}new", lambda source, url: None)
     assert account.outcome == "new", "what a quick crawl found is explained too"
-    told = await ledger.summarize_not_kept(db, "docs", examples=5)
-    assert [(one.reason, one.examples) for one in told.reasons] == [("too large", [NAMES[3]])]
+    summary = await ledger.summarize_not_kept(db, "docs", examples=5)
+    assert [(one.reason, one.examples) for one in summary.reasons] == [("too large", [NAMES[3]])]
 
 
 @on_both_databases

@@ -24,7 +24,7 @@ from kept.store import documents, sources
 from kept.store.database import Database
 from tests.contract.databases import on_both_databases, run_sql
 from tests.factories import make_source
-from tests.sites.changing_site import CHAPTERS, LOG_IN, SHELL, Chapter, Reply, Row, Site, moved, state, told
+from tests.sites.changing_site import CHAPTERS, LOG_IN, SHELL, Chapter, Reply, Row, Site, moved, serving, state
 
 BEGINNING = datetime(2026, 11, 1, tzinfo=UTC)
 APART = timedelta(days=4)  # the chapters: grace is over with the second that follows
@@ -32,7 +32,7 @@ APART = timedelta(days=4)  # the chapters: grace is over with the second that fo
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What failed is tried again at once."""
+    """Retry failed requests without waiting."""
     monkeypatch.setattr(decide, "backoff_delay", lambda attempts: timedelta())
     monkeypatch.setattr(robots, "_FIRST_RETRY_SECONDS", 0.0)
 
@@ -73,7 +73,7 @@ async def keep(db: Database, site: Site) -> Source:
 
 @dataclass
 class Reader:
-    """Compares what is kept with the table, and remembers which document is which."""
+    """Compares the documents with the table, and remembers which document belongs to which line."""
 
     db: Database
     source: Source
@@ -107,7 +107,7 @@ class Reader:
         return sorted(found, key=lambda row: row.number)
 
     def _line(self, id: str, path: str, expected: list[Row]) -> int:
-        """The line of the table that this document is; one that is seen first is the one that is new there."""
+        """Return the line of the table of this document; a new document has the new line."""
         if id not in self.ids.values():
             new = [row.number for row in expected if row.number not in self.ids and row.path == path]
             assert new, f"there should be no new document at {path}"
@@ -122,18 +122,18 @@ class Reader:
 
 @on_both_databases
 async def test_after_every_chapter_documents_ids_versions_and_search_are_as_the_table_has_them(db: Database) -> None:
-    async with told() as site:
+    async with serving() as site:
         source = await keep(db, site)
         reader = Reader(db, source, site)
         for number, chapter in CHAPTERS.items():
             site.turn(chapter)
-            await tell(db, reader, number, chapter)
+            await play(db, reader, number, chapter)
             if number in (2, 10):
                 known = {row.path for row in state(number) if row.word} - {"/unmarked.html"}
                 assert [path for path, status in site.asked if path in known and status != 304] == []
 
 
-async def tell(db: Database, reader: Reader, number: int, chapter: Chapter) -> None:
+async def play(db: Database, reader: Reader, number: int, chapter: Chapter) -> None:
     source, now = reader.source, BEGINNING + number * APART
     async with db.transaction() as tx:
         current = await sources.get(tx, source.id)
@@ -181,7 +181,7 @@ OUTAGES = {
 async def test_a_site_that_is_out_of_order_is_held_until_a_person_decides_and_search_is_as_before(
     db: Database, outage: str
 ) -> None:
-    async with told() as site:
+    async with serving() as site:
         reader = Reader(db, source := await keep(db, site), site)
         site.turn(CHAPTERS[1])
         await refresh(db, source, BEGINNING)
@@ -196,7 +196,7 @@ async def test_a_site_that_is_out_of_order_is_held_until_a_person_decides_and_se
         await reader.compare(1)
 
         job = await refresh(db, source, BEGINNING + 2 * APART)
-        assert job.held, "whoever discards it does not say that the next may do what it likes"
+        assert job.held, "discarding one does not approve the next"
         assert await generations.activate_held(db, "story", LifecycleRules()) == 3
         shown = [path for path, _ in await reader._found("everywhere")]
         if outage == "404":

@@ -1,4 +1,4 @@
-"""Schedules ask for crawls: when they are due, once, however many processes look."""
+"""Schedules enqueue crawls when they are due, once, however many processes check."""
 
 import asyncio
 from dataclasses import replace
@@ -25,7 +25,7 @@ NONE, ONE = ScheduleReport(), ScheduleReport(requested=1)
 
 
 async def kept(db: Database, said: str, name: str = "docs") -> Source:
-    """A source with a schedule, crawled once."""
+    """Create a source with a schedule and crawl it once."""
     source = await only_added(db, said, name)
     await crawl(db, source, Site({source.root: Page("the root")}, root=source.root))
     return await now_is(db, source)
@@ -141,7 +141,7 @@ async def test_a_pass_goes_through_everything_that_is_due_page_by_page(
     monkeypatch.setattr(scheduler, "BATCH_SIZE", 3)
     for number in range(8):
         await only_added(db, "1h", f"s{number}")
-    async with db.transaction() as tx:  # one that nobody can read must not keep the others waiting
+    async with db.transaction() as tx:  # an unreadable one must not delay the others
         broken = (await sources.all(tx))[0]
         await sources.set_settings(tx, broken.id, replace(broken.settings, schedule="every full moon"))
         await run_sql(tx, "UPDATE sources SET next_run_at = created_at WHERE name = 's0'")
@@ -191,7 +191,7 @@ async def test_a_crawl_that_runs_or_is_paused_is_enough(db: Database) -> None:
     async with db.transaction() as tx:
         await jobs.claim(tx, worker=job.id)
     assert await run(db, late + DAY) == ScheduleReport(waiting=1)
-    assert (await last_job(db, source)).again is None, "nobody is in such a hurry"
+    assert (await last_job(db, source)).again is None, "there is no second request"
 
 
 @on_both_databases

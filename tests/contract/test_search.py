@@ -1,4 +1,4 @@
-"""Questions, and the answers that are expected, on both databases."""
+"""Queries and their expected hits, on both databases."""
 
 import asyncio
 import random
@@ -121,7 +121,7 @@ ANSWERS = {
 
 
 async def keep(db: Database, name: str, version: str, pages: dict[str, str]) -> Source:
-    """A source that keeps these Markdown pages."""
+    """Create a source with these Markdown pages."""
     root = f"https://{name}.test/{version or 'main'}/"
     async with db.transaction() as tx:
         source = await sources.by_label(tx, name, version)
@@ -291,7 +291,7 @@ async def test_what_stands_around_a_hit_is_given_as_far_as_it_fits(
     with pytest.raises(InvalidInput, match="no context 'all'"):
         await context("all")
     monkeypatch.setattr(search, "DEFAULT_TOKEN_BUDGET", 60)
-    assert "nervous zebra" not in await context("document"), "whoever names no budget does not get everything either"
+    assert "nervous zebra" not in await context("document"), "there is a default budget"
 
 
 @on_both_databases

@@ -1,4 +1,4 @@
-"""The product's verbs, on both databases."""
+"""The service functions, on both databases."""
 
 import asyncio
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ FILLER = " It says enough about connections, pools and timeouts to be told from 
 
 
 def site(pages: dict[str, str], *, root: str = ROOT, **others: Page) -> Site:
-    """A site whose root leads to every page: path -> what the page says. Pages of other kinds come by name."""
+    """Return a site whose root links to every page: path -> text. Keyword arguments are other kinds of pages."""
     made = {root + path: Page(text=text + FILLER) for path, text in pages.items()}
     made |= {root + path: page for path, page in others.items()}
     return Site({root: Page(text="The root." + FILLER, links=tuple(made)), **made}, root=root)
@@ -351,7 +351,7 @@ HALF = {f"p{n}": f"Page {n}." for n in range(4)} | {"q8": "Page 8.", "q9": "Page
 
 
 async def hold(db: Database) -> None:
-    """A source of which the second crawl lost four pages of eleven and found two elsewhere: held."""
+    """Create a source whose second crawl is held: it lost four pages of eleven and found two elsewhere."""
     source = await make_source(db)
     await crawl(db, source, site(TEN))
     lost = {f"p{n}": Page(gone=True) for n in range(4, 10)}
@@ -426,7 +426,7 @@ async def test_a_rollback_to_nowhere_gives_up_nothing(db: Database) -> None:
 
 
 async def read_headings(body: bytes, content_type: str, url: str) -> ParsedPage | Unreadable:
-    """A page in which '#' begins a heading; anchors are the words in lower case."""
+    """Read a page in which '#' begins a heading; anchors are the words in lower case."""
     text = body.decode()
     nodes = []
     before, *chapters = text.split("\n#")

@@ -1,4 +1,4 @@
-"""What a store must do, whichever of the two it is."""
+"""The store, on both databases."""
 
 import ast
 import asyncio
@@ -52,7 +52,7 @@ def names_in(folder: str) -> list[str]:
 
 
 def names_used() -> Iterator[tuple[str, str]]:
-    """Every statement that a module runs by name: (name, module)."""
+    """Return every statement that a module runs by name: (name, module)."""
     for file in SQL.parent.parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             match node:
@@ -92,7 +92,7 @@ def test_a_name_stands_for_one_shared_statement_or_for_one_of_each_backend() -> 
 def test_every_statement_is_run_by_a_module_of_the_store_and_every_name_that_is_run_exists() -> None:
     known = set(statements("sqlite"))
     used = list(names_used())
-    assert known - {name for name, _ in used} == set(), "nobody runs these"
+    assert known - {name for name, _ in used} == set(), "unused statements"
     assert {name for name, _ in used} - known == set(), "these are in no file"
     assert {module for _, module in used if not module.startswith("store/")} == set(), "SQL is the store's business"
 
@@ -122,7 +122,7 @@ def test_both_backends_have_the_same_migrations() -> None:
 
 @on_both_databases
 async def test_both_backends_have_the_same_tables_and_columns(db: Database) -> None:
-    """Compared with one list, so that either backend shows what it has more or less."""
+    """Both are compared with one list, so that a failure shows the backend that differs."""
     async with db.snapshot() as snapshot:
         if isinstance(snapshot, SqliteConnection):
             rows = await run_sql(
@@ -141,7 +141,7 @@ async def test_both_backends_have_the_same_tables_and_columns(db: Database) -> N
 
 
 def columns_of(sql: str) -> set[tuple[str, str]]:
-    """The columns that PostgreSQL's schema has, but for the full text, which SQLite keeps beside the table."""
+    """Return the columns of PostgreSQL's schema, without the full text, which SQLite has in a table of its own."""
     made = {
         (table, column)
         for table, body in re.findall(r"^CREATE TABLE (\w+) \((.*?)^\)", sql, re.M | re.S)
@@ -290,7 +290,7 @@ async def test_a_transaction_that_is_cancelled_at_any_moment_leaves_the_store_as
             await asyncio.sleep(0)  # one turn of the loop, no time
         task.cancel()
         await asyncio.wait([task])
-        async with db.transaction() as tx:  # nobody else is in one any more
+        async with db.transaction() as tx:  # no other transaction is open any more
             number = await sources.allocate_generation_number(tx, source.id)
             job = await jobs.lock_live(tx, source.id)
             assert (number % 2 == 0) == (job is not None), "both of the two, or neither"
@@ -558,7 +558,7 @@ async def test_only_the_job_that_is_named_is_claimed(db: Database) -> None:
 
 
 async def visited_once(db: Database) -> tuple[Lease, CrawlJob, VisitResult]:
-    """A worker in the middle of a first crawl: its one entry is leased and visited, and nothing is settled."""
+    """Prepare a worker in the middle of a first crawl: its one entry is leased and visited, but not settled."""
     one = await make_source(db)
     await queue.enqueue(db, one.id)
     claimed = await claim(db)
@@ -724,7 +724,7 @@ def test_whoever_clears_an_abandoned_generation_away_beside_another_is_done_when
             site = Site({ROOT: Page("other root", tuple(new)), **{url: Page(url) for url in new}})
             assert (await crawl(db, source, site)).held
             async with db.transaction() as tx:
-                await abandon.abandon_generation(tx, source, "nobody wants it")
+                await abandon.abandon_generation(tx, source, "not wanted")
 
             async with db.transaction() as tx:
                 await sources.lock(tx, source.id)

@@ -1,4 +1,4 @@
-"""Folders that are watched: a change becomes a refresh, once the files are still."""
+"""Watched folders: a change leads to a refresh when the files have settled."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ from tests.factories import database_at, make_source, shown
 
 
 async def queued(db: Database, source: str) -> None:
-    """Comes back when a crawl of the source waits."""
+    """Wait until a crawl of the source is queued."""
     while True:
         async with db.snapshot() as snapshot:
             if await jobs.lock_live(snapshot, source):
@@ -82,11 +82,11 @@ async def test_what_was_rolled_back_stays_so_whatever_happens_to_its_files(tmp_p
             assert await jobs.lock_live(snapshot, back.id) is None
 
 
-def until(lines: IO[str], said: str) -> None:
-    told = [lines.readline()]
-    while said not in told[-1]:
-        assert told[-1], "".join(told)
-        told.append(lines.readline())
+def until(lines: IO[str], expected: str) -> None:
+    output = [lines.readline()]
+    while expected not in output[-1]:
+        assert output[-1], "".join(output)
+        output.append(lines.readline())
 
 
 def test_the_command_stays_and_keeps_the_folder_live_until_it_is_interrupted(tmp_path: Path) -> None:
