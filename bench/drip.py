@@ -1,8 +1,9 @@
-"""What a crawl keeps of its speed while another host of the same process drips one byte a second.
+"""Measure how much a crawl slows down while another host of the same process sends one byte per second.
 
     python -m bench.drip [--pages 1000] [--rounds 3]
 
-The site is crawled alone and beside the other, in turn; the best round of each counts. 0.9 is promised.
+The site is crawled alone and beside the slow host, alternately; the best round of each counts. Target: 0.9 of the
+speed.
 """
 
 import argparse
@@ -25,11 +26,11 @@ def main() -> None:
     parser = argparse.ArgumentParser("bench.drip", description=__doc__)
     parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     logging.getLogger("kept").setLevel(logging.WARNING)
     alone, beside = [], []
-    with served(asked.pages) as site:
-        for number in range(1, asked.rounds + 1):
+    with served(arguments.pages) as site:
+        for number in range(1, arguments.rounds + 1):
             alone.append(asyncio.run(_measure(site, dripping=False)))
             beside.append(asyncio.run(_measure(site, dripping=True)))
             print(f"round {number}: alone {alone[-1]:.2f} s, beside one that drips {beside[-1]:.2f} s", flush=True)
@@ -37,7 +38,7 @@ def main() -> None:
 
 
 async def _measure(site: Site, *, dripping: bool) -> float:
-    """Seconds for a first crawl of the site."""
+    """Return the seconds of a first crawl of the site."""
     with tempfile.TemporaryDirectory(prefix="bench") as folder:
         made = load(environment={}, folder=Path(folder), database=f"sqlite:///{folder}/kept.db")
         async with hostile() as slow, open_runtime(made) as runtime:

@@ -1,10 +1,10 @@
-"""A long frontier costs no more than a short one.
+"""Measure leasing, settling and resuming with frontiers of different sizes.
 
     python -m bench.frontier [--waiting 10000 1000000] [--rounds 40]
 
-A job is given so many URLs that wait, on SQLite and on PostgreSQL. Then batches of 200 are leased, and settled with
-400 links each, half of them new; and the worker is killed and another resumes: it reaps, claims, begins and leases.
-Medians, in milliseconds, and how they compare with the shortest frontier. 1.5 × is promised.
+A job has this number of waiting URLs, on SQLite and on PostgreSQL. Batches of 200 are leased, and settled with 400
+links each, half of them new. Then the worker is killed and another one resumes: it reaps, claims, begins and leases.
+Prints medians in milliseconds, and their ratio to the shortest frontier. Target: 1.5 ×.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from kept.model.ids import new_id
 from kept.model.job import CrawlJob, Lease
 from kept.store import frontier, jobs
 from kept.store.database import Database
-from tests.given import ROOT, a_database, a_source
+from tests.factories import ROOT, database_at, make_source
 from tests.postgres import PostgresServer
 
 BATCH = 200
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Costs:
-    """What each step took, in milliseconds."""
+    """The duration of each step, in milliseconds."""
 
     def __init__(self) -> None:
         self._took: dict[str, list[float]] = defaultdict(list)
@@ -58,14 +58,14 @@ def main() -> None:
     parser = argparse.ArgumentParser("bench.frontier", description=__doc__)
     parser.add_argument("--waiting", type=int, nargs="+", default=[10_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=40)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     print("| database | waiting | lease 200 | settle 200 | resume after a kill |\n| --- | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory(prefix="bench") as folder:
-        _row("SQLite", lambda size: f"sqlite:///{folder}/{size}.db", asked.waiting, asked.rounds)
+        _row("SQLite", lambda size: f"sqlite:///{folder}/{size}.db", arguments.waiting, arguments.rounds)
     server = PostgresServer()
     server.start()
     try:
-        _row("PostgreSQL", lambda size: server.create_database(), asked.waiting, asked.rounds)
+        _row("PostgreSQL", lambda size: server.create_database(), arguments.waiting, arguments.rounds)
     finally:
         server.close()
 
@@ -84,16 +84,16 @@ def _row(name: str, database: Callable[[int], str], sizes: list[int], rounds: in
 
 async def _measured(url: str, waiting: int, rounds: int) -> Costs:
     costs = Costs()
-    async with a_database(url) as db:
-        source = await a_source(db)
-        asked = await queue.enqueue(db, source.id)
-        lease, job, _ = await _resumed(db, asked.id)
+    async with database_at(url) as db:
+        source = await make_source(db)
+        queued = await queue.enqueue(db, source.id)
+        lease, job, _ = await _resume(db, queued.id)
         await _fill(db, job, waiting)
         for number in range(rounds):
             entries = await costs.of("lease", _lease(db, lease))
             job = await costs.of("settle", _settle(db, lease, job, entries, number))
-        for number in range(rounds, rounds + RESUMED):  # with a batch between: one without progress is given up
-            lease, job, entries = await costs.of("resume", _resumed(db, job.id))
+        for number in range(rounds, rounds + RESUMED):  # with a batch between: a job without progress is given up
+            lease, job, entries = await costs.of("resume", _resume(db, job.id))
             job = await _settle(db, lease, job, entries, number)
     return costs
 
@@ -124,8 +124,8 @@ async def _settle(db: Database, lease: Lease, job: CrawlJob, entries: list[Front
     return await commit_batch(db, lease, job, visited, [*known, *new], signature="")
 
 
-async def _resumed(db: Database, job_id: str) -> tuple[Lease, CrawlJob, list[FrontierEntry]]:
-    """What a worker does that finds a job whose worker died, up to its first entries."""
+async def _resume(db: Database, job_id: str) -> tuple[Lease, CrawlJob, list[FrontierEntry]]:
+    """Take over a job whose worker died, up to the first leased entries."""
     await Reaper(timedelta(minutes=2)).reap(db)
     async with db.transaction(durable=True) as tx:
         claimed = await jobs.claim(tx, worker=new_id(), job=job_id)
@@ -135,7 +135,7 @@ async def _resumed(db: Database, job_id: str) -> tuple[Lease, CrawlJob, list[Fro
             job_id=job_id,
             worker_name="bench",
             host=this_host(),
-            pid=0,  # no process has this number: whoever looks finds it dead
+            pid=0,  # no process has this id, so the worker counts as dead
             process_started="",
             attempt=claimed.attempt,
         )

@@ -1,12 +1,11 @@
-"""Those who ask while a crawl goes on, and the crawl while they ask.
+"""Measure search under load during a crawl, and the crawl under the load.
 
     python -m bench.load [--connections 100] [--rate 10] [--pages 4000] [--seconds 30] [--store sqlite|postgres]
 
-The PostgreSQL manual, as Debian has it, is kept and searched; a site of small pages is crawled meanwhile. nginx serves
-both, and one ``kept serve`` does everything, as people start it. Promised: 99 % are answered, p95 is at most 3 × that
-of the same queries while nothing else happens, none takes a second, the crawl keeps 70 % of its speed; a keystroke's
-answer on the page takes at most 5 × the API's own time. Then more is asked than the server takes: what it refuses says
-when to come back, and afterwards it answers as before.
+The PostgreSQL manual of Debian is searched while a site of small pages is crawled. nginx serves both; one ``kept
+serve`` with its defaults searches and crawls. Targets: 99 % of the queries are answered, p95 is at most 3 × that of the
+idle server, no query takes a second, the crawl keeps 70 % of its speed, and a keystroke in the web search takes at most
+5 × the time of the API. Then the server is overloaded: refusals have Retry-After, and it recovers afterwards.
 """
 
 import argparse
@@ -30,13 +29,13 @@ from typing import Any
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-from bench.crawl.served import MANUALS, served
+from bench.crawl.nginx import MANUALS, served
 from tests.e2e.load import Answer, flood, offer
 from tests.postgres import PostgresServer
 from tests.sites.manual import write
 
 KEYSTROKES = 100
-CROWD = 200  # connections at once, beyond what the server takes
+CROWD = 200  # concurrent connections, more than the server accepts
 STORES = ("sqlite", "postgres")
 COLUMNS = (
     *("store", "answered", "idle p50", "idle p95", "crawl p50", "crawl p95", "p95 × idle", "longest"),
@@ -45,7 +44,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class Workload:
     connections: int
     rate: float
     pages: int
@@ -59,43 +58,49 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=4000)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--store", choices=STORES, action="append")
-    said = parser.parse_args()
-    asked = Asked(said.connections, said.rate, said.pages, said.seconds)
-    print(f"{asked.connections} connections, {asked.rate:g} queries/s in all, a crawl of {asked.pages} pages\n")
+    arguments = parser.parse_args()
+    workload = Workload(arguments.connections, arguments.rate, arguments.pages, arguments.seconds)
+    print(
+        f"{workload.connections} connections, {workload.rate:g} queries/s in total, a crawl of {workload.pages} pages\n"
+    )
     print(f"| {' | '.join(COLUMNS)} |\n| --- {'| ---: ' * (len(COLUMNS) - 1)}|", flush=True)
-    for store in said.store or STORES:
+    for store in arguments.store or STORES:
         with _databases(store) as new:
-            _measure(store, new, asked)
+            _measure(store, new, workload)
 
 
-def _measure(store: str, new: Callable[[], str], asked: Asked) -> None:
+def _measure(store: str, new: Callable[[], str], workload: Workload) -> None:
     paths = [f"/api/v1/search?q={quote(query)}" for query in _queries()]
-    with served(MANUALS["postgres"]) as manual, _site(asked.pages) as site:
+    with served(MANUALS["postgres"]) as manual, _site(workload.pages) as site:
         with _serving(new()) as server:
             server.crawl("manual", manual)
             alone = server.crawl("site", site)
         with _serving(new()) as server:
             server.crawl("manual", manual)
-            idle = asyncio.run(_offered(server.url, paths, asked, lambda: time.sleep(asked.seconds)))
+            idle = asyncio.run(_answers_during(server.url, paths, workload, lambda: time.sleep(workload.seconds)))
             typed = _keystrokes(server.url, paths)
             speeds: list[float] = []
-            busy = asyncio.run(_offered(server.url, paths, asked, lambda: speeds.append(server.crawl("site", site))))
+            busy = asyncio.run(
+                _answers_during(server.url, paths, workload, lambda: speeds.append(server.crawl("site", site)))
+            )
             _show(store, idle, busy, alone, speeds[0], typed)
-            _go_beyond(server, paths)
+            _overload(server, paths)
 
 
-async def _offered(url: str, paths: Sequence[str], asked: Asked, meanwhile: Callable[[], None]) -> list[Answer]:
-    """What was answered while something else was done."""
+async def _answers_during(
+    url: str, paths: Sequence[str], workload: Workload, meanwhile: Callable[[], None]
+) -> list[Answer]:
+    """Return the answers to queries that were sent while ``meanwhile`` ran."""
     stop = asyncio.Event()
-    offered = offer(url, paths, stop, connections=asked.connections, a_second=asked.rate)
-    asking = asyncio.create_task(offered)
+    offered = offer(url, paths, stop, connections=workload.connections, a_second=workload.rate)
+    queries = asyncio.create_task(offered)
     await asyncio.to_thread(meanwhile)
     stop.set()
-    return await asking
+    return await queries
 
 
 def _keystrokes(url: str, paths: Sequence[str]) -> float:
-    """How many times the API's time the page takes, in the middle."""
+    """Return the median ratio of the web page's time to the API's."""
     times: dict[str, list[float]] = {"/api/v1/search?": [], "/?": []}
     for path in paths[:KEYSTROKES]:
         for way, taken in times.items():
@@ -118,22 +123,22 @@ def _show(
     print(f"| {' | '.join([*cells, f'{typed:.1f}'])} |", flush=True)
 
 
-def _go_beyond(server: "_Served", paths: Sequence[str]) -> None:
+def _overload(server: "_Served", paths: Sequence[str]) -> None:
     crowd = asyncio.run(flood(server.url, paths, connections=CROWD, each=20))
-    print(f"\n{CROWD} at once, as fast as answers come: {_told(crowd)}")
+    print(f"\n{CROWD} at once, as fast as answers come: {_describe(crowd)}")
     key = {"Authorization": f"Bearer {server.key()}"}
     greedy = asyncio.run(flood(server.url, ["/api/v1/sources"], connections=10, each=150, **key))
-    print(f"1500 requests of one key, as fast as answers come: {_told(greedy)}")
-    print(f"Afterwards: {_told(asyncio.run(flood(server.url, paths, connections=1, each=20)))}\n", flush=True)
+    print(f"1500 requests of one key, as fast as answers come: {_describe(greedy)}")
+    print(f"Afterwards: {_describe(asyncio.run(flood(server.url, paths, connections=1, each=20)))}\n", flush=True)
 
 
-def _told(answers: Sequence[Answer]) -> str:
+def _describe(answers: Sequence[Answer]) -> str:
     counted = Counter((answer.status, answer.retry_after) for answer in answers)
-    told = [
+    counts = [
         f"{number} × {status or 'nothing'}" + (f" (Retry-After: {wait})" if wait else "")
         for (status, wait), number in counted.most_common()
     ]
-    return f"{', '.join(told)}; the longest took {max(answer.seconds for answer in answers):.1f} s"
+    return f"{', '.join(counts)}; the longest took {max(answer.seconds for answer in answers):.1f} s"
 
 
 def _times(answers: Sequence[Answer]) -> list[float]:
@@ -145,7 +150,7 @@ def _at(taken: Sequence[float], part: float) -> float:
 
 
 def _queries() -> list[str]:
-    """Words as people would type them: some of a title of the manual."""
+    """Return queries: some words of a title of the manual each."""
     chance = random.Random(1)
     titles = []
     for file in sorted(MANUALS["postgres"].glob("*.html")):
@@ -160,7 +165,7 @@ def _queries() -> list[str]:
 def _site(pages: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="bench") as folder:
         write(Path(folder), pages)
-        Path(folder).chmod(0o755)  # nginx reads it as somebody else
+        Path(folder).chmod(0o755)  # nginx runs as another user
         with served(Path(folder)) as root:
             yield root
 
@@ -174,9 +179,9 @@ class _Served:
     database: str
 
     def crawl(self, name: str, root: str) -> float:
-        """A first crawl, to its end: pages a second."""
-        job = self._ask("/api/v1/sources", {"root": root, "name": name})["job"]
-        while (found := self._ask(f"/api/v1/jobs/{job}"))["completed_at"] is None:
+        """Run a first crawl to its end. Returns pages per second."""
+        job = self._request("/api/v1/sources", {"root": root, "name": name})["job"]
+        while (found := self._request(f"/api/v1/jobs/{job}"))["completed_at"] is None:
             time.sleep(0.5)
         assert found["status"] == "completed", found
         began, ended = (datetime.fromisoformat(found[at]) for at in ("started_at", "completed_at"))
@@ -187,8 +192,8 @@ class _Served:
         command = [sys.executable, "-m", "kept", "--database", self.database, *made]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
-    def _ask(self, path: str, said: dict[str, Any] | None = None) -> dict[str, Any]:
-        body = json.dumps(said).encode() if said else None
+    def _request(self, path: str, payload: dict[str, Any] | None = None) -> dict[str, Any]:
+        body = json.dumps(payload).encode() if payload else None
         with urlopen(Request(self.url + path, body, {"Content-Type": "application/json"})) as answer:
             found: dict[str, Any] = json.load(answer)
             return found
@@ -197,9 +202,9 @@ class _Served:
 @contextmanager
 def _serving(database: str) -> Iterator[_Served]:
     with tempfile.TemporaryDirectory(prefix="bench") as folder:
-        said, log = {"KEPT_NETWORK__ALLOW_PRIVATE": "1", "XDG_DATA_HOME": folder}, Path(folder) / "log"
+        settings, log = {"KEPT_NETWORK__ALLOW_PRIVATE": "1", "XDG_DATA_HOME": folder}, Path(folder) / "log"
         command = [sys.executable, "-m", "kept", "--database", database, "serve", "--port", "0"]
-        with log.open("wb") as told, subprocess.Popen(command, stderr=told, env=os.environ | said) as server:
+        with log.open("wb") as stderr, subprocess.Popen(command, stderr=stderr, env=os.environ | settings) as server:
             try:
                 while not (found := re.search(r"serves at (http://\S+?)/ ", log.read_text())):
                     assert server.poll() is None, log.read_text()
@@ -212,7 +217,7 @@ def _serving(database: str) -> Iterator[_Served]:
 
 @contextmanager
 def _databases(store: str) -> Iterator[Callable[[], str]]:
-    """Makes new ones."""
+    """Yield a function that creates a database and returns its URL."""
     if store == "sqlite":
         with tempfile.TemporaryDirectory(prefix="bench") as folder:
             numbers = iter(range(100))

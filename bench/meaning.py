@@ -1,9 +1,9 @@
-"""What the built-in model adds to the cost of keeping a manual.
+"""Measure what the built-in embedding model adds to the cost of adding a manual.
 
     python -m bench.meaning FOLDER [--rounds 1]
 
-`kept add FOLDER`, without vectors and with them, in turn, each into a fresh SQLite file. The best round of each counts.
-At most twice is promised. Vectors are complete when the command ends: it says so otherwise.
+Runs `kept add FOLDER` with and without vectors, alternately, each into a new SQLite file. The best round of each
+counts. Target: at most twice the time. Vectors are complete when the command ends, unless it prints otherwise.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 
-from bench.crawl.measured import Measured, measure
+from bench.crawl.measurement import Measured, measure
 
 MODES = {"words": "none", "words and vectors": "static"}
 
@@ -21,13 +21,13 @@ def main() -> None:
     parser = argparse.ArgumentParser("bench.meaning", description=__doc__)
     parser.add_argument("folder")
     parser.add_argument("--rounds", type=int, default=1)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     best: dict[str, Measured] = {}
-    for _ in range(asked.rounds):
+    for _ in range(arguments.rounds):
         for mode, provider in MODES.items():
-            found = _keep(asked.folder, provider)
-            if mode not in best or found.seconds < best[mode].seconds:
-                best[mode] = found
+            measured = _add(arguments.folder, provider)
+            if mode not in best or measured.seconds < best[mode].seconds:
+                best[mode] = measured
     print("| kept with | pages | seconds | CPU s | peak RSS |\n| --- | ---: | ---: | ---: | ---: |")
     for mode, one in best.items():
         print(f"| {mode} | {one.pages:,} | {one.seconds:.1f} | {one.cpu:.1f} | {one.memory >> 20} MB |")
@@ -35,7 +35,7 @@ def main() -> None:
     print(f"\nVectors make it {both.seconds / plain.seconds:.2f} × as long, and {both.cpu / plain.cpu:.2f} × the work.")
 
 
-def _keep(folder: str, provider: str) -> Measured:
+def _add(folder: str, provider: str) -> Measured:
     with tempfile.TemporaryDirectory(prefix="bench") as scratch:
         os.environ["KEPT_EMBED__PROVIDER"] = provider
         command = [sys.executable, "-m", "kept", "--database", f"sqlite:///{scratch}/kept.db", "add", folder, "--json"]

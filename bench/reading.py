@@ -1,10 +1,10 @@
-"""How much of real manuals the HTML reader keeps.
+"""Measure how much of real manuals the HTML reader keeps.
 
     python bench/reading.py [--pages 60] [--manual git] [--missing]
 
-What is there to keep is counted without the reader: by the selectors below, on the page as it came. A heading is kept
-if a heading of the result has its words; a code block if its words stand in a fenced block (or, in a cell, in
-code spans); a table if as many words of its cells stand in the result; an anchor if a section has it.
+Expected items are counted with the selectors below on the original page, without the reader. A heading is kept if a
+heading of the result has its words; a code block if its words are in a fenced block (or, in a cell, in code spans); a
+table if as many words of its cells are in the result; an anchor if a section has it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from kept.extract.sections import SectionNode, Unreadable
 class Manual:
     package: str  # of Debian
     pages: str
-    region: str  # the content, as a person sees it
-    outside: str  # what is inside the region and is no content
+    region: str  # the visible content
+    outside: str  # inside the region, but no content
     headings: str = "h1, h2, h3, h4, h5, h6"
     code: str = "pre"
     tables: str = "table"
@@ -84,7 +84,7 @@ class Page:
 
 
 def there(body: str, manual: Manual) -> Page | None:
-    """What the page has, counted on the page itself."""
+    """Return the items of the original page."""
     region = LexborHTMLParser(body).css_first(manual.region)
     if region is None:
         return None
@@ -101,7 +101,7 @@ def there(body: str, manual: Manual) -> Page | None:
 
 
 def anchor_of(node: LexborNode) -> str | None:
-    """A heading's own id, or that of the section it opens."""
+    """Return the id of a heading, or of the section it opens."""
     if own := node.attributes.get("id"):
         return own
     parent = node.parent
@@ -116,7 +116,7 @@ def anchor_of(node: LexborNode) -> str | None:
 
 
 def kept(page: Page, body: bytes) -> tuple[Counter[str], Counter[str], list[str]]:
-    """How much there was, how much of it is in what the reader makes of the page, and what is missing."""
+    """Return how many items the page has, how many the reader kept, and the missing ones."""
     found = extract(body, None)
     assert not isinstance(found, Unreadable), found
     sections = list(walk(found.tree))
@@ -151,7 +151,7 @@ def kept(page: Page, body: bytes) -> tuple[Counter[str], Counter[str], list[str]
 
 
 def is_bold(text: str, markdown: str) -> bool:
-    """Titles of notes are headings in the markup of some generators; the reader makes bold lines of them."""
+    """Return whether a heading is the title of a note, which the reader turns into a bold line."""
     return any(words(line) == text for line in re.findall(r"^[ >]*\*\*(.+)\*\*$", markdown, re.MULTILINE))
 
 
@@ -161,10 +161,10 @@ def walk(node: SectionNode) -> list[SectionNode]:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--pages", type=int, default=60, help="how many of each manual, chosen at random")
+    arguments.add_argument("--pages", type=int, default=60, help="pages of each manual, chosen at random")
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--manual", choices=MANUALS, action="append")
-    arguments.add_argument("--missing", action="store_true", help="say what is missing, and where")
+    arguments.add_argument("--missing", action="store_true", help="list the missing items")
     given = arguments.parse_args()
     print(f"{'manual':12} {'pages':>5}" + "".join(f"{kind:>22}" for kind in KINDS))
     everything = (Counter[str](), Counter[str]())

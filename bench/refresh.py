@@ -1,11 +1,11 @@
-"""What refreshes cost, beside the first crawl and a bare loop of conditional requests, in one run.
+"""Compare refreshes with the first crawl and with a bare loop of conditional requests, in one run.
 
     python -m bench.refresh [--manual javadoc|postgres|FOLDER] [--pages N]
 
 A copy of the manual is served by nginx on loopback and crawled into SQLite; then it is refreshed unchanged, with 1 %,
-10 % and all of its pages edited, and unchanged again; then the server has no validators any more. Seconds are those of
-the job; bytes are what the server sent, with headers, by its own log; rows are those that differ in a table afterwards.
-With ``--pages`` most links are dead: try it so, measure without.
+10 % and all of its pages edited, and unchanged again; then without validators. Seconds are those of
+the job; bytes are from the log of the server, with headers; rows are those that differ in a table afterwards. With
+``--pages`` most links are dead: use it to try the program, not to measure.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import apsw
 
-from bench.crawl.served import MANUALS, served
+from bench.crawl.nginx import MANUALS, served
 from kept.model.source import Access
 
 NOTED = ("documents", "versions", "contents", "sections", "frontier", "crawl_jobs", "generations", "sources")
@@ -72,13 +72,13 @@ class Bench:
         return step
 
     def bare_loop(self) -> float:
-        """Seconds for asking for every page that is kept, if it changed."""
-        asked = self._folder / "pages.txt"
+        """Return the seconds of a conditional request for every page."""
+        list_file = self._folder / "pages.txt"
         rows = apsw.Connection(str(self.database)).execute(
             "SELECT url, COALESCE(etag, ''), COALESCE(last_modified, '') FROM versions WHERE died IS NULL"
         )
-        asked.write_text("\n".join("\t".join(row) for row in rows))
-        command = [sys.executable, "-m", "bench.conditional", asked, str(Access().concurrency)]
+        list_file.write_text("\n".join("\t".join(row) for row in rows))
+        command = [sys.executable, "-m", "bench.conditional", list_file, str(Access().concurrency)]
         return min(float(subprocess.check_output(command, text=True).split()[0]) for _ in range(3))
 
     def _kept(self, *command: str) -> dict:  # type: ignore[type-arg]
@@ -89,7 +89,7 @@ class Bench:
         return json.loads(run.stdout)  # type: ignore[no-any-return]
 
     def _rows(self) -> dict[str, int]:
-        """How many rows of each table are new or other than before."""
+        """Return how many rows of each table are new or changed."""
         db = apsw.Connection(str(self.database))
         if not self._before.exists():
             return {table: db.execute(f"SELECT count(*) FROM {table}").get for table in NOTED}
@@ -99,18 +99,18 @@ class Bench:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser("bench.refresh", description="What refreshes cost.")
+    parser = argparse.ArgumentParser("bench.refresh", description="Measure the cost of refreshes.")
     parser.add_argument("--manual", default="javadoc", metavar="NAME|FOLDER", help=", ".join(MANUALS))
-    parser.add_argument("--pages", type=int, help="only so many of them")
-    asked = parser.parse_args()
-    manual = MANUALS.get(asked.manual, Path(asked.manual))
+    parser.add_argument("--pages", type=int, help="limit the number of pages")
+    arguments = parser.parse_args()
+    manual = MANUALS.get(arguments.manual, Path(arguments.manual))
     if not manual.is_dir():
         sys.exit(f"There is no folder {manual}. Debian has it in a package: see bench/crawl/served.py.")
     with tempfile.TemporaryDirectory(prefix="bench") as own:
         folder = Path(own)
         folder.chmod(0o755)
         copy, log = folder / "manual", folder / "answers.log"
-        pages = _copy(manual, copy, asked.pages)
+        pages = _copy(manual, copy, arguments.pages)
         with served(copy, log=log) as root:
             bench = Bench(folder, root, log)
             steps = [bench.step("first crawl", "add", root, "--name", "manual")]
@@ -128,7 +128,7 @@ def main() -> None:
 
 
 def _copy(manual: Path, to: Path, most: int | None) -> list[Path]:
-    """The pages of the copy."""
+    """Copy the manual and return the pages of the copy."""
     pages = sorted(manual.rglob("*.html"))[:most]
     index = manual / "index.html"
     for page in {*pages, index}:
@@ -142,8 +142,8 @@ def _edit(pages: Sequence[Path], words: str) -> None:
     for page in pages:
         text = page.read_text("utf-8", "surrogateescape")
         place = PAGE if PAGE in text else "</body>"
-        said = f"<p>This page was {words}.</p>"
-        new = text.replace(place, place + said if place == PAGE else said + place, 1)
+        edit = f"<p>This page was {words}.</p>"
+        new = text.replace(place, place + edit if place == PAGE else edit + place, 1)
         page.write_text(new, "utf-8", "surrogateescape")
 
 

@@ -1,10 +1,10 @@
-"""Doubling the site doubles the time, and memory stays flat.
+"""Measure how time and memory of a crawl grow with the size of the site.
 
     python -m bench.scaling [--pages 2000 4000 8000 16000] [--rounds 3]
 
-Sites of so many pages, served by nginx on loopback, are crawled with `kept add` as it comes, into an SQLite file.
-The best round of each counts. The exponent is that of the power of the pages that the seconds grow with: from the size
-before, and fitted through all of them. 1.05 is promised. What a start costs flatters it: look at the largest sizes.
+Sites of these sizes, served by nginx on loopback, are crawled with the defaults of `kept add` into an SQLite file. The
+best round of each counts. The seconds grow with a power of the pages: the exponent is shown relative to the size
+before, and fitted through all sizes. Target: 1.05. Start-up time lowers it, so look at the largest sizes.
 """
 
 import argparse
@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.crawl.measured import Measured, measure
-from bench.crawl.served import served
+from bench.crawl.measurement import Measured, measure
+from bench.crawl.nginx import served
 from tests.sites import manual
 
 
@@ -24,10 +24,10 @@ def main() -> None:
     parser = argparse.ArgumentParser("bench.scaling", description=__doc__)
     parser.add_argument("--pages", type=int, nargs="+", default=[2000, 4000, 8000, 16000])
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     best: dict[int, Measured] = {}
-    for number in range(1, asked.rounds + 1):
-        for pages in asked.pages:
+    for number in range(1, arguments.rounds + 1):
+        for pages in arguments.pages:
             found = _crawl(pages)
             print(f"round {number}: {found.pages:6,} pages {found.seconds:7.1f} s", flush=True)
             if pages not in best or found.seconds < best[pages].seconds:
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float:
-    """The slope of the straight line through the logarithms."""
+    """Return the slope of the line fitted through the logarithms."""
     xs, ys = [math.log(x) for x, _ in points], [math.log(y) for _, y in points]
     x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
     rise = sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True))

@@ -1,12 +1,12 @@
-"""One source, many workers: twice as many are about twice as fast, unless its host is to be spared.
+"""Measure how a crawl of one source scales with the number of workers, and the latency of a new job.
 
     python -m bench.workers [--pages 1200] [--seconds 0.05] [--only-latency]
 
-A site of so many pages, each answered after 50 ms, is walked by 1, 2 and 4 workers on PostgreSQL. Each asks for four
-pages at once at most; the host may be asked for 32 at once, then for 4. The seconds run from the first request to the
-end of the job. 1.8 × is promised with two, 3 × with four; with 4 the server never sees more than 4 at once, and no page
-is visited twice. Then: from the commit of a job to the first request at the server, with an idle worker. 100 ms are
-promised.
+A site whose responses take 50 ms is crawled by 1, 2 and 4 workers on PostgreSQL. Each worker has at most four
+concurrent requests; the budget of the host is 32 concurrent requests, then 4. Seconds count from the first request to
+the end of the job. Targets: 1.8 × with two workers, 3 × with four; with a budget of 4 the server never sees more than
+4 at once, and no page is visited twice. Latency is from the commit of a job to the first request, with an idle worker.
+Target: 100 ms.
 """
 
 import argparse
@@ -20,11 +20,11 @@ from pathlib import Path
 from kept.service import jobs
 from tests.crash.state import reading
 from tests.crash.workers import Workers, until
-from tests.given import a_database
+from tests.factories import database_at
 from tests.postgres import PostgresServer
 from tests.sites.slow import SlowSite
 
-AT_ONCE = 4  # requests, a worker
+AT_ONCE = 4  # concurrent requests per worker
 JOBS = 10
 
 
@@ -33,12 +33,12 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=1200)
     parser.add_argument("--seconds", type=float, default=0.05)
     parser.add_argument("--only-latency", action="store_true")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     server = PostgresServer()
     server.start()
     try:
-        if not asked.only_latency:
-            _compare(server, asked.pages, asked.seconds)
+        if not arguments.only_latency:
+            _compare(server, arguments.pages, arguments.seconds)
         _print_latency(server)
     finally:
         server.close()
@@ -51,7 +51,7 @@ def _compare(server: PostgresServer, pages: int, seconds: float) -> None:
         alone = 0.0
         for number in (1, 2, 4):
             with SlowSite(pages=pages, seconds=seconds) as site:
-                took = _walked(server.create_database(), site, number, budget, enough=min(400, pages // 30))
+                took = _measure_crawl(server.create_database(), site, number, budget, enough=min(400, pages // 30))
                 alone = alone or took
                 twice = sum(times > 1 for times in site.pages.values())
                 print(
@@ -61,8 +61,8 @@ def _compare(server: PostgresServer, pages: int, seconds: float) -> None:
                 )
 
 
-def _walked(url: str, site: SlowSite, number: int, budget: int, *, enough: int) -> float:
-    """Seconds from the first request to the end of the job."""
+def _measure_crawl(url: str, site: SlowSite, number: int, budget: int, *, enough: int) -> float:
+    """Return the seconds from the first request to the end of the job."""
     with tempfile.TemporaryDirectory(prefix="bench") as folder, _workers(url, Path(folder), enough) as workers:
         for _ in range(number):
             workers.start()
@@ -98,13 +98,13 @@ def _print_latency(server: PostgresServer) -> None:
 
 async def _latencies(url: str, site: SlowSite) -> list[float]:
     took = []
-    async with a_database(url) as db:
+    async with database_at(url) as db:
         for _ in range(JOBS):
             await asyncio.sleep(1.0)  # until the worker is idle again
             site.asked.clear()
             await jobs.request_crawl(db, "slow")
             committed = time.monotonic()
-            assert await asyncio.to_thread(site.asked.wait, 30), "nobody came"
+            assert await asyncio.to_thread(site.asked.wait, 30), "no request arrived"
             took.append(1000 * (site.first_asked - committed))
             await asyncio.to_thread(until, lambda: _has_ended(url))
     return took
@@ -115,17 +115,17 @@ def _workers(url: str, folder: Path, enough: int) -> Workers:
 
 
 def work() -> None:
-    """`kept …`, but no walk asks for more than so many pages at once, whatever its share of the host would be."""
+    """Run `kept …` with a limit on the concurrent requests of a crawl, whatever its share of the host's budget."""
     from kept.cli.main import main as kept
     from kept.jobs import worker
     from kept.origins.web.rate_limiter import CrawlSlots
 
     allot = CrawlSlots.allot
 
-    def at_most(mine: CrawlSlots, slots: int, *, walkers: int = 1, seconds: float) -> None:
-        allot(mine, min(AT_ONCE, slots), crawlers=walkers, valid_seconds=seconds)
+    def allot_at_most(self: CrawlSlots, slots: int, *, crawlers: int = 1, valid_seconds: float) -> None:
+        allot(self, min(AT_ONCE, slots), crawlers=crawlers, valid_seconds=valid_seconds)
 
-    CrawlSlots.allot = at_most  # type: ignore[method-assign]
+    CrawlSlots.allot = allot_at_most  # type: ignore[method-assign]
     worker.MIN_ENTRIES_TO_JOIN = int(sys.argv.pop(1))
     kept()
 

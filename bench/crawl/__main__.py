@@ -1,14 +1,14 @@
-"""Kept and its peers crawl the same manual, one after the other, in one run.
+"""Compare Kept with other crawlers on the same manual, in one run.
 
     python -m bench.crawl [--manual postgres|javadoc|FOLDER] [--rounds 3] [--only NAME]… [--draw]
 
-The manual is served by nginx on loopback. Every program is started as a user would start it and measured from its
-start to its end: pages a second, processor seconds for 1,000 pages, and the largest memory of all its processes
-together. A round runs them all, so that a busy moment of the machine strikes them alike; the best round of each counts.
+The manual is served by nginx on loopback. Every program is run with its own command and measured from start to end:
+pages per second, CPU seconds per 1,000 pages, and the peak memory of all its processes together. Each round runs all
+programs, so that noise of the machine affects them alike; the best round of each counts.
 
-    kept                 complete: sections, full text, durable frontier, SQLite; as it comes (8 requests at once)
+    kept                 complete: sections, full text, durable frontier, SQLite; defaults (8 concurrent requests)
     kept 64              the same with the peers' concurrency
-    kept plain           the same as "kept", from the checkout: nothing is compiled
+    kept plain           the same as "kept", from the checkout, not compiled
     kept PostgreSQL      the same as "kept", on PostgreSQL
     crawlee              links only, nothing stored
     scrapy               links only, nothing stored
@@ -29,10 +29,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.compiled import compiled
-from bench.crawl.measured import Measured, measure
-from bench.crawl.picture import draw
-from bench.crawl.served import MANUALS, served
+from bench.crawl.chart import draw
+from bench.crawl.measurement import Measured, measure
+from bench.crawl.nginx import MANUALS, served
+from bench.wheel import install_wheel
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parent.parent
@@ -48,27 +48,27 @@ class Contender:
 
 
 def main() -> None:
-    asked = _arguments()
-    folder = MANUALS.get(asked.manual, Path(asked.manual))
+    arguments = _arguments()
+    folder = MANUALS.get(arguments.manual, Path(arguments.manual))
     if not folder.is_dir():
         sys.exit(f"There is no folder {folder}. Debian has it in a package: see bench/crawl/served.py.")
     peers = _peers_python()
     with _postgres() as postgres, served(folder) as root:
-        contenders = [one for one in _contenders(peers, postgres) if not asked.only or one.name in asked.only]
+        contenders = [one for one in _contenders(peers, postgres) if not arguments.only or one.name in arguments.only]
         best: dict[str, Measured] = {}
-        for number in range(1, asked.rounds + 1):
+        for number in range(1, arguments.rounds + 1):
             for contender in contenders:
                 found = _run(contender, root)
                 print(f"round {number}: {contender.name:16} {found.pages:6,} pages {found.seconds:7.1f} s", flush=True)
                 if contender.name not in best or found.seconds < best[contender.name].seconds:
                     best[contender.name] = found
     print(_table(best))
-    if asked.draw:
-        draw(PROJECT / "docs" / f"crawl-{asked.manual}.svg", asked.manual, best)
+    if arguments.draw:
+        draw(PROJECT / "docs" / f"crawl-{arguments.manual}.svg", arguments.manual, best)
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser("bench.crawl", description="Kept and its peers crawl the same manual.")
+    parser = argparse.ArgumentParser("bench.crawl", description="Compare Kept with other crawlers.")
     parser.add_argument("--manual", default="postgres", metavar="NAME|FOLDER", help=", ".join(MANUALS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", action="append", metavar="NAME", help="one of the contenders; may be repeated")
@@ -82,7 +82,7 @@ def _contenders(peers: Path, postgres: Callable[[], str]) -> Iterator[Contender]
     ) -> Callable[[str, Path], list[str]]:
         def command(root: str, folder: Path) -> list[str]:
             url = database() if database else f"sqlite:///{folder}/kept.db"
-            python = ["env", f"PYTHONPATH={place or compiled()}", sys.executable]
+            python = ["env", f"PYTHONPATH={place or install_wheel()}", sys.executable]
             return [*python, "-m", "kept", "--database", url, "add", root, "--json", *more]
 
         return command
@@ -125,7 +125,7 @@ def _table(best: dict[str, Measured]) -> str:
 
 
 def _peers_python() -> Path:
-    """The Python of an environment that holds the peers, made if need be."""
+    """Return the Python of the environment of the peers, which is created if necessary."""
     pins, mark, python = PROJECT / "requirements" / "bench.txt", PEERS / "installed.txt", PEERS / "bin" / "python"
     if not mark.exists() or mark.read_bytes() != pins.read_bytes():
         print("Installing the peers.", flush=True)
@@ -138,7 +138,7 @@ def _peers_python() -> Path:
 
 @contextmanager
 def _postgres() -> Iterator[Callable[[], str]]:
-    """A server of our own; each call makes an empty database in it."""
+    """Start a server. Each call of the result creates an empty database in it."""
     from tests.postgres import PostgresServer
 
     server = PostgresServer(os.environ.get("KEPT_TEST_POSTGRES"))

@@ -1,16 +1,16 @@
-"""How well search finds what a manual's own index says is there.
+"""Measure the quality of search with the index of a manual as ground truth.
 
     python -m bench.quality [--manual django|javadoc|git]… [--store sqlite|postgres|plain]… [--half tune|test]
                             [--by lexical|meaning|fused]… [--missed] [--check]
 
-    plain pages       FTS5, BM25, whole pages; the right page is enough for a hit
-    plain sections    FTS5, BM25, sections: title × 10, headings × 5, porter; all of the words, then any
-    kept sqlite       what `kept search` gives
+    plain pages       FTS5, BM25, whole pages; a hit on the right page counts
+    plain sections    FTS5, BM25, sections: title × 10, headings × 5, porter; all words, then any
+    kept sqlite       the results of `kept search`
     kept postgres     the same on PostgreSQL
     … by meaning      with vectors of the built-in model, alone or fused with words: --by
 
-What is looked for, and where it should be found: bench/quality/labels.py. Rankings are tuned on one half of each set
-and reported on the other. --check refuses figures below those of bench/floors.toml.
+Queries and expected places come from bench/quality/labels.py. Rankings are tuned on one half of each set and reported
+on the other. --check fails on figures below those of bench/floors.toml.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.quality.baselines import plain_pages, plain_sections
-from bench.quality.judged import DEPTH, Found, Judge, Worth, summary
+from bench.quality.judge import DEPTH, Judge, JudgedHit, Score, summary
 from bench.quality.labels import MANUALS, Label, labels
 from bench.quality.manuals import on_postgres, on_sqlite
 from kept.embed import static
@@ -32,43 +32,43 @@ from kept.service import search
 from kept.store.database import open_database
 
 FLOORS = Path(__file__).parent.parent / "floors.toml"
-Searcher = Callable[[Sequence[Label]], list[list[Found]]]
+Searcher = Callable[[Sequence[Label]], list[list[JudgedHit]]]
 Figures = dict[tuple[str, str], dict[str, float]]  # (set, contender)
 
 
 def main() -> None:
-    asked = _arguments()
+    arguments = _arguments()
     figures: Figures = {}
     with ExitStack() as stack:
-        postgres = stack.enter_context(on_postgres()) if "postgres" in asked.store else None
-        for manual in asked.manual:
+        postgres = stack.enter_context(on_postgres()) if "postgres" in arguments.store else None
+        for manual in arguments.manual:
             kept = on_sqlite(manual)
             judge = Judge(kept, MANUALS[manual])
-            wanted = [label for label in labels(manual) if label.half == asked.half]
-            for name, searcher in _contenders(manual, kept, asked.store, asked.by, postgres):
-                worths = _judged(judge, wanted, searcher(wanted), pages=name == "plain pages")
+            wanted = [label for label in labels(manual) if label.half == arguments.half]
+            for name, searcher in _contenders(manual, kept, arguments.store, arguments.by, postgres):
+                scores = _judged(judge, wanted, searcher(wanted), pages=name == "plain pages")
                 for of_set in sorted({label.set for label in wanted}):
-                    figures[of_set, name] = summary([one for label, one in worths if label.set == of_set])
-                if asked.missed and name.startswith("kept"):
-                    _show_missed(worths)
-    print(_table(figures, asked.half))
-    if asked.check:
+                    figures[of_set, name] = summary([one for label, one in scores if label.set == of_set])
+                if arguments.missed and name.startswith("kept"):
+                    _show_missed(scores)
+    print(_table(figures, arguments.half))
+    if arguments.check:
         sys.exit(_check(figures))
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser("bench.quality", description="How well search finds what an index says is there.")
+    parser = argparse.ArgumentParser("bench.quality", description="Measure the quality of search.")
     parser.add_argument("--manual", action="append", choices=list(MANUALS))
     parser.add_argument("--store", action="append", choices=["plain", "sqlite", "postgres"])
     parser.add_argument("--half", default="test", choices=["tune", "test"])
     parser.add_argument("--by", action="append", choices=["lexical", "meaning", "fused"])
     parser.add_argument("--missed", action="store_true", help="show the queries whose first hit is wrong")
-    parser.add_argument("--check", action="store_true", help="fail below the floors")
-    asked = parser.parse_args()
-    asked.manual = asked.manual or list(MANUALS)
-    asked.store = asked.store or ["plain", "sqlite", "postgres"]
-    asked.by = asked.by or ["lexical"]
-    return asked
+    parser.add_argument("--check", action="store_true", help="fail if a figure is below bench/floors.toml")
+    arguments = parser.parse_args()
+    arguments.manual = arguments.manual or list(MANUALS)
+    arguments.store = arguments.store or ["plain", "sqlite", "postgres"]
+    arguments.by = arguments.by or ["lexical"]
+    return arguments
 
 
 def _contenders(
@@ -87,13 +87,13 @@ def _contenders(
             yield label, lambda wanted, url=url, mode=mode: asyncio.run(_kept(url, root, wanted, mode))  # type: ignore[misc]
 
 
-async def _kept(url: str, root: str, wanted: Sequence[Label], mode: str) -> list[list[Found]]:
+async def _kept(url: str, root: str, wanted: Sequence[Label], mode: str) -> list[list[JudgedHit]]:
     by = None if mode == "lexical" else VectorSearchOptions(mode, {static.MODEL: static.StaticEmbedder()}.get)
     db = await open_database(url)
     try:
         return [
             [
-                Found(
+                JudgedHit(
                     _page(hit.url, root), hit.anchor, hit.text, tuple(_page(other["url"], root) for other in hit.also)
                 )
                 for hit in await search.search_sections(db, SearchRequest(text=label.query, limit=DEPTH), vectors=by)
@@ -109,15 +109,15 @@ def _page(url: str, root: str) -> str:
 
 
 def _judged(
-    judge: Judge, wanted: Sequence[Label], found: list[list[Found]], *, pages: bool
-) -> list[tuple[Label, Worth]]:
-    return [(label, judge.worth(label, hits, pages=pages)) for label, hits in zip(wanted, found, strict=True)]
+    judge: Judge, wanted: Sequence[Label], found: list[list[JudgedHit]], *, pages: bool
+) -> list[tuple[Label, Score]]:
+    return [(label, judge.score(label, hits, pages=pages)) for label, hits in zip(wanted, found, strict=True)]
 
 
-def _show_missed(worths: Sequence[tuple[Label, Worth]]) -> None:
-    for label, worth in worths:
-        if worth.first != 1:
-            print(f"{label.set}: {label.query!r} found at {worth.first}, not first; wanted {min(label.places)}")
+def _show_missed(scores: Sequence[tuple[Label, Score]]) -> None:
+    for label, score in scores:
+        if score.first != 1:
+            print(f"{label.set}: {label.query!r} found at {score.first}, not first; wanted {min(label.places)}")
 
 
 def _table(figures: Figures, half: str) -> str:
@@ -130,7 +130,7 @@ def _table(figures: Figures, half: str) -> str:
 
 
 def _check(figures: Figures) -> int:
-    """How many figures are too low."""
+    """Return the number of figures that are too low."""
     floors = tomllib.loads(FLOORS.read_text("utf-8"))
     low = [
         f"{of_set}, {name}: MRR@10 is {found['MRR@10']:.3f}, the floor is {floor}"

@@ -1,4 +1,4 @@
-"""Two plain FTS5 searches over the same rows, ranked by BM25: whole pages, and sections."""
+"""Search the same rows with plain FTS5 and BM25, by whole pages and by sections."""
 
 import re
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import apsw
 
-from bench.quality.judged import Found
+from bench.quality.judge import JudgedHit
 from kept.store.compression import decompress
 
 TOKENS = "porter unicode61"
 
 
 class PlainFts:
-    """All of the words, then any of them."""
+    """A search for all of the words, then for any of them."""
 
     def __init__(self, rows: Iterator[tuple[str, str | None, str, str, str]], root: str, weights: str) -> None:
         self._db = apsw.Connection(":memory:")
@@ -30,9 +30,9 @@ class PlainFts:
                     "INSERT INTO words (rowid, title, headings, text) VALUES (?, ?, ?, ?)", (id, title, headings, text)
                 )
 
-    def search(self, query: str, limit: int = 10) -> list[Found]:
+    def search(self, query: str, limit: int = 10) -> list[JudgedHit]:
         words = [f'"{word}"' for word in re.findall(r"[^\W_]+", query)]
-        found: dict[int, Found] = {}
+        found: dict[int, JudgedHit] = {}
         for joint in (" AND ", " OR "):
             if len(found) < limit:
                 rows = self._db.execute(
@@ -41,7 +41,7 @@ class PlainFts:
                     (joint.join(words), limit),
                 )
                 for id, url, anchor, text in rows:
-                    found.setdefault(id, Found(str(url).removeprefix(self._root), anchor, text))
+                    found.setdefault(id, JudgedHit(str(url).removeprefix(self._root), anchor, text))
         return list(found.values())[:limit]
 
 

@@ -1,10 +1,10 @@
-"""What should be found: terms and where their manual defines them, from the manual's own index.
+"""Make labels (queries and the places that answer them) from the index of each manual.
 
-    labels("django")    its general index (term → section), and questions of our own (questions.txt)
+    labels("django")    its general index (term → section), and the questions of questions.txt
     labels("javadoc")   its index (class or member → its section)
     labels("git")       its glossary (term → the part of the page that defines it)
 
-Every label goes to the tune or the test half by the hash of its query: nobody chose.
+The hash of its query assigns every label to the tune half or the test half.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MANUALS = {  # Debian: python-django-doc, openjdk-17-doc, git-doc
     "javadoc": Path("/usr/share/doc/openjdk-17-jre-headless/api"),
     "git": Path("/usr/share/doc/git-doc"),
 }
-MOST = 600  # of one set
-MOST_PLACES = 3  # a term with more is no question with an answer
+MOST = 600  # labels of one set
+MOST_PLACES = 3  # a term with more places is ambiguous
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def _django(root: Path) -> Iterator[Label]:
 
 
 def _sphinx_index(root: Path) -> Iterator[tuple[str, str]]:
-    """(query, place). Half of the members are asked for with their class, as in ``Form.as_p``."""
+    """Yield (query, place). Half of the queries for members include the class, as in ``Form.as_p``."""
     for entry in _page(root / "genindex.html").css("table.genindextable > tbody > tr > td > ul > li"):
         term = _own_words(entry).partition(" (")[0].strip()
         if not re.search(r"\w\w", term):
@@ -70,7 +70,7 @@ def _javadoc(root: Path) -> Iterator[Label]:
 
 
 def _javadoc_index(root: Path) -> Iterator[tuple[str, str]]:
-    """Types by their name, members by type and name (``List.add``, or ``List add``); overloads are one question."""
+    """Types by their name, members by type and name (``List.add``, or ``List add``); overloads are one query."""
     for page in sorted((root / "index-files").glob("index-*.html")):
         for entry in _page(page).css("dl.index > dt"):
             links = entry.css("a")
@@ -102,7 +102,7 @@ def _page(path: Path) -> LexborHTMLParser:
 
 
 def _own_words(node: LexborNode) -> str:
-    """The words of an entry, without those of the entries below it."""
+    """Return the words of an entry, without those of its subentries."""
     words, child = "", node.child
     while child is not None and child.tag != "ul":
         words += child.text()

@@ -1,7 +1,7 @@
-"""Manuals kept once, and read again by every run until the readers or the store change.
+"""Add manuals once, and reuse their databases until the readers or the store change.
 
-SQLite files lie in .kept/bench. PostgreSQL is a server of our own for the time of the run, or the one that
-KEPT_TEST_POSTGRES names: there the database stays for the next run.
+SQLite files are in .kept/bench. PostgreSQL is started for the run, unless KEPT_TEST_POSTGRES names a server: there the
+database stays for the next run.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ FOLDER = PROJECT / ".kept" / "bench"
 
 
 def on_sqlite(manual: str) -> Path:
-    """The file that keeps the manual."""
+    """Return the SQLite file with the manual."""
     file = FOLDER / f"quality-{manual}-{_readers()}.db"
     if not file.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ def on_sqlite(manual: str) -> Path:
 
 @contextmanager
 def on_postgres() -> Iterator[Callable[[str], str]]:
-    """From the name of a manual to the URL of a database that keeps it."""
+    """Yield a function from the name of a manual to the URL of its database."""
     address = os.environ.get("KEPT_TEST_POSTGRES")
     server = PostgresServer(address)
     try:
@@ -66,14 +66,14 @@ def _new(url: str, manual: str) -> str:
 
 def _keep(url: str, manual: str) -> None:
     print(f"Keeping {manual} …", file=sys.stderr, flush=True)
-    asked = ["--database", url, "add", str(MANUALS[manual]), "--name", manual, "--include", "*.html", "--json"]
+    options = ["--database", url, "add", str(MANUALS[manual]), "--name", manual, "--include", "*.html", "--json"]
     vectors = {"KEPT_EMBED__PROVIDER": "static" if static.is_installed() else "none"}
-    command = [sys.executable, "-m", "kept", *asked]
+    command = [sys.executable, "-m", "kept", *options]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | vectors)
 
 
 def _readers() -> str:
-    """Changes with whatever makes the rows."""
+    """Return a hash of the code that makes the rows."""
     kept = PROJECT / "src" / "kept"
     files = [kept / "model" / "tokens.py", kept / "model" / "index_fields.py", *(kept / "extract").rglob("*.py")]
     digest = hashlib.sha256()

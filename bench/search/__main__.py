@@ -1,17 +1,16 @@
-"""How long search takes, beside a bare full-text query on the same rows in the same run.
+"""Compare the time of search with a bare full-text query on the same rows, in the same run.
 
     python -m bench.search [--sections 20000]… [--store sqlite|postgres]… [--queries 200] [--crawl]
 
-Sections are made of the words of the Django manual (bench.quality keeps it): real pages, repeated under other names
-until there are enough, each a little different, as hits that say the same are shown as one. Queries are words that
-stand in them: one to four, rare and common alike, and the questions of bench/quality. For each: Kept's search with ten
-hits, and
+Sections are the pages of the Django manual (from bench.quality), repeated under other names until there are enough,
+each a little different, because hits with equal text are grouped. Queries are one to four of their words, rare and
+common, and the questions of bench/quality. For each: Kept's search with ten hits, and
 
-    sqlite      a bare FTS5 BM25 query, all of the words, then any if there are fewer than ten
-    postgres    a bare ts_rank query with all of the words
+    sqlite      a bare FTS5 BM25 query: all words, then any if there are fewer than ten hits
+    postgres    a bare ts_rank query with all words
 
---crawl measures again while a crawl writes into the same database. Hard queries, of nothing but the most common words,
-phrases and prefixes, come last: each has its own row, and none may take a second.
+--crawl measures again while a crawl writes to the same database. Hard queries (only the most common words, phrases,
+prefixes) come last, one row each; none may take a second.
 """
 
 import argparse
@@ -61,38 +60,38 @@ HARD: list[tuple[str, str, dict[str, Any]]] = [
 
 
 def main() -> None:
-    asked = _arguments()
+    arguments = _arguments()
     pages = _pages()
-    queries = _queries(pages, asked.queries)
-    server = PostgresServer() if "postgres" in asked.store else None
+    queries = _queries(pages, arguments.queries)
+    server = PostgresServer() if "postgres" in arguments.store else None
     try:
         if server:
             server.start()
         with tempfile.TemporaryDirectory(prefix="bench") as folder:
             print("| store | sections | | p50 ms | p95 ms | worst ms |\n| --- | ---: | --- | ---: | ---: | ---: |")
-            for sections in asked.sections:
-                for store in asked.store:
+            for sections in arguments.sections:
+                for store in arguments.store:
                     url = (
                         f"sqlite:///{folder}/{sections}.db"
                         if store == "sqlite"
                         else (server and server.create_database())
                     )
-                    asyncio.run(_measure(str(url), store, pages, sections, queries, crawl=asked.crawl))
+                    asyncio.run(_measure(str(url), store, pages, sections, queries, crawl=arguments.crawl))
     finally:
         if server:
             server.close()
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser("bench.search", description="How long search takes.")
+    parser = argparse.ArgumentParser("bench.search", description="Measure the time of search.")
     parser.add_argument("--sections", action="append", type=int)
     parser.add_argument("--store", action="append", choices=["sqlite", "postgres"])
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--crawl", action="store_true")
-    asked = parser.parse_args()
-    asked.sections = asked.sections or [20_000, 200_000]
-    asked.store = asked.store or ["sqlite", "postgres"]
-    return asked
+    arguments = parser.parse_args()
+    arguments.sections = arguments.sections or [20_000, 200_000]
+    arguments.store = arguments.store or ["sqlite", "postgres"]
+    return arguments
 
 
 async def _search(db: Database, text: str, **options: Any) -> object:
@@ -128,10 +127,10 @@ async def _measure(
 async def _times(
     queries: Sequence[str], *asks: Callable[[str], Awaitable[object]], rounds: int = 3
 ) -> list[list[float]]:
-    """How long each way to ask takes for each of the queries, from the quickest on: the median of some rounds.
+    """Return the sorted times of all queries for each kind of search: the median of some rounds.
 
-    They take turns, so that a machine that slows down slows down all of them, and ask for different things, so that
-    none profits from what another has just read.
+    They alternate, so that noise of the machine affects them alike, and with different queries, so that none profits
+    from the cache of another.
     """
     taken: list[dict[int, list[float]]] = [defaultdict(list) for _ in asks]
     apart = len(queries) // len(asks)
@@ -141,13 +140,13 @@ async def _times(
                 at = (turn + number * apart) % len(queries)
                 start = time.perf_counter()
                 await ask(queries[at])
-                if round:  # the first warms up
+                if round:  # the first round warms up
                     taken[number][at].append((time.perf_counter() - start) * 1000)
     return [sorted(map(median, one.values())) for one in taken]
 
 
 async def _bare(db: Database, store: str, query: str) -> None:
-    """What somebody would write who has only the index: the named statement of a store is not used."""
+    """Query only the full-text index, without the statements of the store."""
     terms = parse_query(query).terms
     async with db.snapshot() as snapshot:
         if store == "postgres":

@@ -36,9 +36,9 @@ def _run(suite: list[str], module: str, known: Path) -> int:
             text=True,
         )
         try:
-            asked = ["--url", f"{_address(kept)}/mcp", "--requirements", REQUIREMENTS]
+            target = ["--url", f"{_address(kept)}/mcp", "--requirements", REQUIREMENTS]
             options = ["--expected-failures", str(known), "--output-dir", f"{scratch}/results"]
-            return subprocess.call([*suite, "server", *asked, *options])
+            return subprocess.call([*suite, "server", *target, *options])
         finally:
             kept.terminate()
             kept.wait(20)

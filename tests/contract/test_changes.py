@@ -18,20 +18,20 @@ from kept.service.changes import ChangeFeedPage, ChangeKind
 from kept.service.document_diff import diff_hunks
 from kept.settings import load
 from kept.store.database import Database
-from tests.contract.stories import raw, story
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl
+from tests.contract.databases import on_both_databases, run_sql
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source
 
 WORDS = "with enough words behind it that nobody takes it for a tiny page at all"
 
 
 def site(pages: Mapping[str, str], **redirects: str) -> Site:
-    """A root that leads to pages by their names."""
+    """Return a site whose root links to these pages."""
     made = {ROOT: Page(f"root {WORDS}", tuple(ROOT + name for name in (*pages, *redirects)))}
     made |= {ROOT + name: Page(redirect=ROOT + to) for name, to in redirects.items()}
     return Site(made | {ROOT + name: Page(f"{text} {WORDS}") for name, text in pages.items()})
 
 
-def told(found: ChangeFeedPage) -> list[tuple[str, int, ChangeKind, str, str | None, bool]]:
+def summarize(found: ChangeFeedPage) -> list[tuple[str, int, ChangeKind, str, str | None, bool]]:
     return [
         (
             one.source,
@@ -45,9 +45,9 @@ def told(found: ChangeFeedPage) -> list[tuple[str, int, ChangeKind, str, str | N
     ]
 
 
-@story
+@on_both_databases
 async def test_the_feed_tells_what_became_of_each_document_the_latest_first_and_pages(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "a", "b": "b", "c": "c", "d": "d", "e": "e"}))
     await crawl(db, source, site({"a": "a", "b": "b", "c": "c", "d": "d", "e": "e"}))
     await crawl(db, source, site({"a": "edited", "c": "c", "d": "d", "f": "e"}, e="f"))
@@ -67,7 +67,7 @@ async def test_the_feed_tells_what_became_of_each_document_the_latest_first_and_
         *(("docs", 1, "added", name, None, False) for name in ("", "a", "b", "c", "d", "e")),
     ]
     whole = await feed.list_changes(db)
-    assert told(whole) == expected
+    assert summarize(whole) == expected
     assert whole.next is None
     assert await feed.list_changes(db, "docs") == whole
 
@@ -76,11 +76,11 @@ async def test_the_feed_tells_what_became_of_each_document_the_latest_first_and_
         if one.from_url in by_document:
             assert one.document == by_document[one.from_url], "a move is no reason for another id"
 
-    other = await a_source(db, "other", root="https://other.test/")
+    other = await make_source(db, "other", root="https://other.test/")
     elsewhere = {"https://other.test/": Page(f"root {WORDS}"), "https://other.test/x": Page(f"x {WORDS}")}
     await crawl(db, other, Site(elsewhere, root="https://other.test/"))
     every = await feed.list_changes(db)
-    assert told(every) == [("other", 1, "added", "", None, False), *expected]
+    assert summarize(every) == [("other", 1, "added", "", None, False), *expected]
     for label, all_of_it in ((None, every), ("docs", whole)):
         for size in (1, 2, 5):
             pages, cursor = [], None
@@ -97,27 +97,27 @@ async def test_the_feed_tells_what_became_of_each_document_the_latest_first_and_
     assert (await feed.list_changes(db, since=datetime.now(UTC) + timedelta(hours=1))).changes == []
 
 
-@story
+@on_both_databases
 async def test_another_reader_is_no_news_and_what_is_forgotten_is_not_told_wrongly(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "a", "b": "b"}))
     await crawl(db, source, site({"a": "a two", "b": "b"}))
     async with db.transaction() as tx:  # as another reader would have read the same bytes
-        await raw(tx, "UPDATE versions SET content_id = (SELECT min(content_id) FROM versions) WHERE died IS NULL")
+        await run_sql(tx, "UPDATE versions SET content_id = (SELECT min(content_id) FROM versions) WHERE died IS NULL")
     await crawl(db, source, site({"a": "a two", "b": "b"}), signature="2")
     async with db.snapshot() as snapshot:
-        assert (3,) in await raw(snapshot, "SELECT born FROM versions WHERE read_again"), "they were read again"
-        notices = await raw(snapshot, "SELECT payload FROM notifications")
+        assert (3,) in await run_sql(snapshot, "SELECT born FROM versions WHERE read_again"), "they were read again"
+        notices = await run_sql(snapshot, "SELECT payload FROM notifications")
     assert {one.generation for one in (await feed.list_changes(db)).changes} == {1, 2}
-    assert len(notices) == 2, "nobody is told of it either"
+    assert len(notices) == 2, "there is no notification either"
     assert [(await past.diff_generations(db, "docs", *pair)).changed for pair in ((2, 3), (3, 2))] == [[], []]
-    assert (await past.diff_generations(db, "docs", 1, 3)).changed == [f"{ROOT}a"], "somebody has changed it meanwhile"
+    assert (await past.diff_generations(db, "docs", 1, 3)).changed == [f"{ROOT}a"], "it was changed in between"
     _, (latest, *_) = await past.timeline(db, "docs")
     assert (latest.generation.number, latest.has_changes) == (3, False)
 
     await crawl(db, source, site({"a": "a two", "b": "b", "c": "c"}), signature="2")
     await collect(db, Retention(generations=2, younger_than=timedelta()))
-    assert told(await feed.list_changes(db)) == [("docs", 4, "added", "c", None, False)]
+    assert summarize(await feed.list_changes(db)) == [("docs", 4, "added", "c", None, False)]
 
 
 def test_as_much_of_the_past_is_kept_as_the_settings_say(database_url: str, tmp_path: Path) -> None:
@@ -127,24 +127,24 @@ def test_as_much_of_the_past_is_kept_as_the_settings_say(database_url: str, tmp_
             await collect(runtime.db, runtime.services.retention)
             return [one.number for one in (await past.list_generations(runtime.db, "docs"))[1]]
 
-    async def tell() -> None:
-        async with a_database(database_url) as db:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            source = await make_source(db)
             for number in range(5):
                 await crawl(db, source, site({"a": f"edition {number}"}))
         assert await left() == [1, 2, 3, 4, 5]
         assert await left(generations="2", days="1") == [1, 2, 3, 4, 5], "whichever keeps more"
         assert await left(generations="2", days="0") == [4, 5]
-        async with a_database(database_url) as db:
+        async with database_at(database_url) as db:
             assert "edition 3" in (await documents.read_document(db, ROOT + "a", generation=4)).markdown
             assert len((await documents.read_history(db, ROOT + "a")).versions) == 2
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
-@story
+@on_both_databases
 async def test_a_document_is_compared_by_url_or_id_across_moves_and_in_what_is_held(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     names = {f"p{number}": f"p{number}" for number in range(10)}
     await crawl(db, source, site(names | {"old": "one"}))
     await crawl(db, source, site(names | {"new": "two"}, old="new"))
@@ -175,7 +175,7 @@ async def test_a_document_is_compared_by_url_or_id_across_moves_and_in_what_is_h
         await document_diff.diff_document(db, ROOT + "nowhere", 1, 2)
 
 
-@story
+@on_both_databases
 async def test_nonsense_is_no_cursor(db: Database) -> None:
     for cursor in ("nonsense", "W10=", "é", "WzEsMiwzLDQsNV0="):
         with pytest.raises(InvalidInput):

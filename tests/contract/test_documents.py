@@ -1,4 +1,4 @@
-"""What people look through is the same on both databases: timelines, lists, outlines, the course of a crawl."""
+"""Timelines, lists, outlines and the progress of a crawl are the same on both databases."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from kept.errors import InvalidInput, NotFound
 from kept.service import documents, jobs, ledger
 from kept.service import generations as past
 from kept.store.database import Database
-from tests.contract.stories import story
-from tests.given import ROOT, Page, Site, a_source, crawl
+from tests.contract.databases import on_both_databases
+from tests.factories import ROOT, Page, Site, crawl, make_source
 
 WORDS = "with enough words behind it that nobody takes it for a tiny page at all"
 NAMES = [f"{ROOT}p{number}" for number in range(6)]
@@ -19,9 +19,9 @@ def site(**changed: Page) -> dict[str, Page]:
     return pages | {f"{ROOT}{name}": page for name, page in changed.items()}
 
 
-@story
+@on_both_databases
 async def test_a_timeline_says_what_each_generation_did_a_rollback_too(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, Site(site()))
     await crawl(db, source, Site(site(p0=Page(f"other {WORDS}"), p1=Page(gone=True), extra=Page(f"extra {WORDS}"))))
     moved = {"p1": Page(gone=True), "p2": Page(gone=True), "away": site()[NAMES[2]], "extra": Page(f"extra {WORDS}")}
@@ -39,10 +39,10 @@ async def test_a_timeline_says_what_each_generation_did_a_rollback_too(db: Datab
     assert before.generation.number == 4
 
 
-@story
+@on_both_databases
 async def test_documents_are_listed_by_url_in_pages_and_found_by_url_in_a_generation(db: Database) -> None:
-    source = await a_source(db)
-    empty = await a_source(db, "empty", root=f"{ROOT}empty")
+    source = await make_source(db)
+    empty = await make_source(db, "empty", root=f"{ROOT}empty")
     with pytest.raises(NotFound, match="its first crawl is not finished"):
         await documents.list_documents(db, empty.label)
     await crawl(db, source, Site(site()))
@@ -68,9 +68,9 @@ async def test_documents_are_listed_by_url_in_pages_and_found_by_url_in_a_genera
         await documents.get_outline(db, then[NAMES[1]], 2)
 
 
-@story
+@on_both_databases
 async def test_the_ledger_of_a_crawl_is_read_in_pages_and_by_outcome(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     job = await crawl(db, source, Site(site(p3=Page(error="500"), p4=Page(refused="too large"))))
     found = await ledger.list_entries(db, job.id, limit=3)
     found += await ledger.list_entries(db, job.id, after=found[-1].url)

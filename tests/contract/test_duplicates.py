@@ -1,4 +1,4 @@
-"""A page that should be known by another URL is dropped where that one says the same. On both databases."""
+"""A page whose canonical URL is another page with the same content is dropped. On both databases."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from kept.model.job import CrawlMode
 from kept.model.source import Source
 from kept.store import frontier
 from kept.store.database import Database
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl, shown
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source, shown
 
 A, B, C = f"{ROOT}a", f"{ROOT}b", f"{ROOT}c"
 WORDS = "the same words, enough of them that nobody takes it for a tiny page at all"
@@ -32,11 +32,11 @@ async def _outcome(db: Database, job: str, url: str) -> tuple[str, str | None]:
 
 
 def test_in_whatever_order_they_arrive_the_canonical_page_stays(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db:
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
             for number, order in enumerate(permutations((A, B, C))):
                 root = f"{ROOT}{number}"
-                source = await a_source(db, f"docs{number}", root=root)
+                source = await make_source(db, f"docs{number}", root=root)
                 pages = {
                     root: home(*order),
                     A: Page(WORDS, (C,), canonical=B),
@@ -48,13 +48,13 @@ def test_in_whatever_order_they_arrive_the_canonical_page_stays(database_url: st
                 assert await _outcome(db, job.id, A) == (Outcome.SKIPPED, f"a duplicate of {B}")
                 assert (job.progress.tally.new, job.progress.tally.skipped) == (3, 1)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_refresh_changes_nothing_and_loses_nothing(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            source = await make_source(db)
             pages = {ROOT: home(A, B), A: Page(WORDS, canonical=B, tag="1"), B: Page(WORDS, tag="2")}
             await crawl(db, source, Site(pages))
             before = await shown(db, source)
@@ -72,16 +72,16 @@ def test_a_refresh_changes_nothing_and_loses_nothing(database_url: str) -> None:
             assert after.keys() == {ROOT, A}
             assert after[A] == before[B]  # the same document, moved
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("tag", [None, "1"])
 def test_a_document_moves_to_its_canonical_page_when_that_comes(database_url: str, tag: str | None) -> None:
-    """With a tag, the page answers 304: what it said about itself is remembered."""
+    """With an ETag the page answers 304, and its canonical URL comes from the last visit."""
 
-    async def story() -> None:
-        async with a_database(database_url) as db:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            source = await make_source(db)
             pages = {ROOT: home(A, B), A: Page(WORDS, canonical=B, tag=tag), B: Page(error="500")}
             await crawl(db, source, Site(pages))
             before = await shown(db, source)
@@ -96,13 +96,13 @@ def test_a_document_moves_to_its_canonical_page_when_that_comes(database_url: st
             assert await _outcome(db, job.id, A) == (Outcome.MOVED, f"moved to {B}")
             assert job.progress.tally.moved == 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_document_that_becomes_a_duplicate_of_another_ends_and_counts_as_lost(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            source = await make_source(db)
             copies = [f"{ROOT}copy{number}" for number in range(6)]
             pages: Mapping[str, Page] = {ROOT: home(B, *copies), B: Page(WORDS)}
             own = {url: Page(f"{url} {WORDS}") for url in copies}
@@ -118,13 +118,13 @@ def test_a_document_that_becomes_a_duplicate_of_another_ends_and_counts_as_lost(
             assert held.held, "five of seven would be lost"
             assert set(copies[1:]) <= (await shown(db, source)).keys()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_canonical_link_that_is_new_counts_though_the_page_is_not(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            source = await make_source(db)
             pages = {ROOT: home(A, B), A: Page(WORDS), B: Page(WORDS)}
             await crawl(db, source, Site(pages))
             assert (await shown(db, source)).keys() == {ROOT, A, B}
@@ -135,24 +135,24 @@ def test_a_canonical_link_that_is_new_counts_though_the_page_is_not(database_url
             await crawl(db, source, Site(pages), rules=brave)
             assert (await shown(db, source)).keys() == {ROOT, A, B}
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_of_pages_that_name_each_other_one_stays(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            source = await make_source(db)
             ring = {A: Page(WORDS, canonical=B), B: Page(WORDS, canonical=C), C: Page(WORDS, canonical=A)}
             await crawl(db, source, Site({ROOT: home(C, A, B), **ring}))
             assert (await shown(db, source)).keys() == {ROOT, A}
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_redirects_to_a_duplicate_moves_to_the_page_that_stays(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            source = await make_source(db)
             old = f"{ROOT}old"
             await crawl(db, source, Site({ROOT: home(old), old: Page(OTHER)}))
             before = await shown(db, source)
@@ -162,13 +162,13 @@ def test_what_redirects_to_a_duplicate_moves_to_the_page_that_stays(database_url
             assert after.keys() == {ROOT, B}
             assert after[B][0] == before[old][0]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_page_is_not_kept_as_markdown_beside_its_html(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            source = await make_source(db)
             markdown = {
                 f"{ROOT}{stem}.md": Page(f"{stem} in Markdown", canonical=f"{ROOT}{stem}", content_type="text/markdown")
                 for stem in ("guide", "api.html", "intro/index.html", "index", "faq", "alone")
@@ -178,16 +178,16 @@ def test_a_page_is_not_kept_as_markdown_beside_its_html(database_url: str) -> No
             await crawl(db, source, Site(pages))
             assert (await shown(db, source)).keys() == {ROOT, *html, f"{ROOT}alone.md"}
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_repair_drops_what_repeats_a_page_that_it_does_not_visit(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db:
-            source: Source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            source: Source = await make_source(db)
             pages = {ROOT: home(A, B), A: Page(error="500"), B: Page(WORDS)}
             await crawl(db, source, Site(pages))
             await crawl(db, source, Site(pages | {A: Page(WORDS, canonical=B)}), mode=CrawlMode.FAILED)
             assert (await shown(db, source)).keys() == {ROOT, B}
 
-    asyncio.run(story())
+    asyncio.run(scenario())

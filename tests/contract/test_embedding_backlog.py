@@ -1,4 +1,4 @@
-"""Vectors: every section gets one, no text is embedded twice, and nobody waits for them."""
+"""Vectors: every section gets one, no text is embedded twice, and neither crawls nor searches wait for them."""
 
 import asyncio
 import zlib
@@ -29,19 +29,19 @@ from kept.store import sources, vectors
 from kept.store.database import Database
 from kept.store.sqlite import SqliteDatabase
 from kept.store.vector_index import VectorIndex
-from tests.contract.stories import raw, story
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl
+from tests.contract.databases import on_both_databases, run_sql
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source
 from tests.postgres import PostgresServer
 
 WORDS = ("apple", "pear", "plum", "cherry", "quince", "medlar", "damson", "sloe")
 
 
 class Killed(BaseException):
-    """Nobody is there to clear up."""
+    """Stands for a killed process: nothing is cleaned up."""
 
 
 class WordEmbedder:
-    """Each word has a place of its own. Counts what it is given."""
+    """Embeds each word as a dimension of its own. Counts the texts."""
 
     batch = 7
 
@@ -66,25 +66,25 @@ class WordEmbedder:
         return normalize(rows)
 
 
-def a_manual(count: int, prefix: str = "page") -> dict[str, Page]:
-    """Pages that each say something else: page, its number, and a fruit."""
+def make_manual(count: int, prefix: str = "page") -> dict[str, Page]:
+    """Create a source whose pages have different texts: a number and a fruit."""
     pages = {f"{ROOT}{n}": Page(f"{prefix} {n} {WORDS[n % len(WORDS)]}") for n in range(count)}
     return {ROOT: Page("the root of it all", tuple(pages))} | pages
 
 
 async def counted(db: Database, table: str) -> int:
     async with db.snapshot() as snapshot:
-        return int((await raw(snapshot, f"SELECT count(*) FROM {table}"))[0][0])
+        return int((await run_sql(snapshot, f"SELECT count(*) FROM {table}"))[0][0])
 
 
 async def near(db: Database, embedder: WordEmbedder, text: str, limit: int = 3, **shown: int) -> list[str]:
-    """What is nearest to a text, in the words of the pages."""
+    """Return the texts of the sections nearest to a text."""
     async with db.snapshot() as snapshot:
         asked = [source for source in await sources.all(snapshot) if not shown or source.name in shown]
         pairs = [(source.id, shown.get(source.name) or source.active_generation or 0) for source in asked]
         found = await nearest_sections(snapshot, {embedder.model: embedder}.get, text, pairs, limit=limit)
         ids = ", ".join(str(id) for id, _ in found) or "0"
-        texts = dict(await raw(snapshot, f"SELECT id, text FROM sections WHERE id IN ({ids})"))
+        texts = dict(await run_sql(snapshot, f"SELECT id, text FROM sections WHERE id IN ({ids})"))
     assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
     return [texts[id] for id, _ in found]
 
@@ -92,19 +92,19 @@ async def near(db: Database, embedder: WordEmbedder, text: str, limit: int = 3, 
 # Once ----------------------------------------------------------------------------------------------------------
 
 
-@story
+@on_both_databases
 async def test_every_text_is_embedded_once_across_refreshes_versions_and_sources(db: Database) -> None:
     embedder = WordEmbedder()
     filler = EmbeddingBacklog(embedder)
-    first, pages = await a_source(db, "first"), a_manual(100)
+    first, pages = await make_source(db, "first"), make_manual(100)
     await crawl(db, first, Site(pages))
     assert await filler.embed_pending(db) == EmbeddingReport(embedded=101, contents=101)
 
     await crawl(db, first, Site(pages))
     assert await filler.embed_pending(db) == EmbeddingReport(), "an unchanged refresh embeds nothing"
 
-    second = await a_source(db, "second", root="https://docs.test/2/")
-    shared = a_manual(90) | a_manual(10, "another page")
+    second = await make_source(db, "second", root="https://docs.test/2/")
+    shared = make_manual(90) | make_manual(10, "another page")
     moved = {url.replace(ROOT, second.root): page for url, page in shared.items()}
     moved[second.root] = Page("the root of it all", tuple(moved))
     await crawl(db, second, Site(moved, root=second.root))
@@ -116,11 +116,11 @@ async def test_every_text_is_embedded_once_across_refreshes_versions_and_sources
     assert await search.count_missing_vectors(db) == {}
 
 
-@story
+@on_both_databases
 async def test_several_at_once_embed_each_text_once(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding_backlog, "RETRY_DELAY", timedelta(milliseconds=20))
     monkeypatch.setattr(embedding_backlog, "BATCH_SIZE", 40)
-    await crawl(db, await a_source(db), Site(a_manual(150)))
+    await crawl(db, await make_source(db), Site(make_manual(150)))
     embedders = [WordEmbedder() for _ in range(4)]
 
     async def work(embedder: WordEmbedder) -> None:
@@ -136,12 +136,12 @@ async def test_several_at_once_embed_each_text_once(db: Database, monkeypatch: p
     assert await counted(db, "embedding_claims") == 0
 
 
-@story
+@on_both_databases
 async def test_what_a_killed_process_had_taken_is_embedded_by_the_next(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding_backlog, "RETRY_DELAY", timedelta(0))
-    await crawl(db, await a_source(db), Site(a_manual(20)))
+    await crawl(db, await make_source(db), Site(make_manual(20)))
     dead, alive = EmbeddingBacklog(WordEmbedder()), EmbeddingBacklog(WordEmbedder())
 
     async def dies(*_: Any) -> Any:
@@ -158,14 +158,14 @@ async def test_what_a_killed_process_had_taken_is_embedded_by_the_next(
     done = await alive.embed_pending(db, seconds=0.5)
     assert done.embedded == 21 - WordEmbedder.batch, "it may still be at work"
     async with db.transaction() as tx:
-        await raw(tx, "UPDATE embedding_claims SET until = '2001-01-01T00:00:00.000000+00:00'")
+        await run_sql(tx, "UPDATE embedding_claims SET until = '2001-01-01T00:00:00.000000+00:00'")
     assert await alive.embed_pending(db) == EmbeddingReport(embedded=WordEmbedder.batch, contents=21 - done.contents)
 
 
 # Down ----------------------------------------------------------------------------------------------------------
 
 
-@story
+@on_both_databases
 async def test_while_the_embedder_is_away_words_find_everything_and_answers_can_say_what_is_missing(
     db: Database,
 ) -> None:
@@ -173,8 +173,8 @@ async def test_while_the_embedder_is_away_words_find_everything_and_answers_can_
     embedder.is_away = True
     moments = iter(range(0, 10**9, 10_000))
     filler = EmbeddingBacklog(embedder, clock=lambda: float(next(moments)))
-    source = await a_source(db)
-    job = await crawl(db, source, Site(a_manual(30)))
+    source = await make_source(db)
+    job = await crawl(db, source, Site(make_manual(30)))
     assert job.status == "completed"
     assert await filler.embed_pending(db) == EmbeddingReport()
     assert await search.count_missing_vectors(db) == {"docs": 31}
@@ -191,12 +191,12 @@ async def test_while_the_embedder_is_away_words_find_everything_and_answers_can_
     assert (await search.search_sections(db, SearchRequest(text="quince"), vectors=by))[0].text.endswith("quince")
 
 
-@story
+@on_both_databases
 async def test_an_embedder_that_is_away_is_left_alone_for_a_while(db: Database) -> None:
     embedder, now = WordEmbedder(), [0.0]
     embedder.is_away = True
     filler = EmbeddingBacklog(embedder, clock=lambda: now[0])
-    await crawl(db, await a_source(db), Site(a_manual(3)))
+    await crawl(db, await make_source(db), Site(make_manual(3)))
     await filler.embed_pending(db)
     embedder.is_away = False
     assert await filler.embed_pending(db) == EmbeddingReport()
@@ -207,11 +207,11 @@ async def test_an_embedder_that_is_away_is_left_alone_for_a_while(db: Database) 
 # Another model -------------------------------------------------------------------------------------------------
 
 
-@story
+@on_both_databases
 async def test_a_new_model_serves_when_it_is_complete_and_the_old_one_until_then(db: Database) -> None:
     old, new = WordEmbedder("old"), WordEmbedder("new", dimensions=32)
-    source = await a_source(db)
-    pages = a_manual(60)
+    source = await make_source(db)
+    pages = make_manual(60)
     await crawl(db, source, Site(pages))
     await EmbeddingBacklog(old).embed_pending(db)
     filler = EmbeddingBacklog(new)
@@ -239,26 +239,26 @@ async def test_a_new_model_serves_when_it_is_complete_and_the_old_one_until_then
     assert (await near(db, old, "a fresh medlar"))[0] == "a fresh page of medlar"
 
 
-@story
+@on_both_databases
 async def test_a_process_that_was_told_of_another_model_before_does_not_turn_it_back(db: Database) -> None:
     old, new = EmbeddingBacklog(WordEmbedder("old")), EmbeddingBacklog(WordEmbedder("new"))
-    source = await a_source(db)
-    await crawl(db, source, Site(a_manual(5)))
+    source = await make_source(db)
+    await crawl(db, source, Site(make_manual(5)))
     assert (await old.embed_pending(db)).embedded == 6
     assert (await new.embed_pending(db)).embedded == 6
-    await crawl(db, source, Site(a_manual(7)))
+    await crawl(db, source, Site(make_manual(7)))
     assert await old.embed_pending(db) == EmbeddingReport()
     assert (await new.embed_pending(db)).embedded == 2
 
 
-@story
+@on_both_databases
 async def test_a_model_whose_vectors_change_their_size_is_not_mixed_up(db: Database) -> None:
     embedder = WordEmbedder()
-    source = await a_source(db)
-    await crawl(db, source, Site(a_manual(5)))
+    source = await make_source(db)
+    await crawl(db, source, Site(make_manual(5)))
     await EmbeddingBacklog(embedder).embed_pending(db)
     embedder.dimensions = 32
-    await crawl(db, source, Site(a_manual(7)))
+    await crawl(db, source, Site(make_manual(7)))
     assert await EmbeddingBacklog(embedder).embed_pending(db) == EmbeddingReport()
     assert await counted(db, "vectors") == 6
     assert await near(db, embedder, "page 3 cherry") == []
@@ -267,7 +267,7 @@ async def test_a_model_whose_vectors_change_their_size_is_not_mixed_up(db: Datab
 # Finding -------------------------------------------------------------------------------------------------------
 
 
-@story
+@on_both_databases
 async def test_the_nearest_are_found_in_whatever_is_asked_for(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding_backlog, "MIN_VECTORS_FOR_INDEX", 100)  # PostgreSQL makes its index
     monkeypatch.setattr("kept.search.vector_search.MIN_VECTOR_CANDIDATES", 4)
@@ -276,12 +276,12 @@ async def test_the_nearest_are_found_in_whatever_is_asked_for(db: Database, monk
         db._vector_index = VectorIndex(max_floats=60)  # from there on as bytes
     embedder = WordEmbedder(dimensions=256)
     filler = EmbeddingBacklog(embedder)
-    large = await a_source(db, "large")
-    await crawl(db, large, Site(a_manual(40)))
+    large = await make_source(db, "large")
+    await crawl(db, large, Site(make_manual(40)))
     await filler.embed_pending(db)
     assert (await near(db, embedder, "page 9 pear"))[0] == "page 9 pear"
-    await crawl(db, large, Site(a_manual(150)))
-    small = await a_source(db, "small", root="https://small.test/")
+    await crawl(db, large, Site(make_manual(150)))
+    small = await make_source(db, "small", root="https://small.test/")
     pages = {small.root: Page("small page of quince", (f"{small.root}1",)), f"{small.root}1": Page("nothing like it")}
     await crawl(db, small, Site(pages, root=small.root))
     await filler.embed_pending(db)
@@ -293,13 +293,13 @@ async def test_the_nearest_are_found_in_whatever_is_asked_for(db: Database, monk
     assert len(await near(db, embedder, "page", limit=500)) == 153, "every section, once"
     if not isinstance(db, SqliteDatabase):
         async with db.snapshot() as snapshot:
-            assert await raw(snapshot, "SELECT 1 FROM pg_indexes WHERE indexname = 'vectors_near_1'")
+            assert await run_sql(snapshot, "SELECT 1 FROM pg_indexes WHERE indexname = 'vectors_near_1'")
 
 
-@story
+@on_both_databases
 async def test_the_modes_of_a_search_agree_on_what_is_shown(db: Database) -> None:
     embedder = WordEmbedder()
-    await crawl(db, await a_source(db), Site(a_manual(30)))
+    await crawl(db, await make_source(db), Site(make_manual(30)))
     await EmbeddingBacklog(embedder).embed_pending(db)
     embedder_of = {embedder.model: embedder}.get
     words = await search.search_sections(db, SearchRequest(text="page 12 quince", limit=5))
@@ -318,7 +318,7 @@ async def test_the_modes_of_a_search_agree_on_what_is_shown(db: Database) -> Non
     assert without
     assert not any("12" in hit.text for hit in without)
 
-    await crawl(db, await a_source(db, "docs", version="2"), Site(a_manual(30)))
+    await crawl(db, await make_source(db, "docs", version="2"), Site(make_manual(30)))
     for by in (None, VectorSearchOptions("fused", embedder_of), VectorSearchOptions("meaning", embedder_of)):
         found = await search.search_sections(db, SearchRequest(text="page 12 quince", limit=5), vectors=by)
         assert found[0].version == "2"
@@ -326,19 +326,19 @@ async def test_the_modes_of_a_search_agree_on_what_is_shown(db: Database) -> Non
         assert len({hit.url for hit in found}) == 5
 
 
-@story
+@on_both_databases
 async def test_garbage_collection_takes_the_vectors_that_no_section_needs_and_no_others(db: Database) -> None:
     embedder = WordEmbedder()
-    source = await a_source(db)
-    await crawl(db, source, Site(a_manual(10)))
-    await crawl(db, source, Site(a_manual(10, "another page") | {ROOT: Page("other root", tuple(a_manual(10)))}))
+    source = await make_source(db)
+    await crawl(db, source, Site(make_manual(10)))
+    await crawl(db, source, Site(make_manual(10, "another page") | {ROOT: Page("other root", tuple(make_manual(10)))}))
     await EmbeddingBacklog(embedder).embed_pending(db)
     assert await counted(db, "vectors") == 22
     assert await delete_unused_vectors(db) == 0, "history still shows them"
     collected = await collect(db, Retention(generations=1, younger_than=timedelta(0)))
     assert collected.vectors == 11
     assert (await near(db, embedder, "another page 3 cherry"))[0] == "another page 3 cherry"
-    await crawl(db, source, Site(a_manual(10) | {ROOT: Page("third root", tuple(a_manual(10)))}))
+    await crawl(db, source, Site(make_manual(10) | {ROOT: Page("third root", tuple(make_manual(10)))}))
     assert (await EmbeddingBacklog(embedder).embed_pending(db)).embedded == 11
     assert (await near(db, embedder, "page 3 cherry", limit=1)) == ["page 3 cherry"]
 
@@ -352,10 +352,10 @@ def test_postgresql_without_pgvector_goes_by_words_alone(postgres_server: Postgr
     parts = urlsplit(url)
     limited = parts._replace(netloc=f"limited_{role}@{parts.netloc.rpartition('@')[2]}").geturl()
 
-    async def tell() -> None:
+    async def scenario() -> None:
         embedder = WordEmbedder()
-        async with a_database(limited) as db:
-            await crawl(db, await a_source(db), Site(a_manual(5)))
+        async with database_at(limited) as db:
+            await crawl(db, await make_source(db), Site(make_manual(5)))
             assert await EmbeddingBacklog(embedder).embed_pending(db) == EmbeddingReport()
             assert not embedder.embedded
             hits = await search.search_sections(
@@ -364,7 +364,7 @@ def test_postgresql_without_pgvector_goes_by_words_alone(postgres_server: Postgr
             assert hits[0].text == "page 3 cherry"
 
     try:
-        asyncio.run(tell())
+        asyncio.run(scenario())
     finally:
         postgres_server.drop_database(url)
 
@@ -373,7 +373,7 @@ def test_postgresql_without_pgvector_goes_by_words_alone(postgres_server: Postgr
 
 
 class EmbeddingServer:
-    """Speaks as OpenAI does, on loopback; slow, sometimes busy, and dead when it is told to be."""
+    """An OpenAI-compatible server on loopback: slow, sometimes overloaded, and down on demand."""
 
     def __init__(self) -> None:
         self.embedded: Counter[str] = Counter()
@@ -414,13 +414,13 @@ class EmbeddingServer:
 
 
 @asynccontextmanager
-async def a_runtime(url: str, database: str, folder: Path) -> AsyncIterator[Runtime]:
+async def open_runtime(url: str, database: str, folder: Path) -> AsyncIterator[Runtime]:
     said = {"PROVIDER": "openai", "URL": url, "MODEL": "words", "KEY": "env:THE_KEY", "BATCH_SIZE": "16"}
     environment = {f"KEPT_EMBED__{name}": value for name, value in said.items()} | {
         "THE_KEY": "sesame-open-the-door",
         "KEPT_SEARCH__MODE": "fused",
     }
-    async with a_database(database) as db:
+    async with database_at(database) as db:
         runtime = Runtime(settings.load(environment=environment, folder=folder, database=database), db)
         try:
             yield runtime
@@ -434,25 +434,25 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
     monkeypatch.setattr("kept.embed.remote.INITIAL_BACKOFF_SECONDS", 0.02)
     monkeypatch.setattr("kept.embed.providers.QUERY_TIMEOUT_SECONDS", 60.0)  # however busy this machine is
 
-    async def tell() -> None:
+    async def scenario() -> None:
         server = EmbeddingServer()
         await server.start()
-        async with a_runtime(f"http://127.0.0.1:{server.port}/v1", database_url, tmp_path) as runtime:
+        async with open_runtime(f"http://127.0.0.1:{server.port}/v1", database_url, tmp_path) as runtime:
             db, embedder = runtime.db, runtime.services.models.providers.for_indexing()
             assert embedder is not None
             moments = iter(range(0, 10**9, 10_000))
             filler = EmbeddingBacklog(embedder, clock=lambda: float(next(moments)))
-            source = await a_source(db)
-            await crawl(db, source, Site(a_manual(100)))
+            source = await make_source(db)
+            await crawl(db, source, Site(make_manual(100)))
             await filler.embed_pending(db)
             await server.stop()
-            await crawl(db, source, Site(a_manual(200)))
+            await crawl(db, source, Site(make_manual(200)))
             await filler.embed_pending(db)
             assert (await search.count_missing_vectors(db))["docs"] >= 100
             hits = await search.search_sections(
                 db, SearchRequest(text="page 150 damson"), vectors=runtime.services.vector_search()
             )
-            assert hits[0].text == "page 150 damson", "nobody answers, and words find it"
+            assert hits[0].text == "page 150 damson", "the server is down, and lexical search finds it"
             await server.start()
             for _ in range(20):
                 await filler.embed_pending(db)
@@ -468,4 +468,4 @@ def test_a_server_that_is_slow_busy_dead_and_back_again_embeds_each_text_once(
             assert (hits[0].text, hits[0].score) == ("page 150 damson", pytest.approx(1.0))
         await server.stop()
 
-    asyncio.run(tell())
+    asyncio.run(scenario())

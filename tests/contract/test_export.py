@@ -1,4 +1,4 @@
-"""What is kept, as files: whatever is exported comes back the same, from either database into the other."""
+"""An export can be imported without loss, from either database into the other."""
 
 import asyncio
 import json
@@ -15,8 +15,8 @@ from kept.extract.sections import SectionNode, SectionRules, build_content, comp
 from kept.model.document import Content
 from kept.service import documents, export
 from kept.store.database import Database
-from tests.contract.stories import alone
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl, shown
+from tests.contract.databases import async_test
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source, shown
 from tests.postgres import PostgresServer
 
 LONG = "word " * 40
@@ -34,9 +34,9 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(one.relative_to(folder)): one.read_bytes() for one in sorted(folder.rglob("*")) if one.is_file()}
 
 
-async def a_history(db: Database) -> None:
-    """Two sources: documents that changed, moved, failed, were lost and came back, shared contents, odd names."""
-    source = await a_source(db)
+async def make_history(db: Database) -> None:
+    """Create two sources with all kinds of history: changes, moves, failures, losses, shared contents, odd names."""
+    source = await make_source(db)
     start = {ROOT + "a": Page(LONG + "a"), ROOT + "b": Page(LONG + "b", tag='"1"'), ROOT + "c": Page("short")}
     start |= {ROOT + f"more/{number}": Page(f"{LONG} {number}") for number in range(30)}
     pages = {ROOT: Page("the root", links=tuple(start)), **start}
@@ -44,7 +44,7 @@ async def a_history(db: Database) -> None:
     pages |= {ROOT + "a": Page(LONG + "other"), ROOT + "b": Page(redirect=ROOT + "moved/b")}
     pages |= {ROOT + "moved/b": Page(LONG + "b"), ROOT + "c": Page(gone=True), ROOT + "more/1": Page(error="no")}
     await crawl(db, source, Site(pages))
-    other = await a_source(db, "other", root="https://other.test/")
+    other = await make_source(db, "other", root="https://other.test/")
     await crawl(db, other, Site({"https://other.test/": Page(LONG + "b")}, root="https://other.test/"))
     await crawl(db, source, Site(pages))
 
@@ -53,13 +53,16 @@ def other_kind(url: str, server: PostgresServer, folder: Path) -> str:
     return server.create_database() if url.startswith("sqlite") else f"sqlite:///{folder}/other.db"
 
 
-@alone
+@async_test
 async def test_an_export_taken_back_by_the_other_database_is_exported_the_same(
     database_url: str, postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
-    async with a_database(database_url) as db, a_database(other_kind(database_url, postgres_server, tmp_path)) as other:
-        await a_history(db)
+    async with (
+        database_at(database_url) as db,
+        database_at(other_kind(database_url, postgres_server, tmp_path)) as other,
+    ):
+        await make_history(db)
         done = await export.export(db, str(one), [])
         assert (done.sources, done.documents, done.linked) == (2, 34, 0)
         imported = await take(other, one)
@@ -89,11 +92,11 @@ async def test_an_export_taken_back_by_the_other_database_is_exported_the_same(
             await take(other, one)
 
 
-@alone
+@async_test
 async def test_the_next_export_writes_only_what_changed_and_repairs_what_was_touched(tmp_path: Path) -> None:
     folder = tmp_path / "mirror"
-    async with a_database(f"sqlite:///{tmp_path}/kept.db") as db:
-        await a_history(db)
+    async with database_at(f"sqlite:///{tmp_path}/kept.db") as db:
+        await make_history(db)
         first = await export.export(db, str(folder), ["docs"])
         before = files(folder)
         again = await export.export(db, str(folder), ["docs"])
@@ -112,26 +115,26 @@ async def test_the_next_export_writes_only_what_changed_and_repairs_what_was_tou
         assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
-@alone
+@async_test
 async def test_what_was_edited_in_an_export_is_nobody_elses_content(tmp_path: Path) -> None:
     folder = tmp_path / "mirror"
-    async with a_database(f"sqlite:///{tmp_path}/kept.db") as db:
-        await a_history(db)
+    async with database_at(f"sqlite:///{tmp_path}/kept.db") as db:
+        await make_history(db)
         await export.export(db, str(folder), ["other"])
     (edited,) = folder.glob("documents/*/content.md")
     honest = json.loads(edited.with_name("version.json").read_text())["content_hash"]
     edited.write_text("something else")
-    async with a_database(f"sqlite:///{tmp_path}/new.db") as db:
+    async with database_at(f"sqlite:///{tmp_path}/new.db") as db:
         imported = await take(db, folder)
         ((_, hash),) = (await shown(db, imported.sources[0])).values()
         assert hash != honest
 
 
-@alone
+@async_test
 async def test_a_tree_is_for_reading_and_has_a_place_for_every_document(tmp_path: Path) -> None:
     folder = tmp_path / "tree"
-    async with a_database(f"sqlite:///{tmp_path}/kept.db") as db:
-        await a_history(db)
+    async with database_at(f"sqlite:///{tmp_path}/kept.db") as db:
+        await make_history(db)
         done = await export.export(db, str(folder), [], tree=True)
         found = files(folder)
         assert len(found) == done.documents + 1
@@ -144,7 +147,7 @@ async def test_a_tree_is_for_reading_and_has_a_place_for_every_document(tmp_path
             await take(db, folder)
 
 
-@alone
+@async_test
 async def test_a_manifest_of_before_is_backed_up_upgraded_and_imported(database_url: str, tmp_path: Path) -> None:
     old = {
         "files": {
@@ -157,7 +160,7 @@ async def test_a_manifest_of_before_is_backed_up_upgraded_and_imported(database_
     for id in ("abc", "def"):
         (tmp_path / "documents" / id).mkdir(parents=True)
         (tmp_path / "documents" / id / "content.md").write_text(f"# About {id}\n")
-    async with a_database(database_url) as db:
+    async with database_at(database_url) as db:
         done = await take(db, tmp_path / "manifest.json")
         assert (done.documents, done.unread) == (2, ["/srv/docs/gone.md"])
         (source,) = done.sources
@@ -196,11 +199,11 @@ def export_until(url: str, folder: Path, seconds: float) -> None:
     process.wait()
 
 
-@alone
+@async_test
 async def test_an_export_killed_at_any_moment_leaves_the_old_tree_or_the_new_one(tmp_path: Path) -> None:
     folder, url = tmp_path / "mirror", f"sqlite:///{tmp_path}/kept.db"
-    async with a_database(url) as db:
-        await a_history(db)
+    async with database_at(url) as db:
+        await make_history(db)
         trees = []
         for label in ("docs", "other"):
             await export.export(db, str(folder), [label])
@@ -208,6 +211,6 @@ async def test_an_export_killed_at_any_moment_leaves_the_old_tree_or_the_new_one
     for attempt in range(3):
         await asyncio.to_thread(export_until, url, folder, 0.03 + 0.017 * attempt)  # chance is the point
         assert files(folder) in trees
-    async with a_database(url) as db:
+    async with database_at(url) as db:
         await export.export(db, str(folder), [])
     assert [path.name for path in tmp_path.iterdir() if "kept-staging" in path.name] == []

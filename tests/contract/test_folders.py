@@ -24,15 +24,15 @@ from kept.origins.zip_file import is_zip_root
 from kept.service import documents
 from kept.store import contents
 from kept.store.database import Connection, Database
-from tests.contract.stories import story
+from tests.contract.databases import on_both_databases
 from tests.crash.file_operations import Folders, crawl_folder
-from tests.given import a_source, shown
+from tests.factories import make_source, shown
 
 TEXT = "What this page says is long enough to be told from what any other page says, even after an edit. "
 
 
-async def a_folder(db: Database, root: Path, *, name: str = "docs") -> Source:
-    return await a_source(db, name, root=file_url(str(root)), kind=SourceKind.FOLDER)
+async def make_folder_source(db: Database, root: Path, *, name: str = "docs") -> Source:
+    return await make_source(db, name, root=file_url(str(root)), kind=SourceKind.FOLDER)
 
 
 def write(root: Path, **files: str) -> None:
@@ -47,14 +47,14 @@ async def names(db: Database, source: Source) -> dict[str, str]:
     return {url.removeprefix(source.root + "/"): id for url, (id, _) in (await shown(db, source)).items()}
 
 
-@story
+@on_both_databases
 async def test_a_file_keeps_one_identity_through_renames_edits_and_moves_and_its_history_is_one_story(
     db: Database, tmp_path: Path
 ) -> None:
     root = tmp_path / "docs"
     others = {f"other{number}": f"{TEXT} number {number}" for number in range(12)}
     write(root, guide=TEXT + "first words " * 9, tiny="a", **others)
-    source = await a_folder(db, root)
+    source = await make_folder_source(db, root)
     await crawl_folder(db, source, root)
     (id,) = [one for path, one in (await names(db, source)).items() if path == "guide.md"]
 
@@ -73,8 +73,8 @@ async def test_a_file_keeps_one_identity_through_renames_edits_and_moves_and_its
     await then("deeper/Manual.md", edit=True)  # another folder, the same name, and an edit
     await then("deeper/Manual.txt", edit=True)  # another suffix
     await then("guide.md")
-    told = await documents.read_history(db, id)
-    assert [Path(version.url).name for version in told.versions] == [
+    history = await documents.read_history(db, id)
+    assert [Path(version.url).name for version in history.versions] == [
         *("guide.md", "manual.md", "Manual.md", "Manual.md", "Manual.txt", "guide.md")
     ]
 
@@ -87,13 +87,13 @@ async def test_a_file_keeps_one_identity_through_renames_edits_and_moves_and_its
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-@story
+@on_both_databases
 async def test_no_text_is_read_again_of_files_that_only_moved(
     db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "docs"
     write(root, **{f"old__{number}": f"{TEXT} number {number}" for number in range(9)}, old__edited=TEXT * 3)
-    source = await a_folder(db, root)
+    source = await make_folder_source(db, root)
     await crawl_folder(db, source, root)
     before = await names(db, source)
     (root / "old").rename(root / "new")
@@ -110,13 +110,13 @@ async def test_no_text_is_read_again_of_files_that_only_moved(
     assert len(texts) == 2, "of the one that was edited, before and after"
 
 
-@story
+@on_both_databases
 async def test_an_unreadable_file_is_not_gone_and_a_swapped_or_emptied_root_fails_the_crawl(
     db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "docs"
     write(root, **{f"{letter}__{number}": f"{TEXT}{letter}{number}" for letter in "abc" for number in range(5)})
-    source = await a_folder(db, root)
+    source = await make_folder_source(db, root)
     await crawl_folder(db, source, root)
     before = await shown(db, source)
     assert len(before) == 15
@@ -156,12 +156,12 @@ async def test_an_unreadable_file_is_not_gone_and_a_swapped_or_emptied_root_fail
     assert (await shown(db, source)).keys() == before.keys() - {file_url(str(root / "b" / "2.md"))}
 
 
-@story
+@on_both_databases
 async def test_a_marker_identifies_a_folder_wherever_it_is(db: Database, tmp_path: Path) -> None:
     root = tmp_path / "docs"
     write(root, one=TEXT + "one", two=TEXT + "two", three=TEXT + "three")
     (root / ROOT_MARKER).write_text("these are the documents")
-    source = await a_folder(db, root)
+    source = await make_folder_source(db, root)
     await crawl_folder(db, source, root)
     shutil.rmtree(root)
     write(root, other=TEXT + "something else")
@@ -170,7 +170,7 @@ async def test_a_marker_identifies_a_folder_wherever_it_is(db: Database, tmp_pat
     assert (await crawl_folder(db, source, root)).held, "it is the same folder: now the brake asks a person"
 
 
-@story
+@on_both_databases
 async def test_pipes_devices_and_outside_links_are_neither_opened_nor_followed(db: Database, tmp_path: Path) -> None:
     root, outside = tmp_path / "docs", tmp_path / "outside"
     write(outside, secret=TEXT)
@@ -188,7 +188,7 @@ async def test_pipes_devices_and_outside_links_are_neither_opened_nor_followed(d
     with (root / "sparse.md").open("wb") as sparse:
         sparse.truncate(10 * 1024**3)
     (Path(os.fsdecode(os.fsencode(root) + b"/not\xff-utf8.md"))).write_text(TEXT + "odd")
-    source = await a_folder(db, root)
+    source = await make_folder_source(db, root)
     job = await crawl_folder(db, source, root)
     assert job.status is JobStatus.COMPLETED
     found = await names(db, source)
@@ -224,7 +224,7 @@ def test_a_recently_written_file_is_read_again_because_its_mtime_is_too_coarse(
         assert (fetched.validators.etag == listed.etag) is is_known
 
 
-@story
+@on_both_databases
 async def test_a_zip_file_is_read_like_a_folder_and_nothing_leaves_it(db: Database, tmp_path: Path) -> None:
     archive = tmp_path / "docs.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
@@ -235,7 +235,7 @@ async def test_a_zip_file_is_read_like_a_folder_and_nothing_leaves_it(db: Databa
         zipped.writestr("picture.png", b"\x89PNG")
         zipped.writestr(".hidden/page.md", "hidden")
     assert is_zip_root(file_url(str(archive)))
-    source = await a_folder(db, archive)
+    source = await make_folder_source(db, archive)
     job = await crawl_folder(db, source, archive)
     assert job.status is JobStatus.COMPLETED
     assert set(await names(db, source)) == {"guide/start.md"}
@@ -250,11 +250,11 @@ async def test_a_zip_file_is_read_like_a_folder_and_nothing_leaves_it(db: Databa
     assert (job.status, len(await names(db, source))) == (JobStatus.FAILED, 1)
 
 
-@story
+@on_both_databases
 async def test_after_any_file_operations_identities_states_and_history_are_those_of_the_model(
     db: Database, tmp_path: Path
 ) -> None:
     chance = random.Random(os.environ["KEPT_TEST_SEED"])
-    folders = Folders(db, await a_folder(db, tmp_path / "docs"), tmp_path / "docs", chance)
+    folders = Folders(db, await make_folder_source(db, tmp_path / "docs"), tmp_path / "docs", chance)
     await folders.run(120)
     assert folders.crawls >= 5

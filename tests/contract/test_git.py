@@ -21,9 +21,9 @@ from kept.model.source import Access, Source, SourceKind, SourceSettings
 from kept.origins.git import GitOrigin
 from kept.origins.git.transport import Transport
 from kept.store.database import Database
-from tests.contract.stories import raw, rows_in_tables, story
+from tests.contract.databases import count_rows, on_both_databases, run_sql
 from tests.contract.test_embedding_backlog import WordEmbedder
-from tests.given import ROOT, Page, Site, a_source, crawl, shown
+from tests.factories import ROOT, Page, Site, crawl, make_source, shown
 from tests.sites.repositories import PLAIN, GitServer, git_server
 
 WEB = "https://github.com/owner/manual"
@@ -78,12 +78,12 @@ class Kept:
 
     async def states(self) -> dict[str, str]:
         async with self.db.snapshot() as snapshot:
-            rows = await raw(snapshot, "SELECT id, lifecycle FROM documents")
+            rows = await run_sql(snapshot, "SELECT id, lifecycle FROM documents")
         return {self.labels[str(id)]: str(lifecycle) for id, lifecycle in rows if str(id) in self.labels}
 
 
 @contextmanager
-def a_server(tmp_path: Path) -> Iterator[GitServer]:
+def open_server(tmp_path: Path) -> Iterator[GitServer]:
     folder = tmp_path / "served"
     folder.mkdir()
     with git_server(folder) as server:
@@ -93,7 +93,7 @@ def a_server(tmp_path: Path) -> Iterator[GitServer]:
 async def kept(db: Database, server: GitServer, tmp_path: Path, at: str = "", name: str = "manual") -> Kept:
     settings = SourceSettings(access=Access(allowed=(server.url.removeprefix("http://"),)))
     repository = Repository(remote=f"{server.url}/owner/manual.git", web_url=WEB, forge=Forge.GITHUB, ref_and_path=at)
-    source = await a_source(db, name, root=f"{repository.root} {at}", kind=SourceKind.GIT, settings=settings)
+    source = await make_source(db, name, root=f"{repository.root} {at}", kind=SourceKind.GIT, settings=settings)
     return Kept(db, source, tmp_path / "cache", repository, settings)
 
 
@@ -113,9 +113,9 @@ FIRST: Mapping[str, str] = {
 }
 
 
-@story
+@on_both_databases
 async def test_every_push_leads_to_the_matching_changes(db: Database, tmp_path: Path) -> None:
-    with a_server(tmp_path) as server:
+    with open_server(tmp_path) as server:
         manual, wiki = server.repository("owner/manual.git"), server.repository("owner/manual.wiki.git")
         manual.commit(FIRST)
         wiki.commit({"Home.md": page("Home"), "How-To.md": page("How to"), "_Sidebar.md": page("Sidebar")})
@@ -130,9 +130,9 @@ async def test_every_push_leads_to_the_matching_changes(db: Database, tmp_path: 
         assert await source.table() == first
 
         # Nothing was pushed: each repository is asked once, and nothing but the crawl itself is written.
-        before, asked = await rows_in_tables(db), len(server.asked)
+        before, asked = await count_rows(db), len(server.asked)
         assert await source.counts() == {"unchanged": 7}
-        after = await rows_in_tables(db)
+        after = await count_rows(db)
         own = {"frontier", "crawl_jobs", "generations", "job_workers", "host_shares"}
         assert {table for table in before if before[table] != after[table]} <= own
         info, command = "info/refs?service=git-upload-pack", "git-upload-pack"
@@ -200,9 +200,9 @@ async def test_every_push_leads_to_the_matching_changes(db: Database, tmp_path: 
         assert len(await source.table()) == 6
 
 
-@story
+@on_both_databases
 async def test_a_second_version_adds_only_what_differs(db: Database, tmp_path: Path) -> None:
-    with a_server(tmp_path) as server:
+    with open_server(tmp_path) as server:
         manual = server.repository("owner/manual.git")
         files = {
             f"docs/{number:04d}.md": f"# Page {number}\n\nWhat is said about {number}.\n" for number in range(1000)
@@ -218,10 +218,10 @@ async def test_a_second_version_adds_only_what_differs(db: Database, tmp_path: P
         assert await one.counts() == {"new": 1000}
         filler = EmbeddingBacklog(WordEmbedder())
         assert (await filler.embed_pending(db)).embedded == 1000
-        before, asked = await rows_in_tables(db), len(server.asked)
+        before, asked = await count_rows(db), len(server.asked)
         two = await kept(db, server, tmp_path, at="v2", name="two")
         assert await two.counts() == {"new": 1000}
-        after = await rows_in_tables(db)
+        after = await count_rows(db)
         assert after["contents"] - before["contents"] == 7
         assert after["sections"] - before["sections"] == 14
         assert (await filler.embed_pending(db)).embedded == 7, "what is equal in both versions has its vector"
@@ -231,9 +231,9 @@ async def test_a_second_version_adds_only_what_differs(db: Database, tmp_path: P
         assert set(urls) == {f"{WEB}/blob/v2/{name}" for name in files}
 
 
-@story
+@on_both_databases
 async def test_a_wiki_that_cannot_be_read_loses_nothing(db: Database, tmp_path: Path) -> None:
-    with a_server(tmp_path) as server:
+    with open_server(tmp_path) as server:
         server.repository("owner/manual.git").commit({"a.md": page("A")})
         server.repository("owner/manual.wiki.git").commit({"Home.md": page("Home")})
         source = await kept(db, server, tmp_path)
@@ -255,9 +255,9 @@ class CutShort(Site):
         return await super().find_renames(missing, new_urls)
 
 
-@story
+@on_both_databases
 async def test_a_crawl_that_is_interrupted_finds_the_same_renames_again(db: Database) -> None:
-    source = await a_source(db, kind=SourceKind.GIT)
+    source = await make_source(db, kind=SourceKind.GIT)
     before = {f"{ROOT}{name}": Page(text=f"{name} " * 40, tag=name) for name in "abc"}
     await crawl(db, source, Site(before, lists_everything=True))
     first = await shown(db, source)

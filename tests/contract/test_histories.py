@@ -1,8 +1,8 @@
-"""Random histories: whatever happens to a source, in whatever order, it is as promised after every step.
+"""Random histories: after every step a source is in the state that the reference model predicts.
 
-Two sources that share contents are crawled, cut short, held, rolled back, cleaned up and removed, while their sites
-change under them. ``tests.contract.promises`` says in plain Python what must be true; here it is compared with the
-store: every retained generation, every lifecycle, the ledger, and what search finds.
+Two sources that share contents are crawled, interrupted, held, rolled back, cleaned up and removed, while their sites
+change. After each step the store is compared with ``tests.contract.reference_model``: every retained generation, every
+lifecycle, the ledger, and the results of search.
 
 ``KEPT_TEST_LONG=1`` tries many more.
 """
@@ -53,8 +53,8 @@ from kept.service import jobs
 from kept.service import sources as kept_sources
 from kept.store import documents, sections, sources
 from kept.store.database import Database, open_database
-from tests.contract.promises import Crawl, Promised, World, read
-from tests.given import Page, Site, a_source
+from tests.contract.reference_model import Crawl, ReferenceModel, World, read
+from tests.factories import Page, Site, make_source
 
 LONG = os.environ.get("KEPT_TEST_LONG") == "1"
 PAGES = 14  # of a site, its root included
@@ -83,7 +83,7 @@ def test_every_history_keeps_every_promise(database_url: str) -> None:
 
 @dataclass
 class Script:
-    """A page as the history writes it."""
+    """A page of a random history."""
 
     text: str
     links: set[str] = field(default_factory=set)
@@ -108,7 +108,7 @@ class Script:
 
 
 class Writer:
-    """Changes a site, one small edit at a time."""
+    """Edits a site, one small change at a time."""
 
     def __init__(self, salt: str, root: str, *, lists_everything: bool) -> None:
         self.salt = salt
@@ -125,12 +125,12 @@ class Writer:
         self._fresh = itertools.count()
 
     def text(self, number: int) -> str:
-        """The first two are too short to tell pages apart by them. Each has one or more sections."""
+        """Return a new text of one or more sections. The first two are too short to match pages by content."""
         words = f"{self.salt} subject{number}"
         return words if number < 2 else "|".join([f"{words} {'and much more about it ' * 3}"] * (1 + number % 3))
 
     def begin(self, count: int, *, chained: bool) -> None:
-        """A site of so many pages, all named by the root, or each by the one before it."""
+        """Create a site whose pages are all linked from the root, or each from the one before it."""
         for index, url in enumerate(self.urls[: count + 1]):
             self.pages[url].state = "page"
             if index:
@@ -147,7 +147,7 @@ class Writer:
         )
 
     def edit(self, kind: str, at: int, to: int) -> None:
-        """One edit of a page that is there (the root excepted), and of another URL."""
+        """Edit an existing page (except the root), possibly with another URL."""
         standing = [url for url in self.urls[1:] if self.pages[url].state == "page"] or self.urls[1:]
         vacant = [url for url in self.urls[1:] if self.pages[url].state == "gone"] or self.urls[1:]
         here, new, other = standing[at % len(standing)], vacant[to % len(vacant)], self.urls[to]
@@ -213,7 +213,7 @@ class Writer:
                 self.most = None if self.most else to + 1
 
     def _relink(self, old: Sequence[str], new: str | None) -> None:
-        """Whatever linked to the old now links to the new, if there is one."""
+        """Replace links to the old URL by links to the new one, or remove them."""
         for script in self.pages.values():
             if script.links & set(old):
                 script.links = script.links - set(old) | ({new} if new else set())
@@ -245,7 +245,7 @@ SIDE = st.integers(0, 1)
 
 @dataclass
 class CutSite(Site):
-    """A scripted site that can be cut off in the middle of a crawl."""
+    """A scripted site that can fail in the middle of a crawl."""
 
     cannot_list: str | None = None
     cut_after: int | None = None
@@ -275,7 +275,7 @@ class CutSite(Site):
 
 @cache
 def content(text: str) -> Content:
-    """A page's sections are parted by bars."""
+    """Return the content of a page, whose sections are separated by bars."""
     first, *others = text.split("|")
     tree = SectionNode(content=first)
     for number, part in enumerate(others):
@@ -293,11 +293,11 @@ async def read_page(signature: str, body: bytes, content_type: str, url: str) ->
 
 @dataclass
 class Side:
-    """One source: what happens to it, and what it is promised."""
+    """One source, with its site and its reference model."""
 
     source: Source
     writer: Writer
-    promised: Promised = field(default_factory=Promised)
+    promised: ReferenceModel = field(default_factory=ReferenceModel)
     ids: dict[int, str] = field(default_factory=dict)  # what the store calls our documents
     live: "Live | None" = None
     latest: str | None = None  # the job whose frontier is the ledger
@@ -306,7 +306,7 @@ class Side:
 
 @dataclass
 class Live:
-    """A crawl that was cut short and can go on."""
+    """An interrupted crawl that can be resumed."""
 
     job: str
     crawl: Crawl
@@ -340,16 +340,16 @@ class Histories(RuleBasedStateMachine):
         name = f"{self.salt}-{index}"
         root = f"file:///{name}/" if kind is SourceKind.FOLDER else f"https://{name}.test/"
         writer = Writer(self.salt, root, lists_everything=kind is SourceKind.FOLDER)
-        return Side(source=await a_source(self.db, name, root=root, kind=kind), writer=writer)
+        return Side(source=await make_source(self.db, name, root=root, kind=kind), writer=writer)
 
     # What can happen
 
     @rule(at=SIDE, changes=some_edits, rules=st.sampled_from(RULES), wanted=st.sampled_from([None, True, False]))
     def refresh(self, at: int, changes: list[Edit], rules: LifecycleRules, wanted: bool | None) -> None:
-        """And decide about it at once, or later, or never."""
+        """Crawl, and decide about a held generation now, later, or never."""
         self.crawl(at, changes, CrawlMode.REFRESH, "1", 1, rules, None)
         if wanted is not None:
-            self.everything_is_as_promised()
+            self.check_everything()
             self.decide_about_what_is_held(days=0, wanted=wanted)
 
     @rule(at=SIDE, changes=few_edits, days=st.integers(2, 8), cut=cuts)
@@ -365,7 +365,7 @@ class Histories(RuleBasedStateMachine):
     @rule(at=SIDE, broken=some_edits, mended=few_edits)
     def break_and_repair(self, at: int, broken: list[Edit], mended: list[Edit]) -> None:
         self.crawl(at, broken, CrawlMode.REFRESH, "1", 1, RULES[-1], None)
-        self.everything_is_as_promised()
+        self.check_everything()
         self.crawl(at, mended, CrawlMode.FAILED, "1", 1, RULES[-1], None)
 
     def crawl(
@@ -488,7 +488,7 @@ class Histories(RuleBasedStateMachine):
                 await queue.cancel(self.db, job.id)
             return
         crawl = promised.begin(world, mode=mode, signature=signature)
-        self.after_walk(side, Live(job=job.id, crawl=crawl, rules=rules), site, done, cut)
+        self.after_crawl(side, Live(job=job.id, crawl=crawl, rules=rules), site, done, cut)
 
     async def go_on(self, side: Side, cut: Cut | None) -> None:
         live = side.live
@@ -496,9 +496,9 @@ class Histories(RuleBasedStateMachine):
         if self.raw("SELECT status FROM crawl_jobs WHERE id = :id", id=live.job) == [("paused",)]:
             await queue.resume(self.db, live.job)
         site, done = await self.run_crawl(live.job, live.crawl.world, live.crawl.signature, live.rules, cut)
-        self.after_walk(side, live, site, done, cut)
+        self.after_crawl(side, live, site, done, cut)
 
-    def after_walk(self, side: Side, live: Live, site: CutSite, done: CrawlJob, cut: Cut | None) -> None:
+    def after_crawl(self, side: Side, live: Live, site: CutSite, done: CrawlJob, cut: Cut | None) -> None:
         side.live = None
         match cut[0] if cut and site.was_cut else None:
             case "cancel" | "unavailable":
@@ -516,14 +516,14 @@ class Histories(RuleBasedStateMachine):
                     rules=live.rules,
                 )
                 said = "held" if done.held else {"completed": "active"}.get(done.status, done.status)
-                assert said == ended, f"{done.status}, held: {done.held}, {done.error}; promised: {ended}"
+                assert said == ended, f"{done.status}, held: {done.held}, {done.error}; expected: {ended}"
                 if ended != "failed" and live.crawl.mode != "failed":
                     side.latest = live.job
 
     async def run_crawl(
         self, job: str, world: World, signature: str, rules: LifecycleRules, cut: Cut | None
     ) -> tuple[CutSite, CrawlJob]:
-        """Walks the job as far as it goes, or until it is cut short."""
+        """Run the job to its end, or until it is interrupted."""
         site = CutSite(
             pages=world.pages,
             lists_everything=world.lists_everything,
@@ -562,10 +562,10 @@ class Histories(RuleBasedStateMachine):
             await working
         return site, await jobs.get_job(self.db, job)
 
-    # What is promised
+    # Comparison with the model
 
     @invariant()
-    def everything_is_as_promised(self) -> None:
+    def check_everything(self) -> None:
         if self.sides:
             self.run(self.compare())
 
@@ -609,8 +609,8 @@ class Histories(RuleBasedStateMachine):
             one = promised[number]
             assert base == one.base
             if state in ("active", "retired", "held"):
-                assert count == one.documents, f"generation {number} says it shows {count}, promised: {one.documents}"
-                assert partial_ == one.partial, f"generation {number}: partial is {partial_}, promised: {one.partial}"
+                assert count == one.documents, f"generation {number} says it shows {count}, expected: {one.documents}"
+                assert partial_ == one.partial, f"generation {number}: partial is {partial_}, expected: {one.partial}"
                 counts = {outcome: count for outcome, count in self.raw.json(tally).items() if count}
                 assert counts == {outcome: count for outcome, count in one.tally.items() if count}
             if state in ("active", "retired"):
@@ -630,7 +630,7 @@ class Histories(RuleBasedStateMachine):
             assert one.id == side.ids[version.document], f"generation {number}, {one.url}: not that document"
 
     def compare_found(self, side: Side, number: int, matches: list[SectionMatch]) -> None:
-        """Search finds every section of what is shown, and nothing else."""
+        """Check that search finds every section of the shown documents, and nothing else."""
         shown = side.promised.generations[number].shows.values()
         assert sorted((match.url, match.document_id, match.text) for match in matches) == sorted(
             (version.url, side.ids[version.document], section.text)
@@ -658,13 +658,13 @@ class Histories(RuleBasedStateMachine):
         assert known.keys() == {side.ids[id] for id in side.promised.documents}
         for id, one in side.promised.documents.items():
             lifecycle, retries, missed, since = known[side.ids[id]]
-            assert lifecycle == one.lifecycle, f"{one.last.url} is {lifecycle}, promised: {one.lifecycle}"
+            assert lifecycle == one.lifecycle, f"{one.last.url} is {lifecycle}, expected: {one.lifecycle}"
             assert (retries, missed) == (one.retries, one.missed), one.last.url
             if lifecycle in ("missing", "error"):
                 assert self.raw.moment(since) == one.since, one.last.url
 
     def compare_ledger(self, side: Side) -> None:
-        """Why is this page not here?"""
+        """Compare the outcomes in the ledger with the model."""
         if side.latest:
             rows = self.raw("SELECT url, outcome FROM frontier WHERE job_id = :job", job=side.latest)
             found, promised = dict(rows), side.promised.ledger
@@ -705,7 +705,7 @@ class Histories(RuleBasedStateMachine):
 
 
 class Raw:
-    """The tables themselves, read past the store."""
+    """Reads the tables directly, without the store."""
 
     def __init__(self, url: str) -> None:
         self._postgres = self._sqlite = None
@@ -728,7 +728,7 @@ class Raw:
                 connection.close()
 
     def check_full_text(self) -> None:
-        """PostgreSQL keeps the words in the section's own row; SQLite beside it."""
+        """Check the full-text index: PostgreSQL has it in the rows of sections, SQLite in a table of its own."""
         if self._sqlite:
             words = {row[0] for row in self._sqlite.execute("SELECT rowid FROM section_words")}
             assert words == {row[0] for row in self._sqlite.execute("SELECT id FROM sections")}

@@ -5,8 +5,8 @@ from kept.crawl.host_budget import HostBudget
 from kept.jobs import queue
 from kept.origins.origin import AllotHostSlots
 from kept.store.database import Database
-from tests.contract.stories import story
-from tests.given import Site, a_lease, a_source
+from tests.contract.databases import on_both_databases
+from tests.factories import Site, make_lease, make_source
 
 HOST = "docs.test:443"
 
@@ -21,14 +21,14 @@ class SlotSite(Site):
         self.slots = (await allot(HOST, self.wanted_slots, self.slots)).slots
 
 
-@story
+@on_both_databases
 async def test_a_later_crawl_waits_for_its_share_and_is_crowded_out_only_where_it_has_none(db: Database) -> None:
     origins, budgets = [], []
     for name in ("first", "second", "third"):
-        source = await a_source(db, name, root=f"https://docs.test/{name}/")
+        source = await make_source(db, name, root=f"https://docs.test/{name}/")
         await queue.enqueue(db, source.id)
         origins.append(SlotSite({}))
-        budgets.append(HostBudget(db, await a_lease(db), origins[-1]))
+        budgets.append(HostBudget(db, await make_lease(db), origins[-1]))
     first, second, third = origins
 
     async def renew(number: int) -> None:
@@ -48,11 +48,11 @@ async def test_a_later_crawl_waits_for_its_share_and_is_crowded_out_only_where_i
     assert [budget.is_crowded_out for budget in budgets[:2]] == [False, False]
 
 
-@story
+@on_both_databases
 async def test_a_share_is_renewed_sooner_while_it_is_rebalanced(db: Database) -> None:
     for name in ("first", "second"):
-        await queue.enqueue(db, (await a_source(db, name, root=f"https://docs.test/{name}/")).id)
-    first, second = await a_lease(db), await a_lease(db)
+        await queue.enqueue(db, (await make_source(db, name, root=f"https://docs.test/{name}/")).id)
+    first, second = await make_lease(db), await make_lease(db)
     assert (await host_budget.acquire_share(db, first, HOST, 8, 0)).is_balanced
     assert not (await host_budget.acquire_share(db, second, HOST, 8, 0)).is_balanced, "it waits"
     giving = await host_budget.acquire_share(db, first, HOST, 8, 8)

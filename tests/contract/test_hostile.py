@@ -183,7 +183,7 @@ def test_an_unrequested_304_is_returned_for_the_crawl_to_decide() -> None:
 
 def test_validators_are_sent_only_when_conditional_and_never_to_a_redirect_target() -> None:
     @on_loop
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site, crawling(site) as origin:
             held = Validators(etag='W/"v1"')
             await origin.visit(entry(site.url("/good"), held), conditional=False)
@@ -194,7 +194,7 @@ def test_validators_are_sent_only_when_conditional_and_never_to_a_redirect_targe
             assert isinstance(found, Fetched)
             assert not found.validators, "they are those of another URL"
 
-    story()
+    scenario()
 
 
 # ── Redirects ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -239,7 +239,7 @@ def test_redirects_are_limited() -> None:
 
 def test_robots_txt_holds_for_every_redirect() -> None:
     @on_loop
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site:
             site.robots = robots("User-agent: *\nDisallow: /forbidden")
             async with crawling(site) as origin:
@@ -249,7 +249,7 @@ def test_robots_txt_holds_for_every_redirect() -> None:
                 assert not site.asked("/forbidden")
                 assert site.asked("/robots.txt") == 1
 
-    story()
+    scenario()
 
 
 # ── Truncated, damaged, lying ────────────────────────────────────────────────────────────────────────────────────────
@@ -268,14 +268,14 @@ def test_an_incomplete_page_is_never_kept(path: str) -> None:
 
 def test_data_after_the_announced_length_is_ignored() -> None:
     @on_loop
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site, crawling(site) as origin:
             for _ in range(5):
                 await origin.visit(entry(site.url("/longer-than-it-says")), conditional=False)
                 found = await origin.visit(entry(site.url("/good")), conditional=False)
                 assert not isinstance(found, Fetched) or found.body == PAGE
 
-    story()
+    scenario()
 
 
 # ── Deadlines ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -304,7 +304,7 @@ def test_a_crawl_goes_on_to_its_end_beside_one_whose_host_drips(tmp_path: Path) 
     """How much of its speed it keeps is measured by `python -m bench.drip`."""
 
     @on_loop
-    async def story() -> None:
+    async def scenario() -> None:
         made = load(environment={}, folder=tmp_path, database=f"sqlite:///{tmp_path}/kept.db")
         async with hostile() as slow, open_runtime(made) as runtime:
             with served(100) as quick:
@@ -320,7 +320,7 @@ def test_a_crawl_goes_on_to_its_end_beside_one_whose_host_drips(tmp_path: Path) 
                 dripping.cancel()
                 await asyncio.gather(dripping, return_exceptions=True)
 
-    story()
+    scenario()
 
 
 async def take(queue: asyncio.Queue[str], number: int) -> list[str]:
@@ -348,7 +348,7 @@ FLOODS = {
 @pytest.mark.parametrize("path", FLOODS)
 def test_a_flood_costs_neither_memory_nor_time(path: str) -> None:
     @on_loop
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site, crawling(site, Access(whole_seconds=5), limits=Limits()) as origin:
             assert isinstance(await origin.visit(entry(site.url("/good")), conditional=False), Fetched)
             if path.startswith("/bomb"):
@@ -361,7 +361,7 @@ def test_a_flood_costs_neither_memory_nor_time(path: str) -> None:
             assert isinstance(found, FLOODS[path]), found
             assert isinstance(await origin.visit(entry(site.url("/good")), conditional=False), Fetched), "it goes on"
 
-    story()
+    scenario()
 
 
 async def _build(path: str) -> None:
@@ -392,7 +392,7 @@ def _memory(name: str) -> int:
 
 def test_an_overloaded_host_is_left_alone_by_all_crawls() -> None:
     @on_loop
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site, crawling(site) as origin:
             found = await origin.visit(entry(site.url("/429-much-later")), conditional=False)
             assert isinstance(found, Unreachable)
@@ -402,14 +402,14 @@ def test_an_overloaded_host_is_left_alone_by_all_crawls() -> None:
             assert other.retry_after > timedelta(hours=23)
             assert not site.asked("/good")
 
-    story()
+    scenario()
 
 
 def test_secrets_are_sent_to_their_own_origin_only_and_shown_nowhere() -> None:
     token, cookie = "hunter2-hunter2", "session=abc-def"
 
     @on_loop
-    async def story() -> None:
+    async def scenario() -> None:
         headers = (Header(name="Authorization", value="env:TOKEN"), Header(name="Cookie", value=cookie))
         async with hostile() as site, hostile() as other:
             access = replace(IMPATIENT, headers=headers, allowed=(_pair(site), _pair(other)))
@@ -429,12 +429,12 @@ def test_secrets_are_sent_to_their_own_origin_only_and_shown_nowhere() -> None:
             assert client.redact(f"went to /?key={token}") == "went to /?key=***"
             await origin.close()
 
-    story()
+    scenario()
 
 
 def test_a_forbidden_root_fails_the_crawl_and_an_error_at_the_root_does_not() -> None:
     @on_loop
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site:
             closed = make_web_origin(site.url("/"), SourceSettings(), rate_limiters=RateLimiters())
             with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1 is not a public address \(loopback\)"):
@@ -445,12 +445,12 @@ def test_a_forbidden_root_fails_the_crawl_and_an_error_at_the_root_does_not() ->
             async with crawling(site, root="/500") as origin:
                 assert isinstance(await origin.visit(entry(site.url("/500")), conditional=False), Unreachable)
 
-    story()
+    scenario()
 
 
 def test_an_endless_calendar_is_limited() -> None:
     @on_loop
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site, crawling(site) as origin:
             url, followed = site.url("/calendar/2026/11/"), 0
             while origin.admits(url) and followed < 1000:
@@ -461,4 +461,4 @@ def test_an_endless_calendar_is_limited() -> None:
             assert followed <= 100
             assert origin.why_excluded(url)
 
-    story()
+    scenario()

@@ -1,4 +1,4 @@
-"""What jobs, their workers and the reaper must do, whichever the database is."""
+"""Jobs, their workers and the reaper, on both databases."""
 
 import asyncio
 import os
@@ -31,9 +31,9 @@ from kept.service import sources
 from kept.settings import load
 from kept.store import frontier, jobs
 from kept.store.database import Database
-from tests.contract.stories import raw, story
+from tests.contract.databases import on_both_databases, run_sql
 from tests.crash import many_jobs, random_commands
-from tests.given import ROOT, Page, Site, a_database, a_lease, a_source, crawl, read_scripted
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_lease, make_source, read_scripted
 
 
 async def job_of(db: Database, lease: Lease) -> CrawlJob:
@@ -44,7 +44,7 @@ async def job_of(db: Database, lease: Lease) -> CrawlJob:
 
 
 class Hand:
-    """A monotonic clock that is set by hand."""
+    """A monotonic clock set by the test."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -54,19 +54,19 @@ class Hand:
 
 
 async def grow_silent(db: Database, lease: Lease, hand: Hand) -> None:
-    """Three minutes pass without a heartbeat, on whichever clock counts."""
+    """Let three minutes pass without a heartbeat, on the clock of the database or of the process."""
     hand.seconds += 180
     if db.has_shared_clock:
         async with db.transaction() as tx:
-            await raw(tx, f"UPDATE job_workers SET last_heartbeat = ago(180) WHERE id = '{lease.id}'")
+            await run_sql(tx, f"UPDATE job_workers SET last_heartbeat = ago(180) WHERE id = '{lease.id}'")
 
 
-@story
+@on_both_databases
 async def test_a_silent_worker_loses_its_job_and_one_with_heartbeats_keeps_it(db: Database) -> None:
     hand = Hand()
     reaper = Reaper(clock=hand)
-    await queue.enqueue(db, (await a_source(db)).id)
-    lease = await a_lease(db)
+    await queue.enqueue(db, (await make_source(db)).id)
+    lease = await make_lease(db)
     assert (await reaper.reap(db)).workers == 0
     await grow_silent(db, lease, hand)
     async with db.transaction() as tx:
@@ -82,13 +82,13 @@ async def test_a_silent_worker_loses_its_job_and_one_with_heartbeats_keeps_it(db
             await jobs.lock_lease(tx, lease)
 
 
-@story
+@on_both_databases
 async def test_a_job_that_makes_no_progress_fails_when_its_retries_are_used_up(db: Database) -> None:
     hand = Hand()
     reaper = Reaper(clock=hand)
-    await queue.enqueue(db, (await a_source(db)).id)
+    await queue.enqueue(db, (await make_source(db)).id)
     for _ in range(4):
-        lease = await a_lease(db)
+        lease = await make_lease(db)
         await reaper.reap(db)
         await grow_silent(db, lease, hand)
         assert (await reaper.reap(db)).jobs == 1
@@ -96,21 +96,21 @@ async def test_a_job_that_makes_no_progress_fails_when_its_retries_are_used_up(d
     assert (job.status, job.error, job.retry_count) == (JobStatus.FAILED, "worker timed out", 3)
 
 
-@story
+@on_both_databases
 async def test_a_worker_with_a_heartbeat_since_it_was_found_stale_keeps_its_lease(db: Database) -> None:
-    await queue.enqueue(db, (await a_source(db)).id)
-    lease = await a_lease(db)
+    await queue.enqueue(db, (await make_source(db)).id)
+    lease = await make_lease(db)
     async with db.transaction() as tx:
         await jobs.heartbeat(tx, lease)
     async with db.transaction() as tx:
         assert not await jobs.revoke_lease(tx, lease), "the decision was based on an older heartbeat"
 
 
-@story
+@on_both_databases
 async def test_a_dead_process_of_this_machine_is_reaped_at_once_and_a_living_one_never_for_that(db: Database) -> None:
     for name in ("dead", "living"):
-        await queue.enqueue(db, (await a_source(db, name, root=f"{ROOT}{name}/")).id)
-    dead = await a_lease(db, host=this_host(), pid=2**22 + 1)
+        await queue.enqueue(db, (await make_source(db, name, root=f"{ROOT}{name}/")).id)
+    dead = await make_lease(db, host=this_host(), pid=2**22 + 1)
     async with db.transaction() as tx:
         job = await jobs.claim(tx, worker=new_id())
         assert job is not None
@@ -130,10 +130,10 @@ async def test_a_dead_process_of_this_machine_is_reaped_at_once_and_a_living_one
 
 
 def test_any_number_of_reapers_count_one_failure_once(database_url: str) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other:
-            await queue.enqueue(db, (await a_source(db)).id)
-            lease = await a_lease(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other:
+            await queue.enqueue(db, (await make_source(db)).id)
+            lease = await make_lease(db)
             hand = Hand()
             reapers = [(one, Reaper(clock=hand)) for one in (db, other) for _ in range(3)]
             await asyncio.gather(*(reaper.reap(one) for one, reaper in reapers))
@@ -142,28 +142,28 @@ def test_any_number_of_reapers_count_one_failure_once(database_url: str) -> None
             assert sum(one.workers for one in reaped) == 1
             assert (await job_of(db, lease)).retry_count == 1
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
-@story
+@on_both_databases
 async def test_more_silent_workers_than_a_page_holds_are_all_reaped_in_one_pass(db: Database) -> None:
     hand = Hand()
     reaper = Reaper(clock=hand)
     for number in range(120):
-        await queue.enqueue(db, (await a_source(db, f"s{number}", root=f"{ROOT}{number}/")).id)
-        await a_lease(db)
+        await queue.enqueue(db, (await make_source(db, f"s{number}", root=f"{ROOT}{number}/")).id)
+        await make_lease(db)
     await reaper.reap(db)
     hand.seconds += 180
     if db.has_shared_clock:
         async with db.transaction() as tx:
-            await raw(tx, "UPDATE job_workers SET last_heartbeat = ago(180)")
+            await run_sql(tx, "UPDATE job_workers SET last_heartbeat = ago(180)")
     assert (await reaper.reap(db)).workers == 120
 
 
-@story
+@on_both_databases
 async def test_a_processing_job_without_workers_is_requeued(db: Database) -> None:
-    await queue.enqueue(db, (await a_source(db)).id)
-    lease = await a_lease(db)
+    await queue.enqueue(db, (await make_source(db)).id)
+    lease = await make_lease(db)
     async with db.transaction() as tx:
         await jobs.release_lease(tx, lease.id)
     assert (await Reaper().reap(db)).jobs == 1
@@ -171,20 +171,20 @@ async def test_a_processing_job_without_workers_is_requeued(db: Database) -> Non
 
 
 def test_two_workers_that_release_a_job_at_once_leave_it_pending(database_url: str) -> None:
-    async def tell() -> None:
+    async def scenario() -> None:
         from kept.jobs.worker import _release_lease
 
-        async with a_database(database_url) as db, a_database(database_url) as other:
-            await queue.enqueue(db, (await a_source(db)).id)
+        async with database_at(database_url) as db, database_at(database_url) as other:
+            await queue.enqueue(db, (await make_source(db)).id)
             for _ in range(10):
-                first = await a_lease(db)
+                first = await make_lease(db)
                 second = Lease(**{**_fields(first), "id": new_id()})
                 async with db.transaction() as tx:
                     await jobs.acquire_lease(tx, second)
                 await asyncio.gather(_release_lease(db, first), _release_lease(other, second))
                 assert (await job_of(db, first)).status is JobStatus.PENDING
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 def _fields(lease: Lease) -> dict[str, Any]:
@@ -195,10 +195,10 @@ def _fields(lease: Lease) -> dict[str, Any]:
 
 
 def test_a_new_job_wakes_waiting_workers_and_a_wait_without_one_ends(database_url: str) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other:
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other:
             assert not await other.wait_for_notification(JOBS_CHANNEL, 0.05)
-            source = await a_source(db)
+            source = await make_source(db)
             waiting = asyncio.create_task(
                 other.wait_for_notification(JOBS_CHANNEL, 5.0 if db.has_shared_clock else 0.1)
             )
@@ -208,31 +208,31 @@ def test_a_new_job_wakes_waiting_workers_and_a_wait_without_one_ends(database_ur
             assert await waiting is db.has_shared_clock
             assert time.monotonic() - began < 2
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 def test_a_notification_between_two_waits_is_not_missed(database_url: str) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other:
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other:
             assert not await other.wait_for_notification(JOBS_CHANNEL, 0.01)
-            await queue.enqueue(db, (await a_source(db)).id)
+            await queue.enqueue(db, (await make_source(db)).id)
             assert (
                 await other.wait_for_notification(JOBS_CHANNEL, 2.0 if db.has_shared_clock else 0.01)
                 is db.has_shared_clock
             )
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 # What people call jobs -----------------------------------------------------------------------------------------
 
 
-@story
+@on_both_databases
 async def test_a_job_may_be_named_by_a_prefix_of_its_id(db: Database) -> None:
-    job = await queue.enqueue(db, (await a_source(db)).id)
+    job = await queue.enqueue(db, (await make_source(db)).id)
     assert (await jobs_service.show_job(db, job.id[:20])).job == job
     assert (await jobs_service.show_job(db, job.id.upper())).source == "docs"
-    other = await queue.enqueue(db, (await a_source(db, "other", root=f"{ROOT}other/")).id)
+    other = await queue.enqueue(db, (await make_source(db, "other", root=f"{ROOT}other/")).id)
     with pytest.raises(InvalidInput, match="Say more of the id"):
         await jobs_service.show_job(db, job.id[:6])
     for nonsense in ("", "%", "f" * 36, "no such thing", "'"):
@@ -256,9 +256,9 @@ def test_many_small_jobs_are_each_run_once_in_the_order_of_priority(database_url
 # Requests are not lost, and a crawl that makes progress does not fail -------------------------------------------
 
 
-@story
+@on_both_databases
 async def test_a_request_during_a_running_job_is_not_lost(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     first = await queue.enqueue(db, source.id)
     asked: list[CrawlJob] = []
 
@@ -283,11 +283,11 @@ async def test_a_request_during_a_running_job_is_not_lost(db: Database) -> None:
     assert (done.id, done.status) == (follower.job.id, JobStatus.COMPLETED)
 
 
-@story
+@on_both_databases
 async def test_a_crawl_that_is_killed_thirty_times_while_it_makes_progress_does_not_fail(db: Database) -> None:
-    job = await queue.enqueue(db, (await a_source(db)).id)
+    job = await queue.enqueue(db, (await make_source(db)).id)
     for number in range(30):
-        dead = await a_lease(db, host=this_host(), pid=2**22 + 1)
+        dead = await make_lease(db, host=this_host(), pid=2**22 + 1)
         async with db.transaction() as tx:
             await jobs.lock_lease(tx, dead)
             assert (await jobs.advance_batch(tx, job.id)).batch == number + 1
@@ -296,13 +296,13 @@ async def test_a_crawl_that_is_killed_thirty_times_while_it_makes_progress_does_
     assert (await jobs_service.get_job(db, job.id)).status is JobStatus.PENDING
 
 
-@story
+@on_both_databases
 async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_kill(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settle, "PROGRESS_SECONDS", 3600.0)
-    await queue.enqueue(db, (await a_source(db)).id)
-    dead = await a_lease(db, host=this_host(), pid=2**22 + 1)
+    await queue.enqueue(db, (await make_source(db)).id)
+    dead = await make_lease(db, host=this_host(), pid=2**22 + 1)
     job = await start.start_generation(db, dead, lists_everything=False)
     found = [DiscoveredUrl(url=f"{ROOT}{number}", depth=3) for number in range(4)]
     job = await settle.commit_batch(db, dead, job, [], found, signature="")
@@ -317,7 +317,7 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
     shown = (await job_of(db, dead)).progress
     assert (shown.tally.skipped, shown.done, shown.percent, shown.current_depth) == (3, 3, 75, 3)
     monkeypatch.setattr(settle, "PROGRESS_SECONDS", 0.0)
-    heir = await a_lease(db)
+    heir = await make_lease(db)
     async with db.transaction() as tx:
         entries = await frontier.lease(tx, job.id, lease_id=heir.id, limit=3)
     last = [VisitResult(entry=one, decision=NotKept(outcome=Outcome.GONE, reason="404")) for one in entries]
@@ -326,12 +326,12 @@ async def test_progress_is_counted_at_most_once_in_a_while_and_is_right_after_a_
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-@story
+@on_both_databases
 async def test_a_job_that_was_paused_when_its_source_failed_continues_when_it_is_resumed(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, Site({ROOT: Page("before")}))
     job = await queue.enqueue(db, source.id)
-    lease = await a_lease(db)
+    lease = await make_lease(db)
     await start.start_generation(db, lease, lists_everything=False)
     await queue.pause(db, job.id)
     await activate.fail_leased_job(db, lease, "the host is down.")
@@ -345,7 +345,7 @@ async def test_a_job_that_was_paused_when_its_source_failed_continues_when_it_is
 
 
 class Unlucky(Site):
-    """A site that fails as soon as something was done to its crawl."""
+    """A site that fails after something was done to its crawl."""
 
     def __init__(self, meanwhile: Callable[[], Awaitable[object]]) -> None:
         super().__init__({})
@@ -357,9 +357,9 @@ class Unlucky(Site):
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-@story
+@on_both_databases
 async def test_a_job_that_was_cancelled_when_its_source_failed_is_left_as_it_is(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     job = await queue.enqueue(db, source.id)
     site = Unlucky(lambda: queue.cancel(db, job.id))
     assert (await crawl(db, source, site)).status is JobStatus.CANCELLED
@@ -367,19 +367,19 @@ async def test_a_job_that_was_cancelled_when_its_source_failed_is_left_as_it_is(
         assert await jobs.leases_of_job(snapshot, job.id) == []
 
 
-@story
+@on_both_databases
 async def test_a_job_does_not_wait_for_the_time_it_was_asked_for_to_come_again(db: Database) -> None:
-    job = await queue.enqueue(db, (await a_source(db)).id)
+    job = await queue.enqueue(db, (await make_source(db)).id)
     async with db.transaction() as tx:  # the clock was set back by an hour
-        await raw(tx, "UPDATE crawl_jobs SET created_at = ago(-3600)")
+        await run_sql(tx, "UPDATE crawl_jobs SET created_at = ago(-3600)")
         assert (claimed := await jobs.claim(tx, worker=new_id()))
         assert claimed.id == job.id
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-@story
+@on_both_databases
 async def test_the_error_of_a_job_that_a_bug_ended_names_the_bug(db: Database) -> None:
-    job = await queue.enqueue(db, (await a_source(db)).id)
+    job = await queue.enqueue(db, (await make_source(db)).id)
     stop, runs = asyncio.Event(), 0
 
     def make_run(lease: Lease, source: Source) -> CrawlRun:
@@ -395,17 +395,17 @@ async def test_the_error_of_a_job_that_a_bug_ended_names_the_bug(db: Database) -
 
 
 def test_following_a_job_ends_when_it_is_removed_with_its_source(tmp_path: Path) -> None:
-    async def tell() -> None:
+    async def scenario() -> None:
         made = load(environment={}, folder=tmp_path, database=f"sqlite:///{tmp_path}/kept.db")
         async with open_runtime(made) as runtime, asyncio.timeout(5):
-            source = await a_source(runtime.db)
+            source = await make_source(runtime.db)
             job = await queue.enqueue(runtime.db, source.id)
             await sources.remove_source(runtime.db, "docs")
             await collect(runtime.db, Retention())
             with pytest.raises(NotFound, match="removed"):
                 await runtime.worker_host.run_job(job)
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 def test_processes_of_two_containers_are_not_taken_for_those_of_one_machine() -> None:

@@ -1,4 +1,4 @@
-"""Keys, what they may have, and requests that count once: the same on both databases."""
+"""Keys, their quotas, and idempotent requests, on both databases."""
 
 import asyncio
 
@@ -10,12 +10,12 @@ from kept.service import keys
 from kept.service.access import Principal, Quota, check_quota
 from kept.service.jobs import IdempotencyKey
 from kept.store import keys as store
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source
 
 
 def test_a_key_is_known_by_what_its_holder_says_and_by_nothing_else(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db:
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
             key, said = await keys.add_key(db, "laptop", "write")
             assert await keys.find_key(db, said) == key
             for wrong in ("", said[:-1], said.upper(), f"{said} ", "laptop", "\x00", "\ud800"):
@@ -27,13 +27,13 @@ def test_a_key_is_known_by_what_its_holder_says_and_by_nothing_else(database_url
             with pytest.raises(NotFound):
                 await keys.remove_key(db, "laptop")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_quota_counts_live_crawls_sources_and_pages(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            source = await make_source(db)
             await crawl(db, source, Site({ROOT: Page("root", links=(f"{ROOT}a",)), f"{ROOT}a": Page("a")}))
             async with db.transaction() as tx:
                 await store.assign_source_owner(tx, source.id, "ci")
@@ -47,13 +47,13 @@ def test_a_quota_counts_live_crawls_sources_and_pages(database_url: str) -> None
                 await check_quota(db, Principal(name="ci", quota=Quota(sources=1)), adds_source=True)
             await check_quota(db, Principal(name="ci", quota=Quota(live_jobs=2, pages=3, sources=1)))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_the_same_request_many_times_at_once_is_one_job(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db:
-            await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            await make_source(db)
             once = IdempotencyKey(key="monday", request_hash="crawl docs")
             asked = [jobs_service.request_crawl(db, "docs", owner="ci", idempotency_key=once) for _ in range(8)]
             jobs = {job.id: job for job in await asyncio.gather(*asked)}
@@ -65,4 +65,4 @@ def test_the_same_request_many_times_at_once_is_one_job(database_url: str) -> No
             assert again.id == first
             assert others.id != first
 
-    asyncio.run(story())
+    asyncio.run(scenario())

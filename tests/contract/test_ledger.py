@@ -7,8 +7,8 @@ from kept.model.job import CrawlMode
 from kept.model.source import Source
 from kept.service import ledger
 from kept.store.database import Database
-from tests.contract.stories import story
-from tests.given import ROOT, Page, Site, a_source, crawl
+from tests.contract.databases import on_both_databases
+from tests.factories import ROOT, Page, Site, crawl, make_source
 
 PAGES = {
     ROOT: Page("root", (f"{ROOT}gone", f"{ROOT}big1", f"{ROOT}big2", f"{ROOT}old", f"{ROOT}down", f"{ROOT}page")),
@@ -24,9 +24,9 @@ def nowhere(source: Source, url: str) -> str | None:
     return "outside the source's scope" if "outside" in url else None
 
 
-@story
+@on_both_databases
 async def test_the_ledger_has_the_outcome_of_each_url(db: Database) -> None:
-    await crawl(db, await a_source(db), Site(PAGES))
+    await crawl(db, await make_source(db), Site(PAGES))
     [kept] = await ledger.explain_url(db, f"{ROOT}page#part", nowhere)
     assert (kept.source, kept.outcome, kept.reason, kept.http_status) == ("docs", "new", None, 200)
     assert (kept.depth, kept.discovered_from, kept.attempts) == (1, ROOT, 1)
@@ -35,9 +35,9 @@ async def test_the_ledger_has_the_outcome_of_each_url(db: Database) -> None:
     assert gone.visited_at
 
 
-@story
+@on_both_databases
 async def test_every_url_that_was_not_kept_is_counted_under_its_reason(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, Site(PAGES))
     found = await ledger.summarize_not_kept(db, "docs", examples=1)
     reasons = {(one.outcome, one.reason): (one.count, one.examples) for one in found.reasons}
@@ -61,22 +61,22 @@ async def test_every_url_that_was_not_kept_is_counted_under_its_reason(db: Datab
         await ledger.explain_url(db, f"{ROOT}big1", nowhere)
 
 
-@story
+@on_both_databases
 async def test_all_sources_that_know_a_url_are_listed_the_latest_first(db: Database) -> None:
     for name in ("one", "two"):
         await crawl(
             db,
-            await a_source(db, name, root=f"{ROOT}{name}"),
+            await make_source(db, name, root=f"{ROOT}{name}"),
             Site(PAGES | {f"{ROOT}{name}": PAGES[ROOT]}, root=f"{ROOT}{name}"),
         )
     assert [one.source for one in await ledger.explain_url(db, f"{ROOT}gone", nowhere)] == ["two", "one"]
 
 
-@story
+@on_both_databases
 async def test_a_url_that_no_crawl_has_met_is_explained(db: Database) -> None:
     with pytest.raises(NotFound, match=r"^https://docs\.test/x belongs to no source\."):
         await ledger.explain_url(db, f"{ROOT}x", nowhere)
-    source = await a_source(db)
+    source = await make_source(db)
     with pytest.raises(NotFound, match="its first crawl is not finished"):
         await ledger.explain_url(db, f"{ROOT}x", nowhere)
     with pytest.raises(NotFound, match="docs has not been crawled yet"):

@@ -1,4 +1,4 @@
-"""What limits keep out, and what they do not."""
+"""Limits on the number of documents: the pages they keep out, and those they do not."""
 
 import asyncio
 from typing import Any
@@ -16,19 +16,19 @@ from kept.model.job import CrawlJob, JobStatus, Lease
 from kept.model.source import Limits, Source, SourceSettings
 from kept.service import generations
 from kept.store.database import Database
-from tests.contract.stories import story
-from tests.given import ROOT, Page, Site, a_source, crawl, read_scripted, shown
+from tests.contract.databases import on_both_databases
+from tests.factories import ROOT, Page, Site, crawl, make_source, read_scripted, shown
 
 A, B = f"{ROOT}a", f"{ROOT}b"
 
 
 @pytest.mark.parametrize(("beyond", "kills", "partial"), [(ROOT, 1, None), (B, 2, "limit")], ids=["back", "on"])
-@story
+@on_both_databases
 async def test_a_crawl_killed_after_any_batch_knows_whether_a_limit_of_depth_kept_something_out(
     db: Database, monkeypatch: pytest.MonkeyPatch, beyond: str, kills: int, partial: str | None
 ) -> None:
     site = Site({ROOT: Page("root", (A,)), A: Page("a", (beyond,)), B: Page("b")})
-    source = await a_source(db, settings=SourceSettings(limits=Limits(max_depth=1)))
+    source = await make_source(db, settings=SourceSettings(limits=Limits(max_depth=1)))
     settled = settle.commit_batch
 
     async def killed(*args: object, **kwargs: object) -> CrawlJob:
@@ -55,11 +55,11 @@ async def test_a_crawl_killed_after_any_batch_knows_whether_a_limit_of_depth_kep
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-@story
+@on_both_databases
 async def test_a_limit_keeps_no_document_out_that_moves_while_other_pages_name_its_new_url(db: Database) -> None:
     old, new = ([f"{ROOT}{name}{number}" for number in range(10)] for name in ("old", "new"))
     settings = SourceSettings(limits=Limits(max_pages=12))
-    source = await a_source(db, settings=settings)
+    source = await make_source(db, settings=settings)
     texts = {url: Page(f"This is page {number} of ten, which moves.") for number, url in enumerate(old)}
     site = Site({ROOT: Page("root", (A, *old)), A: Page("a"), **texts}, concurrency=20)
     await crawl(db, source, site)
@@ -73,7 +73,7 @@ async def test_a_limit_keeps_no_document_out_that_moves_while_other_pages_name_i
     assert [after[url][0] for url in new] == [before[url][0] for url in old]
 
 
-@story
+@on_both_databases
 async def test_a_site_that_is_faster_than_the_database_waits_for_it(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +92,7 @@ async def test_a_site_that_is_faster_than_the_database_waits_for_it(
         return await settled(*args, **kwargs)
 
     monkeypatch.setattr(settle, "commit_batch", slowly)
-    crawling = asyncio.create_task(crawl(db, await a_source(db), site))
+    crawling = asyncio.create_task(crawl(db, await make_source(db), site))
     await first.wait()
     before = 0
     while before != len(site.visits):

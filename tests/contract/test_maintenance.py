@@ -1,4 +1,4 @@
-"""Keeping house: what would go is said before it goes, and what is wrong is found."""
+"""Maintenance: garbage collection has a dry run, and the check finds inconsistencies."""
 
 import asyncio
 from datetime import timedelta
@@ -13,21 +13,21 @@ from kept.maintenance.gc import GarbageItem, GcReport, Retention, collect, colle
 from kept.maintenance.local_cleanup import record_export_folder
 from kept.service import export, sources
 from kept.store.database import Database
-from tests.contract.stories import raw, rows_in_tables, story
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl
+from tests.contract.databases import count_rows, on_both_databases, run_sql
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source
 
 SHORT = Retention(generations=2, younger_than=timedelta(0))
 
 
-async def a_past(db: Database) -> None:
-    """A source that changed five times and lost a page early, and one that was removed."""
-    source = await a_source(db)
+async def make_history(db: Database) -> None:
+    """Create a source that changed five times and lost a page early, and one that was removed."""
+    source = await make_source(db)
     for number in range(6):
         others = {ROOT + name: Page(f"{name} says {number} " * 9) for name in ("a", "b")}
         early = {ROOT + "early": Page("said early " * 9)} if number < 2 else {ROOT + "early": Page(gone=True)}
         pages = {ROOT: Page("root", links=(*others, ROOT + "early")), **others, **early}
         await crawl(db, source, Site(pages))
-    gone = await a_source(db, "gone", root="https://gone.test/")
+    gone = await make_source(db, "gone", root="https://gone.test/")
     await crawl(db, gone, Site({gone.root: Page("words stood here " * 9)}, root=gone.root))
     await sources.remove_source(db, "gone")
 
@@ -36,9 +36,9 @@ def counted(found: list[GarbageItem], what: str) -> int:
     return sum(one.count for one in found if one.what == what and one.where != "a removed source")
 
 
-@story
+@on_both_databases
 async def test_a_dry_run_says_what_goes_and_then_it_goes(db: Database, tmp_path: Path) -> None:
-    await a_past(db)
+    await make_history(db)
     cache, folder = tmp_path / "cache", tmp_path / "mirror"
     await export.export(db, str(folder), [], cache=cache)
     (tmp_path / ".mirror.kept-staging-999999999-ab").mkdir()
@@ -75,25 +75,25 @@ DAMAGE = {
 
 
 def test_of_many_processes_one_collects_for_all(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other:
-            await a_past(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other:
+            await make_history(db)
             at_once = await asyncio.gather(*(collect_if_due(one, SHORT, every=600) for one in (db, other, db, other)))
             assert [one.sources for one in at_once if one != GcReport()] == [1]
             await sources.remove_source(db, "docs")
             assert await collect_if_due(other, SHORT, every=600) == GcReport()
             assert (await collect_if_due(other, SHORT, every=0)).sources == 1, "its time has come again"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-@story
+@on_both_databases
 async def test_what_is_damaged_is_found_and_named(db: Database) -> None:
-    await a_past(db)
+    await make_history(db)
     for rule, sql in DAMAGE.items():
         assert [one.rule for one in await check_integrity(db, compute_content_hash) if rule in one.rule] == []
         async with db.transaction() as tx:
-            await raw(tx, sql if isinstance(sql, str) else sql[type(db).backend])  # type: ignore[attr-defined]
+            await run_sql(tx, sql if isinstance(sql, str) else sql[type(db).backend])  # type: ignore[attr-defined]
         (found,) = [one for one in await check_integrity(db, compute_content_hash) if rule in one.rule and one.found]
         assert found.advice
 
@@ -102,26 +102,26 @@ async def test_what_is_damaged_is_found_and_named(db: Database) -> None:
 def test_any_number_may_take_a_removed_source_away_at_once(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gc, "BATCH_SIZE", 2)
 
-    async def tell() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other:
+            source = await make_source(db)
             urls = [f"{ROOT}{number}" for number in range(20)]
             await crawl(db, source, Site({ROOT: Page("root", tuple(urls)), **{url: Page(url) for url in urls}}))
             await sources.remove_source(db, "docs")
             done = await asyncio.gather(*(collect(one, SHORT) for one in (db, other) * 2))
             assert sum(one.sources for one in done) == 1
-            assert (await rows_in_tables(db))["sources"] == 0
+            assert (await count_rows(db))["sources"] == 0
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_looking_for_contents_that_nobody_needs_keeps_nobody_from_writing(database_url: str) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other, asyncio.timeout(5):
-            await crawl(db, await a_source(db), Site({ROOT: Page("root")}))
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other, asyncio.timeout(5):
+            await crawl(db, await make_source(db), Site({ROOT: Page("root")}))
             async with other.transaction() as tx:
                 assert await gc._collect_contents(db) == 0
-                await raw(tx, "UPDATE sources SET name = 'written'")
+                await run_sql(tx, "UPDATE sources SET name = 'written'")
 
-    asyncio.run(tell())
+    asyncio.run(scenario())

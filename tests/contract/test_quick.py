@@ -1,4 +1,4 @@
-"""A quick refresh looks where something probably changed, and draws no conclusion from what it did not see."""
+"""A quick refresh visits pages that probably changed, and deletes nothing that it did not visit."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,15 +11,15 @@ from kept.model.source import Scope, Source
 from kept.service import ledger
 from kept.store import documents, frontier, generations, jobs, sources
 from kept.store.database import Database
-from tests.contract.stories import story
-from tests.given import ROOT, Page, Site, a_source, crawl, shown
+from tests.contract.databases import on_both_databases
+from tests.factories import ROOT, Page, Site, crawl, make_source, shown
 
 NAMES = [f"{ROOT}{number}" for number in range(6)]
 LATER = timedelta(days=60)
 
 
 def site(**changed: str) -> dict[str, Page]:
-    """A root that leads to six pages; some have other words than at first."""
+    """Return a root that links to six pages, some of them with changed words."""
     pages = {name: Page(f"page {name}", tag=f"tag {name}") for name in NAMES}
     for number, words in changed.items():
         name = f"{ROOT}{number.removeprefix('p')}"
@@ -28,7 +28,7 @@ def site(**changed: str) -> dict[str, Page]:
 
 
 async def kept(db: Database, pages: dict[str, Page] | None = None) -> Source:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, Site(pages or site()))
     return source
 
@@ -42,7 +42,7 @@ async def quickly(db: Database, source: Source, site: Site, now: datetime | None
     return generation
 
 
-@story
+@on_both_databases
 async def test_it_visits_the_root_and_nothing_else_that_is_known(db: Database) -> None:
     source = await kept(db)
     before = await shown(db, source)
@@ -54,7 +54,7 @@ async def test_it_visits_the_root_and_nothing_else_that_is_known(db: Database) -
     assert await shown(db, source) == before
 
 
-@story
+@on_both_databases
 async def test_it_follows_new_links_as_far_as_they_lead_to_what_is_new(db: Database) -> None:
     source = await kept(db)
     pages = site() | {ROOT: Page("the root", (*NAMES, f"{ROOT}new"))}
@@ -66,7 +66,7 @@ async def test_it_follows_new_links_as_far_as_they_lead_to_what_is_new(db: Datab
     assert {f"{ROOT}new", f"{ROOT}newer"} <= (await shown(db, source)).keys()
 
 
-@story
+@on_both_databases
 async def test_it_visits_what_the_sitemap_says_was_modified_since(db: Database) -> None:
     source = await kept(db)
     now = datetime.now(UTC)
@@ -85,7 +85,7 @@ async def test_it_visits_what_the_sitemap_says_was_modified_since(db: Database) 
     assert generation.tally == Tally(changed=1, unchanged=2)
 
 
-@story
+@on_both_databases
 async def test_a_sitemap_that_calls_everything_modified_is_not_believed_until_it_is_right_again(db: Database) -> None:
     pages = {f"{ROOT}{number}": Page(f"page {number}", tag=str(number)) for number in range(12)}
     leading = {ROOT: Page("the root", tuple(pages), tag="root")}
@@ -105,7 +105,7 @@ async def test_a_sitemap_that_calls_everything_modified_is_not_believed_until_it
     assert sorted(again.visits) == [ROOT, f"{ROOT}3"], "more than half of its dates were right"
 
 
-@story
+@on_both_databases
 async def test_it_visits_pages_whose_history_says_that_they_are_due(db: Database) -> None:
     source = await kept(db)
     for number in range(3):
@@ -119,7 +119,7 @@ async def test_it_visits_pages_whose_history_says_that_they_are_due(db: Database
     assert generation.tally == Tally(changed=1, unchanged=1)
 
 
-@story
+@on_both_databases
 async def test_a_page_that_only_another_reader_read_otherwise_is_not_due(db: Database) -> None:
     source = await kept(db)
     pages = {url: Page(page.text, page.links) for url, page in site().items()}
@@ -129,7 +129,7 @@ async def test_a_page_that_only_another_reader_read_otherwise_is_not_due(db: Dat
     assert looked.visits == [ROOT]
 
 
-@story
+@on_both_databases
 async def test_it_tries_what_failed_again(db: Database) -> None:
     broken = site() | {NAMES[4]: Page(error="500 Internal Server Error")}
     source = await kept(db, broken)
@@ -147,7 +147,7 @@ async def test_it_tries_what_failed_again(db: Database) -> None:
         assert await documents.list_exceptional(snapshot, source.id, None) == []
 
 
-@story
+@on_both_databases
 async def test_it_ends_no_document_and_calls_nothing_missing(db: Database) -> None:
     source = await kept(db)
     alone = {ROOT: Page("the root leads nowhere")}
@@ -163,7 +163,7 @@ async def test_it_ends_no_document_and_calls_nothing_missing(db: Database) -> No
         assert await documents.list_exceptional(snapshot, source.id, None) == []
 
 
-@story
+@on_both_databases
 async def test_what_it_saw_gone_is_gone(db: Database) -> None:
     source = await kept(db)
     pages = site()
@@ -172,7 +172,7 @@ async def test_what_it_saw_gone_is_gone(db: Database) -> None:
     assert (generation.documents, generation.tally.gone) == (6, 1)
 
 
-@story
+@on_both_databases
 async def test_a_root_that_redirects_leads_it_to_the_page_behind(db: Database) -> None:
     pages = site() | {ROOT: Page(redirect=f"{ROOT}home"), f"{ROOT}home": Page("home", tuple(NAMES))}
     source = await kept(db, pages)
@@ -182,7 +182,7 @@ async def test_a_root_that_redirects_leads_it_to_the_page_behind(db: Database) -
     assert generation.tally == Tally(changed=1, skipped=1)
 
 
-@story
+@on_both_databases
 async def test_the_ledger_stays_that_of_the_last_full_crawl(db: Database) -> None:
     source = await kept(db, site() | {NAMES[3]: Page(refused="too large")})
     async with db.snapshot() as snapshot:
@@ -199,16 +199,16 @@ async def test_the_ledger_stays_that_of_the_last_full_crawl(db: Database) -> Non
         assert len(await frontier.urls(snapshot, before.id)) == 7
     [account] = await ledger.explain_url(db, f"{ROOT}new", lambda source, url: None)
     assert account.outcome == "new", "what a quick crawl found is explained too"
-    told = await ledger.summarize_not_kept(db, "docs", examples=5)
-    assert [(one.reason, one.examples) for one in told.reasons] == [("too large", [NAMES[3]])]
+    summary = await ledger.summarize_not_kept(db, "docs", examples=5)
+    assert [(one.reason, one.examples) for one in summary.reasons] == [("too large", [NAMES[3]])]
 
 
-@story
+@on_both_databases
 async def test_a_first_crawl_and_one_of_an_origin_that_lists_everything_are_whole(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     first = await quickly(db, source, Site(site()))
     assert (first.mode, first.documents) == ("refresh", 7)
-    folder = await a_source(db, "folder", root="https://folder.test/")
+    folder = await make_source(db, "folder", root="https://folder.test/")
     pages = {f"https://folder.test/{name}": Page(name) for name in "abcdef"}
     await crawl(db, folder, Site(pages, lists_everything=True))
     del pages["https://folder.test/a"]
@@ -216,7 +216,7 @@ async def test_a_first_crawl_and_one_of_an_origin_that_lists_everything_are_whol
     assert (again.mode, again.documents, again.tally.gone) == ("refresh", 5, 1)
 
 
-@story
+@on_both_databases
 async def test_settings_that_changed_are_still_to_come_after_a_quick_crawl(db: Database) -> None:
     source = await kept(db)
     without = replace(source.settings, scope=Scope(exclude=("1",)))
@@ -228,7 +228,7 @@ async def test_settings_that_changed_are_still_to_come_after_a_quick_crawl(db: D
     assert NAMES[1] not in await shown(db, source)
 
 
-@story
+@on_both_databases
 async def test_content_that_changed_under_the_same_validators_is_noted(db: Database) -> None:
     source = await kept(db)
     lying = site() | {NAMES[0]: Page("other words", tag=f"tag {NAMES[0]}")}

@@ -1,4 +1,4 @@
-"""Refreshes of a site to which everything happens (tests/sites/story.py): a real server, the real client and reader."""
+"""Refreshes of a site that changes in every possible way (tests/sites/changing_site.py), with a real server."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -22,9 +22,9 @@ from kept.origins.web.rate_limiter import RateLimiters
 from kept.service import generations, jobs, search
 from kept.store import documents, sources
 from kept.store.database import Database
-from tests.contract.stories import raw, story
-from tests.given import a_source
-from tests.sites.story import CHAPTERS, LOG_IN, SHELL, Chapter, Reply, Row, Site, moved, state, told
+from tests.contract.databases import on_both_databases, run_sql
+from tests.factories import make_source
+from tests.sites.changing_site import CHAPTERS, LOG_IN, SHELL, Chapter, Reply, Row, Site, moved, serving, state
 
 BEGINNING = datetime(2026, 11, 1, tzinfo=UTC)
 APART = timedelta(days=4)  # the chapters: grace is over with the second that follows
@@ -32,7 +32,7 @@ APART = timedelta(days=4)  # the chapters: grace is over with the second that fo
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What failed is tried again at once."""
+    """Retry failed requests without waiting."""
     monkeypatch.setattr(decide, "backoff_delay", lambda attempts: timedelta())
     monkeypatch.setattr(robots, "_FIRST_RETRY_SECONDS", 0.0)
 
@@ -65,7 +65,7 @@ def make_run(db: Database, lease: Lease, source: Source, now: datetime) -> Crawl
 
 async def keep(db: Database, site: Site) -> Source:
     access = Access(allowed=(host_and_port(site.root),), render=RenderMode.NEVER)
-    return await a_source(db, "story", root=site.root, settings=SourceSettings(access=access))
+    return await make_source(db, "story", root=site.root, settings=SourceSettings(access=access))
 
 
 # The story ----------------------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ async def keep(db: Database, site: Site) -> Source:
 
 @dataclass
 class Reader:
-    """Compares what is kept with the table, and remembers which document is which."""
+    """Compares the documents with the table, and remembers which document belongs to which line."""
 
     db: Database
     source: Source
@@ -95,7 +95,7 @@ class Reader:
             source = await sources.get(snapshot, self.source.id)
             assert source is not None
             active = source.active_generation or 0
-            known = await raw(snapshot, "SELECT id, lifecycle FROM documents ORDER BY id")
+            known = await run_sql(snapshot, "SELECT id, lifecycle FROM documents ORDER BY id")
             found = []
             for id, lifecycle in known:
                 versions = await documents.versions_of(snapshot, id)
@@ -107,7 +107,7 @@ class Reader:
         return sorted(found, key=lambda row: row.number)
 
     def _line(self, id: str, path: str, expected: list[Row]) -> int:
-        """The line of the table that this document is; one that is seen first is the one that is new there."""
+        """Return the line of the table of this document; a new document has the new line."""
         if id not in self.ids.values():
             new = [row.number for row in expected if row.number not in self.ids and row.path == path]
             assert new, f"there should be no new document at {path}"
@@ -120,20 +120,20 @@ class Reader:
         return sorted({(url.partition("#")[0].removeprefix(self.site.origin), title) for url, title in titles})
 
 
-@story
+@on_both_databases
 async def test_after_every_chapter_documents_ids_versions_and_search_are_as_the_table_has_them(db: Database) -> None:
-    async with told() as site:
+    async with serving() as site:
         source = await keep(db, site)
         reader = Reader(db, source, site)
         for number, chapter in CHAPTERS.items():
             site.turn(chapter)
-            await tell(db, reader, number, chapter)
+            await play(db, reader, number, chapter)
             if number in (2, 10):
                 known = {row.path for row in state(number) if row.word} - {"/unmarked.html"}
                 assert [path for path, status in site.asked if path in known and status != 304] == []
 
 
-async def tell(db: Database, reader: Reader, number: int, chapter: Chapter) -> None:
+async def play(db: Database, reader: Reader, number: int, chapter: Chapter) -> None:
     source, now = reader.source, BEGINNING + number * APART
     async with db.transaction() as tx:
         current = await sources.get(tx, source.id)
@@ -146,7 +146,7 @@ async def tell(db: Database, reader: Reader, number: int, chapter: Chapter) -> N
         crawling = asyncio.create_task(refresh(db, source, now))
         await reader.site.hanging.wait()
         async with db.snapshot() as snapshot:
-            [[job]] = await raw(snapshot, "SELECT id FROM crawl_jobs WHERE status = 'processing'")
+            [[job]] = await run_sql(snapshot, "SELECT id FROM crawl_jobs WHERE status = 'processing'")
         await jobs.cancel_job(db, job)
         assert (await crawling).status is JobStatus.CANCELLED
     else:
@@ -177,11 +177,11 @@ OUTAGES = {
     [*(("sqlite", outage) for outage in OUTAGES), ("postgres", "404")],
     indirect=["database_url"],
 )
-@story
+@on_both_databases
 async def test_a_site_that_is_out_of_order_is_held_until_a_person_decides_and_search_is_as_before(
     db: Database, outage: str
 ) -> None:
-    async with told() as site:
+    async with serving() as site:
         reader = Reader(db, source := await keep(db, site), site)
         site.turn(CHAPTERS[1])
         await refresh(db, source, BEGINNING)
@@ -196,7 +196,7 @@ async def test_a_site_that_is_out_of_order_is_held_until_a_person_decides_and_se
         await reader.compare(1)
 
         job = await refresh(db, source, BEGINNING + 2 * APART)
-        assert job.held, "whoever discards it does not say that the next may do what it likes"
+        assert job.held, "discarding one does not approve the next"
         assert await generations.activate_held(db, "story", LifecycleRules()) == 3
         shown = [path for path, _ in await reader._found("everywhere")]
         if outage == "404":
@@ -210,6 +210,6 @@ async def test_a_site_that_is_out_of_order_is_held_until_a_person_decides_and_se
         assert not job.held
         assert [path for path, _ in await reader._found("everywhere")] == sorted(row.path for row in state(1))
         async with db.snapshot() as snapshot:
-            assert await raw(snapshot, "SELECT lifecycle, count(*) FROM documents GROUP BY 1") == [
+            assert await run_sql(snapshot, "SELECT lifecycle, count(*) FROM documents GROUP BY 1") == [
                 ("active", len(state(1)))
             ]

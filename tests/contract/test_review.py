@@ -4,15 +4,15 @@ import asyncio
 
 from kept.crawl.lifecycle import LifecycleRules
 from kept.service import generations as past
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source
 
 WORDS = "with enough words behind it that nobody takes it for a tiny page at all"
 
 
 def test_the_review_of_a_held_generation_shows_what_it_would_change(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            source = await make_source(db)
             names = [f"{ROOT}p{number}" for number in range(10)]
             pages = {ROOT: Page(f"root {WORDS}", (*names, f"{ROOT}new", f"{ROOT}elsewhere"))}
             pages |= {name: Page(f"{name} {WORDS}") for name in names}
@@ -32,4 +32,4 @@ def test_the_review_of_a_held_generation_shows_what_it_would_change(database_url
             assert await past.activate_held(db, "docs", LifecycleRules()) == 2
             assert await past.diff_generations(db, "docs", 1, 2) == review
 
-    asyncio.run(story())
+    asyncio.run(scenario())

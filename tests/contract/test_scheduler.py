@@ -1,4 +1,4 @@
-"""Schedules ask for crawls: when they are due, once, however many processes look."""
+"""Schedules enqueue crawls when they are due, once, however many processes check."""
 
 import asyncio
 from dataclasses import replace
@@ -17,15 +17,15 @@ from kept.model.source import Source, SourceKind, SourceSettings
 from kept.service import sources as service
 from kept.store import jobs, sources
 from kept.store.database import Database
-from tests.contract.stories import raw, story
-from tests.given import ROOT, Page, Site, a_database, crawl
+from tests.contract.databases import on_both_databases, run_sql
+from tests.factories import ROOT, Page, Site, crawl, database_at
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 NONE, ONE = ScheduleReport(), ScheduleReport(requested=1)
 
 
 async def kept(db: Database, said: str, name: str = "docs") -> Source:
-    """A source with a schedule, crawled once."""
+    """Create a source with a schedule and crawl it once."""
     source = await only_added(db, said, name)
     await crawl(db, source, Site({source.root: Page("the root")}, root=source.root))
     return await now_is(db, source)
@@ -66,7 +66,7 @@ async def run(db: Database, at: datetime, *, full_every: int = 10, chance: float
     return await enqueue_due_crawls(db, SchedulePolicy(full_every=full_every), now=at, chance=lambda: chance)
 
 
-@story
+@on_both_databases
 async def test_a_source_is_crawled_when_its_interval_is_over_and_not_before(db: Database) -> None:
     source = await kept(db, "6h")
     at = due(source)
@@ -79,7 +79,7 @@ async def test_a_source_is_crawled_when_its_interval_is_over_and_not_before(db: 
     assert await run(db, at) == NONE, "a second pass finds nothing"
 
 
-@story
+@on_both_databases
 async def test_runs_that_were_missed_are_one_run(db: Database) -> None:
     source = await kept(db, "1h")
     late = due(source) + 40 * HOUR
@@ -93,7 +93,7 @@ async def test_runs_that_were_missed_are_one_run(db: Database) -> None:
     assert (following.minute, following.second) == (0, 0)
 
 
-@story
+@on_both_databases
 async def test_jitter_is_a_tenth_of_the_interval_and_at_most_ten_minutes(db: Database) -> None:
     source = await kept(db, "1m")
     for said, later in (("30m", timedelta(minutes=33)), ("7d", timedelta(days=7, minutes=10))):
@@ -102,7 +102,7 @@ async def test_jitter_is_a_tenth_of_the_interval_and_at_most_ten_minutes(db: Dat
         assert due(await now_is(db, source)) == at + later
 
 
-@story
+@on_both_databases
 async def test_a_cron_time_gets_only_a_small_jitter(db: Database) -> None:
     source = await kept(db, "0 3 * * *")
     at = due(source)
@@ -114,11 +114,11 @@ async def test_a_cron_time_gets_only_a_small_jitter(db: Database) -> None:
 
 
 def test_two_processes_that_look_at_once_ask_once(database_url: str) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other:
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other:
             await look_at_once(db, other)
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 async def look_at_once(db: Database, other: Database) -> None:
@@ -134,22 +134,22 @@ async def look_at_once(db: Database, other: Database) -> None:
         assert {one.runs for one in await sources.all(snapshot)} == {1}
 
 
-@story
+@on_both_databases
 async def test_a_pass_goes_through_everything_that_is_due_page_by_page(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scheduler, "BATCH_SIZE", 3)
     for number in range(8):
         await only_added(db, "1h", f"s{number}")
-    async with db.transaction() as tx:  # one that nobody can read must not keep the others waiting
+    async with db.transaction() as tx:  # an unreadable one must not delay the others
         broken = (await sources.all(tx))[0]
         await sources.set_settings(tx, broken.id, replace(broken.settings, schedule="every full moon"))
-        await raw(tx, "UPDATE sources SET next_run_at = created_at WHERE name = 's0'")
+        await run_sql(tx, "UPDATE sources SET next_run_at = created_at WHERE name = 's0'")
     assert await run(db, datetime.now(UTC) + 3 * HOUR) == ScheduleReport(requested=7)
     assert (await now_is(db, broken)).next_run_at is None
 
 
-@story
+@on_both_databases
 async def test_a_schedule_that_is_off_asks_for_nothing(db: Database) -> None:
     source = await kept(db, "1h")
     late = due(source) + DAY
@@ -158,17 +158,17 @@ async def test_a_schedule_that_is_off_asks_for_nothing(db: Database) -> None:
     assert await run(db, late) == NONE
 
 
-@story
+@on_both_databases
 async def test_a_new_schedule_counts_from_the_last_crawl_that_saw_everything(db: Database) -> None:
     source = await kept(db, "")
     assert source.next_run_at is None
     async with db.transaction() as tx:
-        await raw(tx, "UPDATE generations SET created_at = '2026-01-01T00:00:00.000000+00:00'")
+        await run_sql(tx, "UPDATE generations SET created_at = '2026-01-01T00:00:00.000000+00:00'")
     overdue = due(await set_to(db, "1d"))
     assert overdue - datetime.now(UTC) < timedelta(minutes=11), "due at once, but for the jitter"
 
 
-@story
+@on_both_databases
 async def test_a_rollback_pauses_the_schedule_until_somebody_asks_for_a_refresh(db: Database) -> None:
     source = await kept(db, "1h")
     await crawl(db, source, Site({ROOT: Page("changed")}))
@@ -179,7 +179,7 @@ async def test_a_rollback_pauses_the_schedule_until_somebody_asks_for_a_refresh(
     assert await run(db, late) == ONE
 
 
-@story
+@on_both_databases
 async def test_a_crawl_that_runs_or_is_paused_is_enough(db: Database) -> None:
     source = await kept(db, "1h")
     job = await queue.enqueue(db, source.id)
@@ -191,10 +191,10 @@ async def test_a_crawl_that_runs_or_is_paused_is_enough(db: Database) -> None:
     async with db.transaction() as tx:
         await jobs.claim(tx, worker=job.id)
     assert await run(db, late + DAY) == ScheduleReport(waiting=1)
-    assert (await last_job(db, source)).again is None, "nobody is in such a hurry"
+    assert (await last_job(db, source)).again is None, "there is no second request"
 
 
-@story
+@on_both_databases
 async def test_a_run_that_meets_a_waiting_job_widens_it(db: Database) -> None:
     source = await kept(db, "1h")
     asked = await queue.enqueue(db, source.id, mode=CrawlMode.QUICK, priority=5)
@@ -203,7 +203,7 @@ async def test_a_run_that_meets_a_waiting_job_widens_it(db: Database) -> None:
     assert (job.id, job.mode, job.priority) == (asked.id, CrawlMode.REFRESH, 5)
 
 
-@story
+@on_both_databases
 async def test_every_so_many_runs_are_full(db: Database) -> None:
     source = await kept(db, "1h")
     modes = []
@@ -215,7 +215,7 @@ async def test_every_so_many_runs_are_full(db: Database) -> None:
     assert modes == [CrawlMode.REFRESH, CrawlMode.REFRESH, CrawlMode.FULL] * 2
 
 
-@story
+@on_both_databases
 async def test_an_adaptive_schedule_is_quick_but_for_the_full_ones(db: Database) -> None:
     source = await kept(db, "auto")
     await run(db, due(source))
@@ -226,7 +226,7 @@ async def test_an_adaptive_schedule_is_quick_but_for_the_full_ones(db: Database)
     assert (await last_job(db, source)).mode is CrawlMode.FULL
 
 
-@story
+@on_both_databases
 async def test_where_validators_are_wrong_every_run_is_full(db: Database) -> None:
     source = await kept(db, "auto")
     async with db.transaction() as tx:
@@ -236,7 +236,7 @@ async def test_where_validators_are_wrong_every_run_is_full(db: Database) -> Non
     assert (await service.show_source(db, "docs")).validators == "wrong"
 
 
-@story
+@on_both_databases
 async def test_an_adaptive_schedule_follows_what_its_crawls_saw_within_bounds(db: Database) -> None:
     source = await kept(db, "auto")
     for words in ("a", "b", "c", "d"):
@@ -244,7 +244,7 @@ async def test_an_adaptive_schedule_follows_what_its_crawls_saw_within_bounds(db
     async with db.transaction() as tx:  # a crawl a day, each of which saw a change
         for number in range(1, 6):
             at = f"2026-01-0{number}T00:00:00.000000+00:00"
-            await raw(tx, f"UPDATE generations SET created_at = '{at}' WHERE number = {number}")
+            await run_sql(tx, f"UPDATE generations SET created_at = '{at}' WHERE number = {number}")
     source = await now_is(db, source)
     at = due(source)
     await run(db, at)
@@ -259,7 +259,7 @@ async def test_an_adaptive_schedule_follows_what_its_crawls_saw_within_bounds(db
     assert due(await now_is(db, source)) == at + learned + 3 * DAY
 
 
-@story
+@on_both_databases
 async def test_a_site_without_validators_is_said_to_have_none(db: Database) -> None:
     source = await kept(db, "")
     assert (await service.show_source(db, "docs")).validators == "none"

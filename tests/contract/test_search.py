@@ -1,4 +1,4 @@
-"""Questions, and the answers that are expected, on both databases."""
+"""Queries and their expected hits, on both databases."""
 
 import asyncio
 import random
@@ -22,8 +22,8 @@ from kept.model.source import Source, SourceKind, SourceSettings
 from kept.service import search
 from kept.store import sources
 from kept.store.database import Database
-from tests.contract.stories import story
-from tests.given import Page, Site, a_database
+from tests.contract.databases import on_both_databases
+from tests.factories import Page, Site, database_at
 
 MANUAL = {
     "tasks.md": """# Coroutines and tasks
@@ -121,7 +121,7 @@ ANSWERS = {
 
 
 async def keep(db: Database, name: str, version: str, pages: dict[str, str]) -> Source:
-    """A source that keeps these Markdown pages."""
+    """Create a source with these Markdown pages."""
     root = f"https://{name}.test/{version or 'main'}/"
     async with db.transaction() as tx:
         source = await sources.by_label(tx, name, version)
@@ -150,7 +150,7 @@ def place(hit: search.Hit) -> str:
     return unquote(hit.url.partition("/main/")[2])
 
 
-@story
+@on_both_databases
 async def test_people_find_what_they_ask_for_in_the_words_they_use(db: Database) -> None:
     await keep(db, "manual", "", MANUAL)
     found = {
@@ -161,7 +161,7 @@ async def test_people_find_what_they_ask_for_in_the_words_they_use(db: Database)
     assert found['"nervous zebra"'] == ["config.md#backups"]
 
 
-@story
+@on_both_databases
 async def test_code_examples_are_found_by_themselves_and_by_their_language(db: Database) -> None:
     await keep(db, "manual", "", MANUAL)
     code = await search.search_sections(db, SearchRequest(text="wait_for timeout", kind="code"))
@@ -176,7 +176,7 @@ async def test_code_examples_are_found_by_themselves_and_by_their_language(db: D
         await search.search_sections(db, SearchRequest(text="new", kind="picture"))
 
 
-@story
+@on_both_databases
 async def test_a_path_narrows_to_what_lies_below_it(db: Database) -> None:
     many = {f"guide/part{number}.md": f"# Part {number}\nAbout connections, number {number}." for number in range(90)}
     await keep(db, "manual", "", many | {"ref/pool.md": f"# Pool\n{'Other words. ' * 80}\nconnections"})
@@ -191,7 +191,7 @@ async def test_a_path_narrows_to_what_lies_below_it(db: Database) -> None:
     assert await search.search_sections(db, SearchRequest(text="connections", path="%")) == []
 
 
-@story
+@on_both_databases
 async def test_a_small_source_is_searched_to_its_end_beside_a_large_one(db: Database) -> None:
     await keep(db, "large", "", {f"{n}.md": f"# Connections {n}\nConnections, connections." for n in range(150)})
     await keep(db, "small", "", {"a.md": f"# Notes\n{'Other words. ' * 80}\nOne word about connections."})
@@ -200,7 +200,7 @@ async def test_a_small_source_is_searched_to_its_end_beside_a_large_one(db: Data
     ] == ["small"]
 
 
-@story
+@on_both_databases
 async def test_a_version_is_the_one_that_people_expect(db: Database) -> None:
     for version, text in {
         "17.0": "Old hooks.",
@@ -242,7 +242,7 @@ async def test_a_version_is_the_one_that_people_expect(db: Database) -> None:
     assert (hit.version, [other["version"] for other in hit.also]) == ("18.3", ["18.2", "17.0"])
 
 
-@story
+@on_both_databases
 async def test_many_versions_of_a_page_leave_room_for_other_pages(db: Database) -> None:
     for version in range(1, 9):
         pages = {f"{at}.md": f"# Page {at}\nConnections of kind {at} in version {version}." for at in range(12)}
@@ -252,7 +252,7 @@ async def test_many_versions_of_a_page_leave_room_for_other_pages(db: Database) 
     assert {(hit.version, len(hit.also)) for hit in hits} == {("8.0", 7)}
 
 
-@story
+@on_both_databases
 async def test_an_earlier_generation_is_searched_as_it_was(db: Database) -> None:
     await keep(db, "manual", "", {"a.md": "# Pool\nThe word is walrus."})
     await keep(db, "manual", "", {"a.md": "# Pool\nThe word is badger."})
@@ -263,7 +263,7 @@ async def test_an_earlier_generation_is_searched_as_it_was(db: Database) -> None
     assert await search.search_sections(db, SearchRequest(text="walrus")) == []
 
 
-@story
+@on_both_databases
 async def test_what_stands_around_a_hit_is_given_as_far_as_it_fits(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,10 +291,10 @@ async def test_what_stands_around_a_hit_is_given_as_far_as_it_fits(
     with pytest.raises(InvalidInput, match="no context 'all'"):
         await context("all")
     monkeypatch.setattr(search, "DEFAULT_TOKEN_BUDGET", 60)
-    assert "nervous zebra" not in await context("document"), "whoever names no budget does not get everything either"
+    assert "nervous zebra" not in await context("document"), "there is a default budget"
 
 
-@story
+@on_both_databases
 async def test_a_query_without_hits_is_spelled_anew(db: Database) -> None:
     await keep(db, "manual", "", MANUAL)
     for typed, meant in {
@@ -321,7 +321,7 @@ NAUGHTY = [
 ]  # fmt: skip
 
 
-@story
+@on_both_databases
 async def test_whatever_is_typed_is_answered_or_refused_in_plain_words(db: Database) -> None:
     await keep(db, "manual", "", MANUAL)
     await ask_anything(db, random.Random(7), 500)
@@ -362,7 +362,7 @@ def _anything(chance: random.Random, words: list[str]) -> str:
 if __name__ == "__main__":  # the long form: python -m tests.contract.test_search DATABASE-URL TIMES
 
     async def main(url: str, times: int) -> None:
-        async with a_database(url) as db:
+        async with database_at(url) as db:
             await keep(db, "manual", "", MANUAL)
             await ask_anything(db, random.Random(), times)
 

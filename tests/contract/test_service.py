@@ -1,4 +1,4 @@
-"""The product's verbs, on both databases."""
+"""The service functions, on both databases."""
 
 import asyncio
 from collections.abc import Iterator
@@ -27,15 +27,15 @@ from kept.service import documents, jobs, search, sources
 from kept.service import generations as past
 from kept.store.database import Database, open_database
 from kept.store.sections import search_sections_fts
-from tests import given
-from tests.contract.stories import raw, rows_in_tables, story
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl, shown
+from tests import factories
+from tests.contract.databases import count_rows, on_both_databases, run_sql
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source, shown
 
 FILLER = " It says enough about connections, pools and timeouts to be told from every other page of this site."
 
 
 def site(pages: dict[str, str], *, root: str = ROOT, **others: Page) -> Site:
-    """A site whose root leads to every page: path -> what the page says. Pages of other kinds come by name."""
+    """Return a site whose root links to every page: path -> text. Keyword arguments are other kinds of pages."""
     made = {root + path: Page(text=text + FILLER) for path, text in pages.items()}
     made |= {root + path: page for path, page in others.items()}
     return Site({root: Page(text="The root." + FILLER, links=tuple(made)), **made}, root=root)
@@ -59,7 +59,7 @@ async def add(db: Database, *, root: str = ROOT, name: str = "docs", version: st
     return source.id, new
 
 
-@story
+@on_both_databases
 async def test_adding_the_same_root_twice_is_the_same_source(db: Database) -> None:
     first, new = await add(db)
     assert new
@@ -68,7 +68,7 @@ async def test_adding_the_same_root_twice_is_the_same_source(db: Database) -> No
     assert [view.source.label for view in await sources.list_sources(db)] == ["docs"]
 
 
-@story
+@on_both_databases
 async def test_the_same_root_under_another_version_is_another_source(db: Database) -> None:
     first, _ = await add(db, version="4")
     second, new = await add(db, version="5")
@@ -77,7 +77,7 @@ async def test_the_same_root_under_another_version_is_another_source(db: Databas
     assert [view.source.label for view in await sources.list_sources(db)] == ["docs@4", "docs@5"]
 
 
-@story
+@on_both_databases
 async def test_a_name_that_keeps_another_root_is_refused_and_nothing_changes(db: Database) -> None:
     await add(db)
     with says(InvalidInput, "'docs'", ROOT, "--name"):
@@ -86,14 +86,14 @@ async def test_a_name_that_keeps_another_root_is_refused_and_nothing_changes(db:
 
 
 @pytest.mark.parametrize("name", ["", " ", "a@b", "a\0b", "a\nb", "\ud800"])
-@story
+@on_both_databases
 async def test_a_name_that_nobody_could_type_is_refused(db: Database, name: str) -> None:
     with says(InvalidInput, "name"):
         await add(db, name=name)
     assert await sources.list_sources(db) == []
 
 
-@story
+@on_both_databases
 async def test_a_source_that_was_never_crawled_has_nothing_to_show(db: Database) -> None:
     await add(db)
     view = await sources.show_source(db, "docs")
@@ -103,10 +103,10 @@ async def test_a_source_that_was_never_crawled_has_nothing_to_show(db: Database)
     assert await search.search_sections(db, SearchRequest(text="anything")) == []
 
 
-@story
+@on_both_databases
 async def test_list_and_show_count_what_the_active_generation_shows(db: Database) -> None:
-    source = await a_source(db)
-    await a_source(db, "empty", root="https://empty.test/")
+    source = await make_source(db)
+    await make_source(db, "empty", root="https://empty.test/")
     await crawl(db, source, site({"a": "One.", "b": "Two.", "c": "Three."}))
     job = await crawl(db, source, site({"a": "One.", "b": "Two, changed."}, c=Page(gone=True)))
 
@@ -121,7 +121,7 @@ async def test_list_and_show_count_what_the_active_generation_shows(db: Database
     assert [(one.source.label, one.documents) for one in await sources.list_sources(db)] == [("docs", 3), ("empty", 0)]
 
 
-@story
+@on_both_databases
 async def test_an_unknown_name_is_answered_with_the_one_that_was_perhaps_meant(db: Database) -> None:
     await add(db, name="django")
     await add(db, name="react", version="18", root="https://react.test/")
@@ -135,7 +135,7 @@ async def test_an_unknown_name_is_answered_with_the_one_that_was_perhaps_meant(d
         await sources.show_source(db, "something else entirely")
 
 
-@story
+@on_both_databases
 async def test_every_verb_that_takes_a_name_says_so_when_there_is_none(db: Database) -> None:
     verbs = [
         lambda label: sources.show_source(db, label),
@@ -154,9 +154,9 @@ async def test_every_verb_that_takes_a_name_says_so_when_there_is_none(db: Datab
                 await verb(label)
 
 
-@story
+@on_both_databases
 async def test_a_removed_source_is_hidden_at_once_and_its_name_is_free(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "One."}))
     page = await documents.read_document(db, ROOT + "a")
     await sources.remove_source(db, "docs")
@@ -175,24 +175,24 @@ async def test_a_removed_source_is_hidden_at_once_and_its_name_is_free(db: Datab
     assert again != source.id
 
 
-@story
+@on_both_databases
 async def test_garbage_collection_takes_every_row_of_a_removed_source(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "One.", "b": "Two."}))
     await crawl(db, source, site({"a": "One, changed.", "b": "Two."}))
     await queue.enqueue(db, source.id)
     await sources.remove_source(db, "docs")
     await collect(db, Retention())
-    assert {table for table, rows in (await rows_in_tables(db)).items() if rows} == set()
+    assert {table for table, rows in (await count_rows(db)).items() if rows} == set()
     async with db.snapshot() as snapshot:
         found = await search_sections_fts(snapshot, FullTextQuery(terms=[Term(("connections",))]), [], limit=9)
     assert not found.scores
 
 
-@story
+@on_both_databases
 async def test_garbage_collection_leaves_a_content_that_another_source_shares(db: Database) -> None:
     for name, root in (("docs", ROOT), ("copy", "https://copy.test/")):
-        source = await a_source(db, name, root=root)
+        source = await make_source(db, name, root=root)
         await crawl(db, source, site({"a": "One.", name: f"Only in {name}."}, root=root))
     await sources.remove_source(db, "docs")
     await collect(db, Retention())
@@ -201,13 +201,13 @@ async def test_garbage_collection_leaves_a_content_that_another_source_shares(db
         "https://copy.test/a",
         "https://copy.test/copy",
     ]
-    rows = await rows_in_tables(db)
+    rows = await count_rows(db)
     assert (rows["sources"], rows["documents"], rows["contents"], rows["sections"]) == (1, 3, 3, 3)
 
 
-@story
+@on_both_databases
 async def test_removing_a_source_cancels_its_crawl(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     job = await jobs.request_crawl(db, "docs")
     await sources.remove_source(db, "docs")
     assert (await jobs.get_job(db, job.id)).status is JobStatus.CANCELLED
@@ -217,9 +217,9 @@ async def test_removing_a_source_cancels_its_crawl(db: Database) -> None:
 # Crawls --------------------------------------------------------------------------------------------------------
 
 
-@story
+@on_both_databases
 async def test_asking_again_while_a_crawl_waits_joins_it_and_the_wider_mode_wins(db: Database) -> None:
-    await a_source(db)
+    await make_source(db)
     first = await jobs.request_crawl(db, "docs", mode=CrawlMode.REFRESH, priority=5)
     again = await jobs.request_crawl(db, "docs", mode=CrawlMode.FULL, priority=1)
     assert again.id == first.id
@@ -227,7 +227,7 @@ async def test_asking_again_while_a_crawl_waits_joins_it_and_the_wider_mode_wins
     assert (await jobs.get_job(db, first.id.upper())).id == first.id
 
 
-@story
+@on_both_databases
 async def test_a_job_that_is_not_there_is_no_such_thing(db: Database) -> None:
     for id in (new_id(), "", "7", "not an id", "a\0b", "\ud800"):
         with says(NotFound, "There is no job"):
@@ -237,9 +237,9 @@ async def test_a_job_that_is_not_there_is_no_such_thing(db: Database) -> None:
 # Generations ---------------------------------------------------------------------------------------------------
 
 
-@story
+@on_both_databases
 async def test_diff_tells_added_removed_changed_and_moved(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"stays": "Stays.", "changes": "Before.", "goes": "Goes.", "moves": "Moves."}))
     moved = (await shown(db, source))[ROOT + "moves"][0]
     after = site(
@@ -259,9 +259,9 @@ async def test_diff_tells_added_removed_changed_and_moved(db: Database) -> None:
     assert (same.added, same.removed, same.changed, same.moved) == ([], [], [], [])
 
 
-@story
+@on_both_databases
 async def test_a_generation_that_is_not_there_cannot_be_asked_for(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "One."}))
     for number in (-1, 0, 2, 2**63, 10**30):
         with says(NotFound, "generation"):
@@ -276,9 +276,9 @@ async def test_a_generation_that_is_not_there_cannot_be_asked_for(db: Database) 
     assert [one.number for one in generations] == [1]
 
 
-@story
+@on_both_databases
 async def test_a_rollback_shows_exactly_what_was_shown_and_can_itself_be_undone(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "One.", "b": "Two.", "c": "Three.", "d": "Four."}))
     before = await shown(db, source)
     await crawl(db, source, site({"a": "One, changed.", "b": "Two.", "e": "Five.", "f": "Four."}, c=Page(gone=True)))
@@ -308,9 +308,9 @@ async def test_a_rollback_shows_exactly_what_was_shown_and_can_itself_be_undone(
         assert (same.added, same.removed, same.changed, same.moved) == ([], [], [], [])
 
 
-@story
+@on_both_databases
 async def test_a_crawl_after_a_rollback_finds_what_is_there_now(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "One.", "b": "Two."}))
     now = site({"a": "One, changed.", "c": "Three."}, b=Page(gone=True))
     await crawl(db, source, now)
@@ -320,9 +320,9 @@ async def test_a_crawl_after_a_rollback_finds_what_is_there_now(db: Database) ->
     assert await shown(db, source) == expected
 
 
-@story
+@on_both_databases
 async def test_a_rollback_is_refused_while_a_crawl_is_live(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "One."}))
     job = await jobs.request_crawl(db, "docs")
     with says(NeedsDecision, job.id):
@@ -331,15 +331,15 @@ async def test_a_rollback_is_refused_while_a_crawl_is_live(db: Database) -> None
     assert await past.roll_back(db, "docs", 1) == 2
 
 
-@story
+@on_both_databases
 async def test_a_rollback_pauses_the_schedule_until_somebody_asks_for_a_crawl(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "One."}))
     await past.roll_back(db, "docs", 1)
 
     async def paused() -> bool:
         async with db.snapshot() as snapshot:
-            return (await raw(snapshot, "SELECT schedule_paused_at IS NOT NULL FROM sources"))[0][0]
+            return (await run_sql(snapshot, "SELECT schedule_paused_at IS NOT NULL FROM sources"))[0][0]
 
     assert await paused()
     await jobs.request_crawl(db, "docs")
@@ -351,8 +351,8 @@ HALF = {f"p{n}": f"Page {n}." for n in range(4)} | {"q8": "Page 8.", "q9": "Page
 
 
 async def hold(db: Database) -> None:
-    """A source of which the second crawl lost four pages of eleven and found two elsewhere: held."""
-    source = await a_source(db)
+    """Create a source whose second crawl is held: it lost four pages of eleven and found two elsewhere."""
+    source = await make_source(db)
     await crawl(db, source, site(TEN))
     lost = {f"p{n}": Page(gone=True) for n in range(4, 10)}
     job = await crawl(db, source, site(HALF, **lost), rules=LifecycleRules(brake_documents=3))
@@ -362,7 +362,7 @@ async def hold(db: Database) -> None:
     assert (view.upcoming.state, view.upcoming.reason) == (GenerationState.HELD, "4 of 11 documents would be lost")
 
 
-@story
+@on_both_databases
 async def test_a_held_generation_is_seen_by_nobody_until_a_person_activates_it(db: Database) -> None:
     await hold(db)
     assert (await sources.show_source(db, "docs")).documents == 11
@@ -389,14 +389,14 @@ async def test_a_held_generation_is_seen_by_nobody_until_a_person_activates_it(d
         await past.activate_held(db, "docs", LifecycleRules())
 
 
-@story
+@on_both_databases
 async def test_a_held_generation_that_is_discarded_leaves_no_trace(db: Database) -> None:
     await hold(db)
     before = (await sources.show_source(db, "docs")).generation
     assert await past.discard_held(db, "docs") == 2
     view = await sources.show_source(db, "docs")
     assert (view.generation, view.upcoming, view.documents) == (before, None, 11)
-    rows = await rows_in_tables(db)
+    rows = await count_rows(db)
     assert (rows["documents"], rows["versions"]) == (11, 11)
     with says(NotFound, "nothing to decide"):
         await past.discard_held(db, "docs")
@@ -404,7 +404,7 @@ async def test_a_held_generation_that_is_discarded_leaves_no_trace(db: Database)
         await past.roll_back(db, "docs", 2)
 
 
-@story
+@on_both_databases
 async def test_a_rollback_gives_up_what_is_held(db: Database) -> None:
     await hold(db)
     assert await past.roll_back(db, "docs", 1) == 3
@@ -413,7 +413,7 @@ async def test_a_rollback_gives_up_what_is_held(db: Database) -> None:
     assert (await sources.show_source(db, "docs")).documents == 11
 
 
-@story
+@on_both_databases
 async def test_a_rollback_to_nowhere_gives_up_nothing(db: Database) -> None:
     await hold(db)
     for number in (2, 7):
@@ -426,7 +426,7 @@ async def test_a_rollback_to_nowhere_gives_up_nothing(db: Database) -> None:
 
 
 async def read_headings(body: bytes, content_type: str, url: str) -> ParsedPage | Unreadable:
-    """A page in which '#' begins a heading; anchors are the words in lower case."""
+    """Read a page in which '#' begins a heading; anchors are the words in lower case."""
     text = body.decode()
     nodes = []
     before, *chapters = text.split("\n#")
@@ -441,14 +441,14 @@ async def read_headings(body: bytes, content_type: str, url: str) -> ParsedPage 
 MANUAL = "Before.\n# Install\nBy hand.\n## Linux\nWith apt.\n## Windows\nWith luck.\n# Use\nCarefully."
 
 
-@story
+@on_both_databases
 async def test_a_document_is_read_by_url_by_id_by_path_and_by_section(
     db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(given, "read_scripted", read_headings)
+    monkeypatch.setattr(factories, "read_scripted", read_headings)
     monkeypatch.chdir(tmp_path)
     url = file_url(tmp_path / "the manual.md")
-    source = await a_source(db, root=file_url(tmp_path), kind=SourceKind.FOLDER)
+    source = await make_source(db, root=file_url(tmp_path), kind=SourceKind.FOLDER)
     await crawl(db, source, Site({url: Page(text=MANUAL)}, lists_everything=True))
 
     page = await documents.read_document(db, url)
@@ -471,12 +471,12 @@ async def test_a_document_is_read_by_url_by_id_by_path_and_by_section(
         await documents.read_document(db, url, section="macos")
 
 
-@story
+@on_both_databases
 async def test_a_signature_is_read_with_what_it_shares_with_the_next(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(given, "read_scripted", read_headings)
-    source = await a_source(db)
+    monkeypatch.setattr(factories, "read_scripted", read_headings)
+    source = await make_source(db)
     await crawl(db, source, Site({ROOT: Page(text="\n# `up()`\n# `rise()`\nHigher.\n# `down()`\nLower.")}))
     assert (await documents.read_document(db, ROOT, section="`up()`")).markdown == "# `up()`\n\n# `rise()`\nHigher."
     assert (await documents.read_document(db, ROOT, section="`rise()`")).markdown == "# `rise()`\nHigher."
@@ -488,9 +488,9 @@ UNKNOWN = [
 ]  # fmt: skip
 
 
-@story
+@on_both_databases
 async def test_what_is_not_kept_cannot_be_read(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "One."}))
     for name in UNKNOWN:
         with says(NotFound, "There is no document"):
@@ -499,9 +499,9 @@ async def test_what_is_not_kept_cannot_be_read(db: Database) -> None:
             await documents.read_history(db, name)
 
 
-@story
+@on_both_databases
 async def test_an_older_generation_is_read_by_its_number(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "One.", "b": "Two."}))
     await crawl(db, source, site({"a": "One, changed."}, b=Page(gone=True)))
     assert (await documents.read_document(db, ROOT + "a")).markdown.startswith("One, changed.")
@@ -511,9 +511,9 @@ async def test_an_older_generation_is_read_by_its_number(db: Database) -> None:
         await documents.read_document(db, ROOT + "b")
 
 
-@story
+@on_both_databases
 async def test_an_older_generation_is_read_by_the_url_a_page_had_then(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "One."}))
     first = await documents.read_document(db, ROOT + "a")
     await crawl(db, source, site({"b": "One."}, a=Page(redirect=ROOT + "b")))
@@ -525,44 +525,44 @@ async def test_an_older_generation_is_read_by_the_url_a_page_had_then(db: Databa
     assert (await documents.read_document(db, ROOT + "b", generation=1)).url == ROOT + "a"
 
 
-@story
+@on_both_databases
 async def test_history_tells_versions_and_moves_oldest_first(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "One."}))
     await crawl(db, source, site({"a": "One, changed."}))
     await crawl(db, source, site({"b": "One, changed."}, a=Page(redirect=ROOT + "b")))
     await crawl(db, source, site({"b": "One, changed."}, a=Page(redirect=ROOT + "b")))
-    story = await documents.read_history(db, ROOT + "b")
-    assert [(one.born, one.died, one.url) for one in story.versions] == [
+    history = await documents.read_history(db, ROOT + "b")
+    assert [(one.born, one.died, one.url) for one in history.versions] == [
         (1, 2, ROOT + "a"),
         (2, 3, ROOT + "a"),
         (3, None, ROOT + "b"),
     ]
-    assert story.lifecycle is Lifecycle.ACTIVE
-    assert story.versions[1].content_hash == story.versions[2].content_hash != story.versions[0].content_hash
-    assert all(one.activated_at for one in story.versions)
+    assert history.lifecycle is Lifecycle.ACTIVE
+    assert history.versions[1].content_hash == history.versions[2].content_hash != history.versions[0].content_hash
+    assert all(one.activated_at for one in history.versions)
     assert (await documents.read_history(db, ROOT + "a")).document == (
-        await documents.read_history(db, story.document)
+        await documents.read_history(db, history.document)
     ).document
 
 
-@story
+@on_both_databases
 async def test_a_deleted_document_is_still_told_by_its_history(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "One.", "b": "Two."}))
     await crawl(db, source, site({"a": "One."}, b=Page(gone=True)))
-    story = await documents.read_history(db, ROOT + "b")
-    assert story.lifecycle is Lifecycle.DELETED
-    assert [(one.born, one.died) for one in story.versions] == [(1, 2)]
+    history = await documents.read_history(db, ROOT + "b")
+    assert history.lifecycle is Lifecycle.DELETED
+    assert [(one.born, one.died) for one in history.versions] == [(1, 2)]
 
 
 # Searching -----------------------------------------------------------------------------------------------------
 
 
-@story
+@on_both_databases
 async def test_a_search_looks_in_every_source_or_in_those_that_are_named(db: Database) -> None:
     for name in ("one", "two", "three"):
-        source = await a_source(db, name, root=f"https://{name}.test/")
+        source = await make_source(db, name, root=f"https://{name}.test/")
         await crawl(db, source, site({"a": f"The pelican of {name}."}, root=source.root))
     assert {hit.source for hit in await search.search_sections(db, SearchRequest(text="pelican"))} == {
         "one",
@@ -582,9 +582,9 @@ async def test_a_search_looks_in_every_source_or_in_those_that_are_named(db: Dat
         await search.search_sections(db, SearchRequest(text="pelican", labels=("one", "thre")))
 
 
-@story
+@on_both_databases
 async def test_a_hit_says_what_it_stands_on(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, site({"a": "The pelican."}))
     [hit] = await search.search_sections(db, SearchRequest(text="pelican"))
     page = await documents.read_document(db, hit.document)
@@ -595,10 +595,10 @@ async def test_a_hit_says_what_it_stands_on(db: Database) -> None:
     assert hit.score > 0
 
 
-@story
+@on_both_databases
 async def test_an_older_generation_is_searched_by_its_number(db: Database) -> None:
-    source = await a_source(db)
-    await a_source(db, "other", root="https://other.test/")
+    source = await make_source(db)
+    await make_source(db, "other", root="https://other.test/")
     await crawl(db, source, site({"a": "The pelican."}))
     await crawl(db, source, site({"a": "The heron."}))
     assert await search.search_sections(db, SearchRequest(text="pelican")) == []
@@ -610,9 +610,9 @@ async def test_an_older_generation_is_searched_by_its_number(db: Database) -> No
             await search.search_sections(db, SearchRequest(text="pelican", labels=tuple(labels), generation=1))
 
 
-@story
+@on_both_databases
 async def test_words_must_all_be_there_phrases_stay_together_and_unwanted_words_keep_a_page_out(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     pages = {"a": "The grey pelican eats fish.", "b": "The pelican is not grey.", "c": "A grey heron."}
     await crawl(db, source, site(pages))
 
@@ -640,7 +640,7 @@ def test_no_query_raises_anything_but_wrong_call(database_url: str) -> None:
 
         async def open_with_pages() -> Database:
             db = await open_database(database_url)
-            await crawl(db, await a_source(db), site({"a": "a b it's 🦤 the", "b": "日本語 " + "あ" * 1000}))
+            await crawl(db, await make_source(db), site({"a": "a b it's 🦤 the", "b": "日本語 " + "あ" * 1000}))
             return db
 
         async def ask(text: str) -> None:
@@ -658,24 +658,24 @@ def test_no_query_raises_anything_but_wrong_call(database_url: str) -> None:
 
 
 def test_a_reader_of_another_process_sees_what_was_added(database_url: str) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as here, a_database(database_url) as there:
-            source = await a_source(here)
+    async def scenario() -> None:
+        async with database_at(database_url) as here, database_at(database_url) as there:
+            source = await make_source(here)
             await crawl(here, source, site({"a": "The pelican."}))
             assert [hit.url for hit in await search.search_sections(there, SearchRequest(text="pelican"))] == [
                 ROOT + "a"
             ]
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
-@story
+@on_both_databases
 async def test_garbage_collection_keeps_what_a_retained_generation_shows(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     for word in ("pelican", "heron", "stork", "crane"):
         await crawl(db, source, site({"a": f"The {word}."}))
     async with db.transaction() as tx:  # time passes
-        await raw(tx, "UPDATE generations SET activated_at = '2020-01-01T00:00:00.000000+00:00'")
+        await run_sql(tx, "UPDATE generations SET activated_at = '2020-01-01T00:00:00.000000+00:00'")
     await collect(db, Retention(generations=2, younger_than=timedelta(days=1)))
     _, generations = await past.list_generations(db, "docs")
     assert [one.number for one in generations] == [3, 4]
@@ -684,4 +684,4 @@ async def test_garbage_collection_keeps_what_a_retained_generation_shows(db: Dat
     ] == [ROOT + "a"]
     with says(NotFound):
         await search.search_sections(db, SearchRequest(text="heron", labels=("docs",), generation=2))
-    assert (await rows_in_tables(db))["contents"] == 3
+    assert (await count_rows(db))["contents"] == 3

@@ -1,11 +1,11 @@
-"""Every answer is one whole generation, however many come and go while it is given.
+"""Every answer shows one whole generation, however many are activated while it is computed.
 
 A writer activates and rolls back generation after generation, in all the ways there are; fifty readers, most of them in
-other processes, ask all the while. The writer's statements give them their turns, so that they ask between the
-statements of an activation too. What every generation shows is known, and every answer is held against it: the same
-pages, the same words, none missing, none of before or after.
+other processes, query all the time. They run between the statements of the writer, so also in the middle of an
+activation. The content of every generation is known, and every answer is compared with it: the same pages, the same
+words, none missing, none of another generation.
 
-    KEPT_TEST_LONG=1    goes on until 100,000 answers were given on each database
+    KEPT_TEST_LONG=1    runs until there are 100,000 answers on each database
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from kept.service import search
 from kept.service import sources as kept_sources
 from kept.store import documents, sections, sources
 from kept.store.database import Connection, Database
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl, read_scripted
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source, read_scripted
 
 LONG = os.environ.get("KEPT_TEST_LONG") == "1"
 ACTIVATIONS = 200 if LONG else 40
@@ -64,7 +64,7 @@ def words(page: int, state: int) -> str:
 
 
 def site(pages: dict[int, int], wanderer: tuple[str, int]) -> Site:
-    """Pages in their states, and one that lives at another URL every time."""
+    """Return pages in their states, and one that has another URL every time."""
     where, state = wanderer
     texts = {url(page): words(page, at) for page, at in pages.items()} | {where: words(99, state)}
     linked = [*map(url, range(PAGES)), *(f"{ROOT}wanderer-{number}" for number in range(4))]
@@ -73,7 +73,7 @@ def site(pages: dict[int, int], wanderer: tuple[str, int]) -> Site:
 
 
 async def said_by(site: Site) -> dict[str, tuple[str, str]]:
-    """What a generation made of this site shows: url -> (words, content hash)."""
+    """Return the documents of a generation of this site: url -> (words, content hash)."""
     said = {}
     for where, page in site.pages.items():
         read = await read_scripted(page.body, "text/plain", where)
@@ -83,7 +83,7 @@ async def said_by(site: Site) -> dict[str, tuple[str, str]]:
 
 
 def expected(question: str, said: dict[str, tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The one right answer of a generation."""
+    """Return the correct answer of a generation."""
     kind, _, about = question.partition(" ")
     match kind:
         case "list":
@@ -101,7 +101,7 @@ def expected(question: str, said: dict[str, tuple[str, str]]) -> tuple[tuple[str
 
 @dataclass
 class Reader:
-    """Asks one question after the other and notes what it was told."""
+    """Sends one query after the other and records the answers."""
 
     db: Database
     source: str
@@ -129,7 +129,7 @@ class Reader:
         return "list", number, [(one.url, one.content_hash) for one in rows]
 
     async def _list_in_parts(self) -> Told:
-        """The cursor carries the generation: what comes later belongs to what came first."""
+        """List in parts: the cursor has the generation, so all parts belong to the same one."""
         rows: list[Any] = []
         number = 0
         while True:
@@ -189,7 +189,7 @@ class Reader:
 
 
 class Readers:
-    """Several readers on their own databases. Each turn is one question of one of them."""
+    """Several readers on their own databases. Each turn is one query of one of them."""
 
     def __init__(self, databases: list[Database], source: str, seed: int, how_many: int) -> None:
         self._readers = [
@@ -220,15 +220,15 @@ class Readers:
 
 
 def read_elsewhere(database_url: str, source: str, seed: int, how_many: int, pipe: Pipe) -> None:
-    """A process of readers. Is told how many turns it has; says how many answers it has got, and in the end which."""
+    """Run readers in a process: receive numbers of turns, send numbers of answers, and in the end the answers."""
 
-    async def tell() -> None:
+    async def scenario() -> None:
         async with AsyncExitStack() as stack:
-            databases = [await stack.enter_async_context(a_database(database_url)) for _ in range(2)]
+            databases = [await stack.enter_async_context(database_at(database_url)) for _ in range(2)]
             readers = Readers(databases, source, seed, how_many)
             loop, stopping = asyncio.get_running_loop(), asyncio.Event()
 
-            def told() -> None:
+            def on_message() -> None:
                 try:
                     match pipe.recv():
                         case int(turns):
@@ -237,17 +237,17 @@ def read_elsewhere(database_url: str, source: str, seed: int, how_many: int, pip
                             pipe.send(readers.answers.total())
                         case "stop":
                             stopping.set()
-                except (EOFError, OSError):  # nobody is there to ask any more
+                except (EOFError, OSError):  # the other process has ended
                     loop.remove_reader(pipe.fileno())
                     stopping.set()
 
-            loop.add_reader(pipe.fileno(), told)
+            loop.add_reader(pipe.fileno(), on_message)
             pipe.send("ready")
             await stopping.wait()
             await readers.stop()
             pipe.send(readers.answers)
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 # The one that writes -------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def read_elsewhere(database_url: str, source: str, seed: int, how_many: int, pip
 
 @dataclass
 class Writer:
-    """Activates generations, in all the ways there are, and writes down what each of them shows."""
+    """Activates generations in all possible ways, and records the documents of each."""
 
     db: Database
     source: Source
@@ -267,7 +267,7 @@ class Writer:
     activated: Counter[str] = field(default_factory=Counter)
 
     async def next(self) -> None:
-        """A dozen generations, and now and then what was before them is forgotten."""
+        """Activate a dozen generations, and sometimes collect older ones."""
         await self.crawl()
         await self.crawl_and_hold()
         for _ in range(10):
@@ -282,7 +282,7 @@ class Writer:
         self.activated["crawl"] += 1
 
     async def crawl_and_hold(self) -> None:
-        """Too much is lost; a person looks at it and lets it pass, or does not."""
+        """Hold a generation that lost too much, then activate or discard it."""
         self._change(self.chance.sample(ALWAYS, 3))
         lost = self._site(without=list(range(len(ALWAYS), PAGES)))
         job = await self._crawl(lost, LifecycleRules())
@@ -322,7 +322,7 @@ class Writer:
 
 
 class Watched:
-    """A database that calls out in its transactions, before some of their statements and after the last."""
+    """A database with a callback in transactions, before some statements and after the last."""
 
     def __init__(self, db: Database, call: Callable[[], None]) -> None:
         self._db = db
@@ -354,7 +354,7 @@ class WatchedConnection:
 
 
 async def start_elsewhere(stack: AsyncExitStack, database_url: str, source: str, seed: int) -> list[Pipe]:
-    """Processes of readers, and the way to talk to each of them."""
+    """Start processes of readers and yield the connections to them."""
     context = multiprocessing.get_context("spawn")
     pipes = []
     for number, how_many in enumerate(READERS_ELSEWHERE, start=1):
@@ -373,9 +373,9 @@ async def start_elsewhere(stack: AsyncExitStack, database_url: str, source: str,
 def test_every_answer_is_one_whole_generation(database_url: str) -> None:
     seed = int(os.environ["KEPT_TEST_SEED"])
 
-    async def tell() -> None:
+    async def scenario() -> None:
         async with AsyncExitStack() as stack:
-            db, beside = [await stack.enter_async_context(a_database(database_url)) for _ in range(2)]
+            db, beside = [await stack.enter_async_context(database_at(database_url)) for _ in range(2)]
 
             def turns() -> None:
                 if give := next(givers, None):
@@ -390,7 +390,7 @@ def test_every_answer_is_one_whole_generation(database_url: str) -> None:
                 return readers.answers.total() + sum(await replies("how many?"))
 
             givers: Iterator[Callable[[int], None]] = iter([])
-            writer = Writer(Watched(db, turns), await a_source(db), random.Random(seed))
+            writer = Writer(Watched(db, turns), await make_source(db), random.Random(seed))
             await writer.crawl()
             pipes = await start_elsewhere(stack, database_url, writer.source.id, seed)
             readers = Readers([db, beside], writer.source.id, seed, READERS_HERE)
@@ -400,7 +400,7 @@ def test_every_answer_is_one_whole_generation(database_url: str) -> None:
             await readers.stop()
             check(writer, sum(await replies("stop"), readers.answers))
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 def check(writer: Writer, answers: Counter[Answer]) -> None:

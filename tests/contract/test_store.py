@@ -1,4 +1,4 @@
-"""What a store must do, whichever of the two it is."""
+"""The store, on both databases."""
 
 import ast
 import asyncio
@@ -33,8 +33,8 @@ from kept.store.migrations import OLDEST_SCHEMA, fresh_schema, list_migrations
 from kept.store.postgres import PostgresConnection, _statement
 from kept.store.sqlite import SqliteConnection
 from kept.store.statements import statements
-from tests.contract.stories import raw, rows_in_tables, story
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl, read_scripted, shown
+from tests.contract.databases import count_rows, on_both_databases, run_sql
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source, read_scripted, shown
 from tests.postgres import PostgresServer
 
 Refused = (apsw.ConstraintError, psycopg.errors.IntegrityError)
@@ -52,7 +52,7 @@ def names_in(folder: str) -> list[str]:
 
 
 def names_used() -> Iterator[tuple[str, str]]:
-    """Every statement that a module runs by name: (name, module)."""
+    """Return every statement that a module runs by name: (name, module)."""
     for file in SQL.parent.parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             match node:
@@ -92,12 +92,12 @@ def test_a_name_stands_for_one_shared_statement_or_for_one_of_each_backend() -> 
 def test_every_statement_is_run_by_a_module_of_the_store_and_every_name_that_is_run_exists() -> None:
     known = set(statements("sqlite"))
     used = list(names_used())
-    assert known - {name for name, _ in used} == set(), "nobody runs these"
+    assert known - {name for name, _ in used} == set(), "unused statements"
     assert {name for name, _ in used} - known == set(), "these are in no file"
     assert {module for _, module in used if not module.startswith("store/")} == set(), "SQL is the store's business"
 
 
-@story
+@on_both_databases
 async def test_every_statement_can_be_prepared(db: Database) -> None:
     for name in statements("sqlite"):
         async with db.transaction() as tx:
@@ -107,7 +107,7 @@ async def test_every_statement_can_be_prepared(db: Database) -> None:
             elif isinstance(tx, PostgresConnection):
                 sql = "EXPLAIN " + _statement(name)
                 await tx._connection.execute(sql, dict.fromkeys(bound(statements("postgres")[name])))
-    assert not any((await rows_in_tables(db)).values())
+    assert not any((await count_rows(db)).values())
 
 
 def _explain(connection: apsw.Connection, sql: str, values: dict[str, None]) -> None:
@@ -120,18 +120,18 @@ def test_both_backends_have_the_same_migrations() -> None:
     assert [number for number, _ in sqlite] == list(range(OLDEST_SCHEMA + 1, OLDEST_SCHEMA + len(sqlite) + 1))
 
 
-@story
+@on_both_databases
 async def test_both_backends_have_the_same_tables_and_columns(db: Database) -> None:
-    """Compared with one list, so that either backend shows what it has more or less."""
+    """Both are compared with one list, so that a failure shows the backend that differs."""
     async with db.snapshot() as snapshot:
         if isinstance(snapshot, SqliteConnection):
-            rows = await raw(
+            rows = await run_sql(
                 snapshot,
                 "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c "
                 "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' AND m.name NOT LIKE 'section_words%'",
             )
         else:
-            rows = await raw(
+            rows = await run_sql(
                 snapshot,
                 "SELECT c.table_name, c.column_name FROM information_schema.columns c JOIN information_schema.tables t "
                 "USING (table_schema, table_name) WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
@@ -141,7 +141,7 @@ async def test_both_backends_have_the_same_tables_and_columns(db: Database) -> N
 
 
 def columns_of(sql: str) -> set[tuple[str, str]]:
-    """The columns that PostgreSQL's schema has, but for the full text, which SQLite keeps beside the table."""
+    """Return the columns of PostgreSQL's schema, without the full text, which SQLite has in a table of its own."""
     made = {
         (table, column)
         for table, body in re.findall(r"^CREATE TABLE (\w+) \((.*?)^\)", sql, re.M | re.S)
@@ -154,37 +154,37 @@ def columns_of(sql: str) -> set[tuple[str, str]]:
 
 
 def test_opening_again_finds_what_was_written(database_url: str) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as db:
-            source = await a_source(db)
-        async with a_database(database_url) as db, db.snapshot() as snapshot:
+    async def scenario() -> None:
+        async with database_at(database_url) as db:
+            source = await make_source(db)
+        async with database_at(database_url) as db, db.snapshot() as snapshot:
             assert await sources.get(snapshot, source.id) == source
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 def test_ten_that_open_an_empty_database_at_once_make_one_schema(database_url: str) -> None:
-    async def tell() -> None:
+    async def scenario() -> None:
         opened = await asyncio.gather(*(open_database(database_url) for _ in range(10)))
         try:
             async with opened[0].snapshot() as snapshot:
-                applied = await raw(snapshot, "SELECT number FROM migrations ORDER BY number")
+                applied = await run_sql(snapshot, "SELECT number FROM migrations ORDER BY number")
             assert [number for (number,) in applied] == [fresh_schema("sqlite").number]
         finally:
             for db in opened:
                 await db.close()
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 def test_a_database_of_a_newer_kept_is_left_alone(database_url: str) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as db, db.transaction() as tx:
-            await raw(tx, "INSERT INTO migrations VALUES (9999, 'from the future', now())")
+    async def scenario() -> None:
+        async with database_at(database_url) as db, db.transaction() as tx:
+            await run_sql(tx, "INSERT INTO migrations VALUES (9999, 'from the future', now())")
         with pytest.raises(StoreTooNew, match="Upgrade Kept"):
             await open_database(database_url)
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 def test_who_stands_still_inside_a_transaction_is_out_of_the_way_before_its_lease_is_up(
@@ -192,10 +192,10 @@ def test_who_stands_still_inside_a_transaction_is_out_of_the_way_before_its_leas
 ) -> None:
     url = postgres_server.create_database()
 
-    async def tell() -> None:
+    async def scenario() -> None:
         frozen, other = await open_database(url, lease_seconds=2.0), await open_database(url, lease_seconds=2.0)
         try:
-            source = await a_source(other)
+            source = await make_source(other)
 
             async def stand_still() -> None:
                 async with frozen.transaction() as tx:
@@ -210,7 +210,7 @@ def test_who_stands_still_inside_a_transaction_is_out_of_the_way_before_its_leas
             await frozen.close()
             await other.close()
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
     postgres_server.drop_database(url)
 
 
@@ -242,10 +242,10 @@ class Interruption(Exception):
     pass
 
 
-@story
+@on_both_databases
 async def test_a_transaction_that_is_broken_off_leaves_nothing(db: Database) -> None:
-    source = await a_source(db)
-    before = await rows_in_tables(db)
+    source = await make_source(db)
+    before = await count_rows(db)
 
     async def broken_off() -> None:
         async with db.transaction() as tx:
@@ -255,29 +255,29 @@ async def test_a_transaction_that_is_broken_off_leaves_nothing(db: Database) -> 
 
     with pytest.raises(Interruption):
         await broken_off()
-    assert await rows_in_tables(db) == before
+    assert await count_rows(db) == before
     async with db.transaction() as tx:
         assert await sources.allocate_generation_number(tx, source.id) == 1
 
 
-@story
+@on_both_databases
 async def test_a_statement_that_is_refused_takes_its_whole_transaction_with_it(db: Database) -> None:
-    source = await a_source(db)
-    before = await rows_in_tables(db)
+    source = await make_source(db)
+    before = await count_rows(db)
 
     async def half_wrong() -> None:
         async with db.transaction() as tx:
             await jobs.insert(tx, id=new_id(), source=source.id, mode=CrawlMode.FULL)
-            await raw(tx, "UPDATE crawl_jobs SET mode = 'sideways'")
+            await run_sql(tx, "UPDATE crawl_jobs SET mode = 'sideways'")
 
     with pytest.raises(Refused):
         await half_wrong()
-    assert await rows_in_tables(db) == before
+    assert await count_rows(db) == before
 
 
-@story
+@on_both_databases
 async def test_a_transaction_that_is_cancelled_at_any_moment_leaves_the_store_as_it_was_or_done(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
 
     async def take() -> None:
         async with db.transaction() as tx:
@@ -290,12 +290,12 @@ async def test_a_transaction_that_is_cancelled_at_any_moment_leaves_the_store_as
             await asyncio.sleep(0)  # one turn of the loop, no time
         task.cancel()
         await asyncio.wait([task])
-        async with db.transaction() as tx:  # nobody else is in one any more
+        async with db.transaction() as tx:  # no other transaction is open any more
             number = await sources.allocate_generation_number(tx, source.id)
             job = await jobs.lock_live(tx, source.id)
             assert (number % 2 == 0) == (job is not None), "both of the two, or neither"
             if job:
-                await raw(tx, "DELETE FROM crawl_jobs")
+                await run_sql(tx, "DELETE FROM crawl_jobs")
                 await sources.allocate_generation_number(tx, source.id)
                 await sources.allocate_generation_number(tx, source.id)
             else:
@@ -303,9 +303,9 @@ async def test_a_transaction_that_is_cancelled_at_any_moment_leaves_the_store_as
 
 
 def test_a_writer_that_is_cancelled_while_it_waits_for_its_turn_does_not_take_it_later(database_url: str) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as first, a_database(database_url) as second:
-            source = await a_source(first)
+    async def scenario() -> None:
+        async with database_at(database_url) as first, database_at(database_url) as second:
+            source = await make_source(first)
 
             async def take() -> None:
                 async with second.transaction() as tx:
@@ -324,28 +324,28 @@ def test_a_writer_that_is_cancelled_while_it_waits_for_its_turn_does_not_take_it
                     async with db.transaction() as tx:
                         assert await sources.lock(tx, source.id)
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 def test_a_snapshot_sees_one_moment_whatever_is_written_meanwhile(database_url: str) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as here, a_database(database_url) as there:
-            source = await a_source(here)
+    async def scenario() -> None:
+        async with database_at(database_url) as here, database_at(database_url) as there:
+            source = await make_source(here)
             async with here.snapshot() as snapshot:
                 before = await sources.all(snapshot)
-                await a_source(here, "second", root="https://second.test/")
-                await a_source(there, "third", root="https://third.test/")
+                await make_source(here, "second", root="https://second.test/")
+                await make_source(there, "third", root="https://third.test/")
                 assert await sources.all(snapshot) == before == [source]
-                assert (await raw(snapshot, "SELECT count(*) FROM sources"))[0][0] == 1
+                assert (await run_sql(snapshot, "SELECT count(*) FROM sources"))[0][0] == 1
             async with here.snapshot() as snapshot:
                 assert [one.name for one in await sources.all(snapshot)] == ["docs", "second", "third"]
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
-@story
+@on_both_databases
 async def test_a_snapshot_writes_nothing(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     with pytest.raises((KeptError, psycopg.errors.ReadOnlySqlTransaction)):
         async with db.snapshot() as snapshot:
             await sources.set_active_generation(snapshot, source.id, 7)
@@ -355,23 +355,23 @@ async def test_a_snapshot_writes_nothing(db: Database) -> None:
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_what_is_committed_is_seen_by_everybody_durable_or_not(database_url: str, durable: bool) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as here, a_database(database_url) as there:
-            source = await a_source(here)
+    async def scenario() -> None:
+        async with database_at(database_url) as here, database_at(database_url) as there:
+            source = await make_source(here)
             async with here.transaction(durable=durable) as tx:
                 question = "PRAGMA synchronous" if isinstance(tx, SqliteConnection) else "SHOW synchronous_commit"
-                answer = (await raw(tx, question))[0][0]
+                answer = (await run_sql(tx, question))[0][0]
                 assert answer == "on" or answer == (2 if durable else 1), "a server may fall while we live on"
                 assert await sources.allocate_generation_number(tx, source.id) == 1
             async with there.transaction() as tx:
                 assert await sources.allocate_generation_number(tx, source.id) == 2
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
-@story
+@on_both_databases
 async def test_many_small_transactions_at_once_all_happen(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
 
     async def take() -> int:
         async with db.transaction() as tx:
@@ -380,7 +380,7 @@ async def test_many_small_transactions_at_once_all_happen(db: Database) -> None:
     assert sorted(await asyncio.gather(*(take() for _ in range(50)))) == list(range(1, 51))
 
 
-@story
+@on_both_databases
 async def test_time_is_told_with_its_zone_and_moves_on(db: Database) -> None:
     async with db.transaction() as tx:
         first = await current_time(tx)
@@ -388,7 +388,7 @@ async def test_time_is_told_with_its_zone_and_moves_on(db: Database) -> None:
         second = await current_time(tx)
         assert second.utcoffset() is not None
         assert first < second
-        assert (await raw(tx, "SELECT ago(60) < now()"))[0][0]
+        assert (await run_sql(tx, "SELECT ago(60) < now()"))[0][0]
 
 
 # What the database itself refuses ------------------------------------------------------------------------------
@@ -472,15 +472,15 @@ MUST_NEVER_BE: list[tuple[list[str], str]] = [  # what is allowed, and what is r
 ]  # fmt: skip
 
 
-@story
+@on_both_databases
 async def test_the_database_itself_refuses_what_must_never_be(db: Database) -> None:
-    await crawl(db, await a_source(db), Site(PAGES))
-    before = await rows_in_tables(db)
+    await crawl(db, await make_source(db), Site(PAGES))
+    before = await count_rows(db)
 
     async def write(*statements: str) -> None:
         async with db.transaction() as tx:
             for statement in statements:
-                await raw(tx, statement)
+                await run_sql(tx, statement)
             if refused not in statements:
                 raise Interruption
 
@@ -489,7 +489,7 @@ async def test_the_database_itself_refuses_what_must_never_be(db: Database) -> N
             await write(*allowed)
         with pytest.raises(Refused):
             await write(*allowed, refused)
-    assert await rows_in_tables(db) == before
+    assert await count_rows(db) == before
 
 
 # Jobs ----------------------------------------------------------------------------------------------------------
@@ -519,35 +519,35 @@ async def claim(db: Database, job_id: str | None = None) -> tuple[Lease, CrawlJo
 
 
 def test_a_job_is_claimed_by_one_worker_only(database_url: str) -> None:
-    async def tell() -> None:
+    async def scenario() -> None:
         async with AsyncExitStack() as stack:
-            databases = [await stack.enter_async_context(a_database(database_url)) for _ in range(4)]
+            databases = [await stack.enter_async_context(database_at(database_url)) for _ in range(4)]
             for number in range(5):
-                one = await a_source(databases[0], f"docs-{number}", root=f"https://{number}.test/")
+                one = await make_source(databases[0], f"docs-{number}", root=f"https://{number}.test/")
                 await queue.enqueue(databases[0], one.id)
             claims = await asyncio.gather(*(claim(databases[number % 4]) for number in range(20)))
             won = [one for one in claims if one]
             assert len({job.id for _, job in won}) == len(won) == 5
             async with databases[0].snapshot() as snapshot:
-                assert (await raw(snapshot, "SELECT count(*), max(attempt) FROM crawl_jobs"))[0] == (5, 1)
+                assert (await run_sql(snapshot, "SELECT count(*), max(attempt) FROM crawl_jobs"))[0] == (5, 1)
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
-@story
+@on_both_databases
 async def test_the_job_of_the_highest_priority_comes_first_then_the_oldest(db: Database) -> None:
     asked = []
     for number, priority in enumerate((0, 5, 0, 5, 9)):
-        one = await a_source(db, f"docs-{number}", root=f"https://{number}.test/")
+        one = await make_source(db, f"docs-{number}", root=f"https://{number}.test/")
         asked.append((await queue.enqueue(db, one.id, priority=priority)).id)
     claimed = [await claim(db) for _ in range(6)]
     assert [one[1].id if one else None for one in claimed] == [asked[at] for at in (4, 1, 3, 0, 2)] + [None]
 
 
-@story
+@on_both_databases
 async def test_only_the_job_that_is_named_is_claimed(db: Database) -> None:
-    first = await queue.enqueue(db, (await a_source(db, "one", root="https://one.test/")).id)
-    second = await queue.enqueue(db, (await a_source(db, "two", root="https://two.test/")).id)
+    first = await queue.enqueue(db, (await make_source(db, "one", root="https://one.test/")).id)
+    second = await queue.enqueue(db, (await make_source(db, "two", root="https://two.test/")).id)
     claimed = await claim(db, second.id)
     assert claimed is not None
     assert claimed[1].id == second.id
@@ -558,8 +558,8 @@ async def test_only_the_job_that_is_named_is_claimed(db: Database) -> None:
 
 
 async def visited_once(db: Database) -> tuple[Lease, CrawlJob, VisitResult]:
-    """A worker in the middle of a first crawl: its one entry is leased and visited, and nothing is settled."""
-    one = await a_source(db)
+    """Prepare a worker in the middle of a first crawl: its one entry is leased and visited, but not settled."""
+    one = await make_source(db)
     await queue.enqueue(db, one.id)
     claimed = await claim(db)
     assert claimed is not None
@@ -578,7 +578,7 @@ async def visited_once(db: Database) -> tuple[Lease, CrawlJob, VisitResult]:
     )
 
 
-@story
+@on_both_databases
 async def test_a_worker_that_keeps_its_lease_settles_and_activates(db: Database) -> None:
     lease, begun, visited = await visited_once(db)
     done = await settle.commit_batch(db, lease, begun, [visited], [], signature="1")
@@ -594,7 +594,7 @@ async def test_a_worker_that_keeps_its_lease_settles_and_activates(db: Database)
 @pytest.mark.parametrize(
     "how", ["its lease is gone", "its lease is another's", "the job was ended", "the source is gone"]
 )
-@story
+@on_both_databases
 async def test_a_worker_that_was_replaced_writes_nothing(db: Database, how: str) -> None:
     lease, begun, visited = await visited_once(db)
     async with db.transaction() as tx:
@@ -602,13 +602,13 @@ async def test_a_worker_that_was_replaced_writes_nothing(db: Database, how: str)
             case "its lease is gone":
                 await jobs.release_lease(tx, lease.id)
             case "its lease is another's":
-                await raw(tx, "UPDATE job_workers SET attempt = attempt + 1")
+                await run_sql(tx, "UPDATE job_workers SET attempt = attempt + 1")
             case "the job was ended":
                 await jobs.cancel(tx, begun.id)
             case _:
                 await jobs.cancel(tx, begun.id)
                 await sources.mark_removed(tx, begun.source_id)
-    before = await rows_in_tables(db)
+    before = await count_rows(db)
     found = [DiscoveredUrl(url=ROOT + "a", depth=1)]
     with pytest.raises(LeaseLost):
         await settle.commit_batch(db, lease, begun, [visited], found, signature="1")
@@ -618,12 +618,12 @@ async def test_a_worker_that_was_replaced_writes_nothing(db: Database, how: str)
         await activate.activate(db, lease, LifecycleRules())
     with pytest.raises(LeaseLost):
         await activate.fail_leased_job(db, lease, "it does not know better")
-    assert await rows_in_tables(db) == before
+    assert await count_rows(db) == before
     async with db.snapshot() as snapshot:
-        assert (await raw(snapshot, "SELECT count(*) FROM frontier WHERE outcome IS NOT NULL"))[0][0] == 0
+        assert (await run_sql(snapshot, "SELECT count(*) FROM frontier WHERE outcome IS NOT NULL"))[0][0] == 0
 
 
-@story
+@on_both_databases
 async def test_a_worker_that_settled_and_was_replaced_then_does_not_activate(db: Database) -> None:
     lease, begun, visited = await visited_once(db)
     await settle.commit_batch(db, lease, begun, [visited], [], signature="1")
@@ -640,8 +640,8 @@ async def test_a_worker_that_settled_and_was_replaced_then_does_not_activate(db:
 
 
 def test_a_lease_is_not_revoked_while_its_worker_writes(database_url: str) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other:
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other:
             lease, _, _ = await visited_once(db)
 
             async def take_away() -> None:
@@ -659,10 +659,10 @@ def test_a_lease_is_not_revoked_while_its_worker_writes(database_url: str) -> No
                 async with db.transaction() as tx:
                     await jobs.lock_lease(tx, lease)
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
-@story
+@on_both_databases
 async def test_leases_lapse_with_their_holder(db: Database) -> None:
     lease, begun, visited = await visited_once(db)
     async with db.transaction() as tx:
@@ -674,7 +674,7 @@ async def test_leases_lapse_with_their_holder(db: Database) -> None:
     assert entry == visited.entry
 
 
-@story
+@on_both_databases
 async def test_two_workers_never_lease_the_same_entry(db: Database) -> None:
     lease, begun, _ = await visited_once(db)
     second = replace(lease, id=new_id())
@@ -696,15 +696,15 @@ def test_a_long_reader_makes_no_commit_after_the_first_wait_for_a_log_that_has_g
 ) -> None:
     monkeypatch.setattr(sqlite, "MAX_WAL_BYTES", 0)
 
-    async def tell() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other, other.snapshot() as snapshot:
-            await raw(snapshot, "SELECT count(*) FROM sources")
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other, other.snapshot() as snapshot:
+            await run_sql(snapshot, "SELECT count(*) FROM sources")
             began = time.monotonic()
             for number in range(5):
-                await a_source(db, f"s{number}", root=f"{ROOT}{number}/")
+                await make_source(db, f"s{number}", root=f"{ROOT}{number}/")
             assert time.monotonic() - began < 3, "the first waits for a second"
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 # What two do at once -------------------------------------------------------------------------------------------
@@ -716,15 +716,15 @@ def test_whoever_clears_an_abandoned_generation_away_beside_another_is_done_when
 ) -> None:
     monkeypatch.setattr(abandon, "CLEAR_BATCH_SIZE", 3)
 
-    async def tell() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other:
+            source = await make_source(db)
             old, new = ([f"{ROOT}{name}{number}" for number in range(30)] for name in ("old", "new"))
             await crawl(db, source, Site({ROOT: Page("root", tuple(old)), **{url: Page(url) for url in old}}))
             site = Site({ROOT: Page("other root", tuple(new)), **{url: Page(url) for url in new}})
             assert (await crawl(db, source, site)).held
             async with db.transaction() as tx:
-                await abandon.abandon_generation(tx, source, "nobody wants it")
+                await abandon.abandon_generation(tx, source, "not wanted")
 
             async with db.transaction() as tx:
                 await sources.lock(tx, source.id)
@@ -734,14 +734,14 @@ def test_whoever_clears_an_abandoned_generation_away_beside_another_is_done_when
                 assert not done
             await clearing
             async with db.snapshot() as snapshot:
-                assert await raw(snapshot, "SELECT count(*) FROM versions WHERE born = 2") == [(0,)]
+                assert await run_sql(snapshot, "SELECT count(*) FROM versions WHERE born = 2") == [(0,)]
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_whoever_cancels_a_crawl_the_moment_it_is_listed_does_not_wait_for_it_while_it_waits(database_url: str) -> None:
-    async def tell() -> None:
+    async def scenario() -> None:
         listing, is_locked = asyncio.Event(), asyncio.Event()
 
         class Slow(Site):
@@ -754,8 +754,8 @@ def test_whoever_cancels_a_crawl_the_moment_it_is_listed_does_not_wait_for_it_wh
                 async for one in super().list():
                     yield one
 
-        async with a_database(database_url) as db, a_database(database_url) as other:
-            source = await a_source(db)
+        async with database_at(database_url) as db, database_at(database_url) as other:
+            source = await make_source(db)
             job = await queue.enqueue(db, source.id)
             crawling = asyncio.create_task(crawl(db, source, Slow({ROOT: Page("root")})))
             await listing.wait()
@@ -767,14 +767,14 @@ def test_whoever_cancels_a_crawl_the_moment_it_is_listed_does_not_wait_for_it_wh
                 assert await jobs.cancel(tx, job.id)
             assert (await crawling).status is JobStatus.CANCELLED
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_a_request_that_meets_a_job_at_its_very_end_is_not_lost(database_url: str) -> None:
-    async def tell() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other:
-            source = await a_source(db)
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other:
+            source = await make_source(db)
             first = await queue.enqueue(db, source.id)
             async with db.transaction() as tx:
                 await jobs.claim(tx, worker=new_id())
@@ -786,12 +786,12 @@ def test_a_request_that_meets_a_job_at_its_very_end_is_not_lost(database_url: st
                 await jobs.complete(tx, first.id, held=False, tally=Tally())
             assert (await asking).id != first.id
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_what_two_list_at_once_is_counted_once(database_url: str) -> None:
-    async def tell() -> None:
+    async def scenario() -> None:
         both = asyncio.Barrier(2)
 
         class Together(Site):
@@ -800,8 +800,8 @@ def test_what_two_list_at_once_is_counted_once(database_url: str) -> None:
                 async for one in super().list():
                     yield one
 
-        async with a_database(database_url) as db, a_database(database_url) as other:
-            source = await a_source(db)
+        async with database_at(database_url) as db, database_at(database_url) as other:
+            source = await make_source(db)
             pages = {f"{ROOT}{number}": Page(f"page {number}", tag=f"{number}") for number in range(4)}
             await crawl(db, source, Site(pages, lists_everything=True))
             pages |= {f"{ROOT}new{number}": Page(f"new {number}") for number in range(2)}
@@ -827,17 +827,17 @@ def test_what_two_list_at_once_is_counted_once(database_url: str) -> None:
             assert done
             assert (done.status, done.progress.tally) == (JobStatus.COMPLETED, Tally(new=2, unchanged=4))
 
-    asyncio.run(tell())
+    asyncio.run(scenario())
 
 
 # Contents ------------------------------------------------------------------------------------------------------
 
 
 def test_two_that_store_the_same_contents_at_once_store_them_once(database_url: str) -> None:
-    async def tell() -> None:
+    async def scenario() -> None:
         readings = [await read_scripted(f"Page {number}.".encode(), "text/plain", ROOT) for number in range(50)]
         made: dict[str, Any] = {read.content.hash: read.content for read in readings if isinstance(read, ParsedPage)}
-        async with a_database(database_url) as here, a_database(database_url) as there:
+        async with database_at(database_url) as here, database_at(database_url) as there:
 
             async def keep(db: Database) -> dict[str, int]:
                 async with db.transaction() as tx:
@@ -845,7 +845,7 @@ def test_two_that_store_the_same_contents_at_once_store_them_once(database_url: 
 
             kept = await asyncio.gather(*(keep(db) for db in [here, there] * 5))
             assert all(one == kept[0] for one in kept)
-            rows = await rows_in_tables(here)
+            rows = await count_rows(here)
             assert (rows["contents"], rows["sections"]) == (50, 50)
 
-    asyncio.run(tell())
+    asyncio.run(scenario())

@@ -1,4 +1,4 @@
-"""Folders that are watched: a change becomes a refresh, once the files are still."""
+"""Watched folders: a change leads to a refresh when the files have settled."""
 
 import asyncio
 import os
@@ -14,13 +14,13 @@ from kept.model.source import SourceKind, SourceSettings
 from kept.model.url import file_url
 from kept.store import jobs
 from kept.store.database import Database
-from tests.contract.stories import alone
+from tests.contract.databases import async_test
 from tests.crash.file_operations import crawl_folder
-from tests.given import a_database, a_source, shown
+from tests.factories import database_at, make_source, shown
 
 
 async def queued(db: Database, source: str) -> None:
-    """Comes back when a crawl of the source waits."""
+    """Wait until a crawl of the source is queued."""
     while True:
         async with db.snapshot() as snapshot:
             if await jobs.lock_live(snapshot, source):
@@ -28,16 +28,16 @@ async def queued(db: Database, source: str) -> None:
         await asyncio.sleep(0.02)
 
 
-@alone
+@async_test
 async def test_a_folder_that_asks_for_it_is_refreshed_when_its_files_change(tmp_path: Path) -> None:
     root, other = tmp_path / "docs", tmp_path / "other"
     for folder in (root, other):
         folder.mkdir()
         (folder / "one.md").write_text("one " * 30)
-    async with a_database(f"sqlite:///{tmp_path}/kept.db") as db, asyncio.timeout(30):
+    async with database_at(f"sqlite:///{tmp_path}/kept.db") as db, asyncio.timeout(30):
         wants = SourceSettings(watch=True)
-        source = await a_source(db, root=file_url(str(root)), kind=SourceKind.FOLDER, settings=wants)
-        calm = await a_source(db, "calm", root=file_url(str(other)), kind=SourceKind.FOLDER)
+        source = await make_source(db, root=file_url(str(root)), kind=SourceKind.FOLDER, settings=wants)
+        calm = await make_source(db, "calm", root=file_url(str(other)), kind=SourceKind.FOLDER)
         stop = asyncio.Event()
         watching = asyncio.create_task(watch_sources(db, stop, settle_seconds=0.1, poll_seconds=0.2))
         await queued(db, source.id)  # what happened before is found at once
@@ -55,15 +55,15 @@ async def test_a_folder_that_asks_for_it_is_refreshed_when_its_files_change(tmp_
         assert len(await shown(db, source)) == 21
 
 
-@alone
+@async_test
 async def test_what_was_rolled_back_stays_so_whatever_happens_to_its_files(tmp_path: Path) -> None:
     roots = [tmp_path / "back", tmp_path / "other"]
-    async with a_database(f"sqlite:///{tmp_path}/kept.db") as db, asyncio.timeout(30):
+    async with database_at(f"sqlite:///{tmp_path}/kept.db") as db, asyncio.timeout(30):
         kept = []
         for root in roots:
             root.mkdir()
             wants, url = SourceSettings(watch=True), file_url(str(root))
-            kept.append(await a_source(db, root.name, root=url, kind=SourceKind.FOLDER, settings=wants))
+            kept.append(await make_source(db, root.name, root=url, kind=SourceKind.FOLDER, settings=wants))
             for word in ("one ", "two "):
                 (root / "page.md").write_text(word * 30)
                 await crawl_folder(db, kept[-1], root)
@@ -82,11 +82,11 @@ async def test_what_was_rolled_back_stays_so_whatever_happens_to_its_files(tmp_p
             assert await jobs.lock_live(snapshot, back.id) is None
 
 
-def until(lines: IO[str], said: str) -> None:
-    told = [lines.readline()]
-    while said not in told[-1]:
-        assert told[-1], "".join(told)
-        told.append(lines.readline())
+def until(lines: IO[str], expected: str) -> None:
+    output = [lines.readline()]
+    while expected not in output[-1]:
+        assert output[-1], "".join(output)
+        output.append(lines.readline())
 
 
 def test_the_command_stays_and_keeps_the_folder_live_until_it_is_interrupted(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Webhooks: what became true is told, signed, and told again until it was heard, whoever is restarted meanwhile."""
+"""Webhooks: signed notifications of committed changes, retried until they are received, also after restarts."""
 
 import asyncio
 import hashlib
@@ -24,8 +24,8 @@ from kept.origins.web.outbound import make_webhook_client, post_webhook
 from kept.service import sources as service
 from kept.store import notifications
 from kept.store.database import Database
-from tests.contract.stories import story
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl
+from tests.contract.databases import on_both_databases
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source
 
 SECRET = "a shared secret"
 PAGES = {ROOT: Page("the root", tuple(f"{ROOT}{number}" for number in range(6)))}
@@ -34,29 +34,29 @@ PAGES |= {f"{ROOT}{number}": Page(f"page {number}") for number in range(6)}
 
 @dataclass
 class Receiver:
-    """A program on loopback that hears what it is told; with what it answers, in turn, then 204."""
+    """A receiver on loopback, with the statuses it returns one after the other, then 204."""
 
     answers: list[int] = field(default_factory=list)
-    heard: list[web.Request] = field(default_factory=list)
+    requests: list[web.Request] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     url: str = ""
 
-    async def hear(self, request: web.Request) -> web.Response:
-        self.heard.append(request)
+    async def receive(self, request: web.Request) -> web.Response:
+        self.requests.append(request)
         self.bodies.append(await request.read())
         status = self.answers.pop(0) if self.answers else 204
         return web.Response(status=status, headers={"Location": "/elsewhere"} if status == 302 else None)
 
     @property
-    def told(self) -> list[dict[str, Any]]:
+    def payloads(self) -> list[dict[str, Any]]:
         return [json.loads(body) for body in self.bodies]
 
 
 @asynccontextmanager
-async def a_receiver(*answers: int) -> AsyncIterator[Receiver]:
+async def open_receiver(*answers: int) -> AsyncIterator[Receiver]:
     receiver = Receiver(list(answers))
     app = web.Application()
-    app.router.add_route("*", "/{path:.*}", receiver.hear)
+    app.router.add_route("*", "/{path:.*}", receiver.receive)
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -68,10 +68,10 @@ async def a_receiver(*answers: int) -> AsyncIterator[Receiver]:
         await runner.cleanup()
 
 
-async def tell(
+async def deliver(
     db: Database, url: str = "", *, later: timedelta = timedelta(), secret: str = SECRET, allowed: str = ""
 ) -> DeliveryReport:
-    """One pass, some time from now, with a way out of its own: as a process that was started just now."""
+    """Run one delivery pass, some time from now, with a new client, like a process that has just started."""
     client = make_webhook_client(url, allowed)
     try:
         now = datetime.now(UTC) + later + timedelta(seconds=1)
@@ -97,50 +97,55 @@ async def set_webhook(db: Database, url: str) -> Source:
     return await service.update_settings(db, "docs", lambda settings: replace(settings, webhook=url))
 
 
-@story
+@on_both_databases
 async def test_an_activation_is_told_with_what_it_brought_and_signed(db: Database) -> None:
-    job = await crawl(db, await a_source(db), Site(PAGES))
-    async with a_receiver() as receiver:
-        assert await tell(db, receiver.url) == DeliveryReport(delivered=1)
-        assert await tell(db, receiver.url, later=timedelta(days=1)) == DeliveryReport()
-    [told], [request] = receiver.told, receiver.heard
-    assert (told["event"], told["source"], told["generation"], told["state"]) == ("activated", "docs", 1, "active")
-    assert (told["counts"]["new"], told["documents"], told["job"], told["reason"]) == (7, 7, job.id, None)
+    job = await crawl(db, await make_source(db), Site(PAGES))
+    async with open_receiver() as receiver:
+        assert await deliver(db, receiver.url) == DeliveryReport(delivered=1)
+        assert await deliver(db, receiver.url, later=timedelta(days=1)) == DeliveryReport()
+    [payload], [request] = receiver.payloads, receiver.requests
+    assert (payload["event"], payload["source"], payload["generation"], payload["state"]) == (
+        "activated",
+        "docs",
+        1,
+        "active",
+    )
+    assert (payload["counts"]["new"], payload["documents"], payload["job"], payload["reason"]) == (7, 7, job.id, None)
     assert (request.method, request.path_qs) == ("POST", "/hook?key=of+mine")
     assert request.headers["Content-Type"] == "application/json"
-    assert (request.headers["Kept-Event"], request.headers["Kept-Delivery"]) == ("activated", told["id"])
+    assert (request.headers["Kept-Event"], request.headers["Kept-Delivery"]) == ("activated", payload["id"])
     signed = f"{request.headers['Kept-Timestamp']}.".encode() + receiver.bodies[0]
     expected = hmac.new(SECRET.encode(), signed, hashlib.sha256).hexdigest()
     assert request.headers["Kept-Signature"] == f"sha256={expected}"
 
 
-@story
-async def test_holds_failures_rollbacks_and_decisions_are_told(db: Database) -> None:
-    source = await a_source(db)
+@on_both_databases
+async def test_holds_failures_rollbacks_and_decisions_are_delivered(db: Database) -> None:
+    source = await make_source(db)
     failed = await crawl(db, source, Site({ROOT: Page(error="500 Internal Server Error")}))
     await crawl(db, source, Site(PAGES))
     await crawl(db, source, Site({ROOT: Page("the root")}))
     await activate.activate_held(db, source.id, LifecycleRules())
     await rollback.roll_back(db, source.id, 2)
-    async with a_receiver() as receiver:
-        await tell(db, receiver.url)
-    told = sorted(receiver.told, key=lambda one: one["id"])
-    assert [(one["event"], one["generation"], one["state"]) for one in told] == [
+    async with open_receiver() as receiver:
+        await deliver(db, receiver.url)
+    payloads = sorted(receiver.payloads, key=lambda one: one["id"])
+    assert [(one["event"], one["generation"], one["state"]) for one in payloads] == [
         ("failed", 1, "abandoned"),
         ("activated", 2, "active"),
         ("held", 3, "held"),
         ("activated", 3, "active"),
         ("activated", 4, "active"),
     ]
-    assert told[0]["job"] == failed.id
-    assert "500 Internal Server Error" in told[0]["reason"]
-    assert told[2]["reason"] == "6 of 7 documents would be lost"
-    assert (told[4]["job"], told[4]["reason"], told[4]["documents"]) == (None, "rolled back to 2", 7)
+    assert payloads[0]["job"] == failed.id
+    assert "500 Internal Server Error" in payloads[0]["reason"]
+    assert payloads[2]["reason"] == "6 of 7 documents would be lost"
+    assert (payloads[4]["job"], payloads[4]["reason"], payloads[4]["documents"]) == (None, "rolled back to 2", 7)
 
 
-@story
+@on_both_databases
 async def test_a_generation_that_changed_nothing_is_no_news(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, Site(PAGES))
     assert len(await untold(db)) == 1
     await crawl(db, source, Site(PAGES))
@@ -149,30 +154,30 @@ async def test_a_generation_that_changed_nothing_is_no_news(db: Database) -> Non
 
 def test_a_receiver_that_fails_twice_is_told_again_across_a_restart(database_url: str) -> None:
     async def before() -> None:
-        async with a_database(database_url) as db, a_receiver(500, 503) as receiver:
-            await crawl(db, await a_source(db), Site(PAGES))
-            assert await tell(db, receiver.url) == DeliveryReport(put_off=1)
-            assert await tell(db, receiver.url) == DeliveryReport(), "not yet"
+        async with database_at(database_url) as db, open_receiver(500, 503) as receiver:
+            await crawl(db, await make_source(db), Site(PAGES))
+            assert await deliver(db, receiver.url) == DeliveryReport(put_off=1)
+            assert await deliver(db, receiver.url) == DeliveryReport(), "not yet"
             [waiting] = await untold(db)
             assert (waiting.attempts, waiting.error) == (1, "answered 500")
-            assert await tell(db, receiver.url, later=timedelta(seconds=15)) == DeliveryReport(put_off=1)
+            assert await deliver(db, receiver.url, later=timedelta(seconds=15)) == DeliveryReport(put_off=1)
 
     async def after() -> None:
-        async with a_database(database_url) as db, a_receiver() as receiver:
-            assert await tell(db, receiver.url, later=timedelta(seconds=20)) == DeliveryReport(), (
+        async with database_at(database_url) as db, open_receiver() as receiver:
+            assert await deliver(db, receiver.url, later=timedelta(seconds=20)) == DeliveryReport(), (
                 "twice as long this time"
             )
-            assert await tell(db, receiver.url, later=timedelta(minutes=1)) == DeliveryReport(delivered=1)
-            assert receiver.told[0]["event"] == "activated"
+            assert await deliver(db, receiver.url, later=timedelta(minutes=1)) == DeliveryReport(delivered=1)
+            assert receiver.payloads[0]["event"] == "activated"
             assert await untold(db) == []
 
     asyncio.run(before())
     asyncio.run(after())
 
 
-@story
+@on_both_databases
 async def test_what_was_taken_and_never_answered_for_is_due_again(db: Database) -> None:
-    await crawl(db, await a_source(db), Site(PAGES))
+    await crawl(db, await make_source(db), Site(PAGES))
     [notice] = await untold(db)
     now = datetime.now(UTC) + timedelta(seconds=1)
     async with db.transaction() as tx:  # by a process that was killed
@@ -181,89 +186,89 @@ async def test_what_was_taken_and_never_answered_for_is_due_again(db: Database) 
         assert await notifications.claim_due(tx, now, until=now + webhooks.DELIVERY_LEASE, limit=10) == [], (
             "by one only"
         )
-    async with a_receiver() as receiver:
-        assert await tell(db, receiver.url) == DeliveryReport()
-        assert await tell(db, receiver.url, later=timedelta(minutes=2)) == DeliveryReport(delivered=1)
+    async with open_receiver() as receiver:
+        assert await deliver(db, receiver.url) == DeliveryReport()
+        assert await deliver(db, receiver.url, later=timedelta(minutes=2)) == DeliveryReport(delivered=1)
 
 
 def test_two_processes_at_once_tell_everything_once(database_url: str) -> None:
-    async def story() -> None:
-        async with a_database(database_url) as db, a_database(database_url) as other, a_receiver() as receiver:
+    async def scenario() -> None:
+        async with database_at(database_url) as db, database_at(database_url) as other, open_receiver() as receiver:
             for number in range(6):
-                source = await a_source(db, f"s{number}", root=f"https://s{number}.test/")
+                source = await make_source(db, f"s{number}", root=f"https://s{number}.test/")
                 await crawl(db, source, Site({source.root: Page("root")}, root=source.root))
-            passes = await asyncio.gather(*(tell(one, receiver.url) for one in (db, other, db, other)))
+            passes = await asyncio.gather(*(deliver(one, receiver.url) for one in (db, other, db, other)))
             assert sum(one.delivered for one in passes) == 6
-            assert len({one["source"] for one in receiver.told}) == len(receiver.told) == 6
+            assert len({one["source"] for one in receiver.payloads}) == len(receiver.payloads) == 6
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-@story
+@on_both_databases
 async def test_it_is_given_up_after_so_many_tries_with_a_note(db: Database) -> None:
-    await crawl(db, await a_source(db), Site(PAGES))
-    async with a_receiver(*[302] * MAX_ATTEMPTS) as receiver:
-        passes = [await tell(db, receiver.url, later=timedelta(days=number)) for number in range(MAX_ATTEMPTS + 1)]
-        assert len(receiver.heard) == MAX_ATTEMPTS, "a redirect is not followed"
+    await crawl(db, await make_source(db), Site(PAGES))
+    async with open_receiver(*[302] * MAX_ATTEMPTS) as receiver:
+        passes = [await deliver(db, receiver.url, later=timedelta(days=number)) for number in range(MAX_ATTEMPTS + 1)]
+        assert len(receiver.requests) == MAX_ATTEMPTS, "a redirect is not followed"
     assert passes == [*[DeliveryReport(put_off=1)] * (MAX_ATTEMPTS - 1), DeliveryReport(given_up=1), DeliveryReport()]
     assert (await service.show_source(db, "docs")).webhook_error == "answered 302"
 
 
-@story
+@on_both_databases
 async def test_a_source_has_a_webhook_of_its_own_besides_the_operators(db: Database) -> None:
-    async with a_receiver() as operators, a_receiver() as own:
+    async with open_receiver() as operators, open_receiver() as own:
         host_and_port = own.url.split("/")[2]
-        source = await a_source(db, settings=SourceSettings(webhook=own.url))
+        source = await make_source(db, settings=SourceSettings(webhook=own.url))
         await crawl(db, source, Site(PAGES))
-        assert await tell(db, operators.url, allowed=host_and_port) == DeliveryReport(delivered=2)
-        assert [one.told[0]["source"] for one in (operators, own)] == ["docs", "docs"]
+        assert await deliver(db, operators.url, allowed=host_and_port) == DeliveryReport(delivered=2)
+        assert [one.payloads[0]["source"] for one in (operators, own)] == ["docs", "docs"]
         await set_webhook(db, "")
         await crawl(db, source, Site(PAGES | {ROOT: Page("changed", PAGES[ROOT].links)}))
-        assert await tell(db, operators.url) == DeliveryReport(delivered=1)
+        assert await deliver(db, operators.url) == DeliveryReport(delivered=1)
 
 
-@story
-async def test_a_private_address_that_the_operator_did_not_name_is_not_told(db: Database) -> None:
-    async with a_receiver() as receiver:
-        await crawl(db, await a_source(db, settings=SourceSettings(webhook=receiver.url)), Site(PAGES))
-        assert await tell(db) == DeliveryReport(put_off=1, dropped=1)
-        assert receiver.heard == []
+@on_both_databases
+async def test_a_private_address_that_the_operator_did_not_name_gets_no_request(db: Database) -> None:
+    async with open_receiver() as receiver:
+        await crawl(db, await make_source(db, settings=SourceSettings(webhook=receiver.url)), Site(PAGES))
+        assert await deliver(db) == DeliveryReport(put_off=1, dropped=1)
+        assert receiver.requests == []
     [notice] = await untold(db)
     assert "is not a public address" in (notice.error or "")
 
 
-@story
+@on_both_databases
 async def test_what_nobody_wants_to_know_is_dropped(db: Database) -> None:
-    await crawl(db, await a_source(db), Site(PAGES))
-    assert await tell(db) == DeliveryReport(dropped=1)
+    await crawl(db, await make_source(db), Site(PAGES))
+    assert await deliver(db) == DeliveryReport(dropped=1)
     assert await untold(db) == []
-    other = await a_source(db, "other", root="https://other.test/")
+    other = await make_source(db, "other", root="https://other.test/")
     await crawl(db, other, Site({other.root: Page("root")}, root=other.root))
     await service.remove_source(db, "other")
-    async with a_receiver() as receiver:
-        assert await tell(db, receiver.url) == DeliveryReport(dropped=1)
+    async with open_receiver() as receiver:
+        assert await deliver(db, receiver.url) == DeliveryReport(dropped=1)
 
 
-@story
+@on_both_databases
 async def test_without_a_secret_there_is_no_signature_and_one_that_is_missing_is_waited_for(db: Database) -> None:
-    source = await a_source(db)
+    source = await make_source(db)
     await crawl(db, source, Site(PAGES))
-    async with a_receiver() as receiver:
-        assert await tell(db, receiver.url, secret="env:NOWHERE") == DeliveryReport(put_off=1)
-        assert receiver.heard == []
-        assert await tell(db, receiver.url, secret="", later=timedelta(minutes=1)) == DeliveryReport(delivered=1)
-        assert "Kept-Signature" not in receiver.heard[0].headers
+    async with open_receiver() as receiver:
+        assert await deliver(db, receiver.url, secret="env:NOWHERE") == DeliveryReport(put_off=1)
+        assert receiver.requests == []
+        assert await deliver(db, receiver.url, secret="", later=timedelta(minutes=1)) == DeliveryReport(delivered=1)
+        assert "Kept-Signature" not in receiver.requests[0].headers
 
 
-@story
+@on_both_databases
 async def test_a_receiver_that_is_down_ends_the_pass_and_loses_nothing(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhooks, "BATCH_SIZE", 2)
     for number in range(5):
-        source = await a_source(db, f"s{number}", root=f"https://s{number}.test/")
+        source = await make_source(db, f"s{number}", root=f"https://s{number}.test/")
         await crawl(db, source, Site({source.root: Page("root")}, root=source.root))
-    async with a_receiver(500, 500) as receiver:
-        assert await tell(db, receiver.url) == DeliveryReport(put_off=2)
-        assert await tell(db, receiver.url) == DeliveryReport(delivered=3)
-        assert await tell(db, receiver.url, later=timedelta(minutes=1)) == DeliveryReport(delivered=2)
+    async with open_receiver(500, 500) as receiver:
+        assert await deliver(db, receiver.url) == DeliveryReport(put_off=2)
+        assert await deliver(db, receiver.url) == DeliveryReport(delivered=3)
+        assert await deliver(db, receiver.url, later=timedelta(minutes=1)) == DeliveryReport(delivered=2)

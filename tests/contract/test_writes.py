@@ -1,4 +1,4 @@
-"""Writes follow what changed, not what exists: counted row by row, by the databases themselves."""
+"""The number of written rows depends on the changes, not on the size of the source."""
 
 import os
 import time
@@ -27,8 +27,8 @@ from kept.origins.folder import FolderOrigin
 from kept.store.database import Connection, Database
 from kept.store.postgres import PostgresConnection
 from kept.store.sqlite import SqliteConnection
-from tests.contract.stories import raw, rows_in_tables, story
-from tests.given import a_source, read_scripted, shown
+from tests.contract.databases import count_rows, on_both_databases, run_sql
+from tests.factories import make_source, read_scripted, shown
 
 FILES = 5_000
 KEPT = ("documents", "versions", "contents", "sections")
@@ -74,14 +74,14 @@ class Watched:
 
 
 async def _counted(tx: Connection) -> Counter[str]:
-    """PostgreSQL's own count for this session, this transaction included; nothing is delayed here."""
-    rows = await raw(tx, "SELECT relname, n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_xact_user_tables")
+    """Return PostgreSQL's counters for this session, including this transaction, without delay."""
+    rows = await run_sql(tx, "SELECT relname, n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_xact_user_tables")
     return Counter(dict(rows))
 
 
 @pytest.fixture
 def activations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Counter[str]]]:
-    """What every activation wrote, in its own transaction and nowhere else."""
+    """Record the rows that every activation writes, in its own transaction."""
     counted: list[Counter[str]] = []
 
     async def watched(db: Database, *arguments: Any, **others: Any) -> ActivationResult | None:
@@ -97,7 +97,7 @@ def activations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Counter[str]]]
 # Folders -------------------------------------------------------------------------------------------------------
 
 
-def a_folder(path: Path, files: int) -> Path:
+def make_folder(path: Path, files: int) -> Path:
     for number in range(files):
         if number % 100 == 0:
             (path / f"{number // 100:02}").mkdir(parents=True)
@@ -107,7 +107,7 @@ def a_folder(path: Path, files: int) -> Path:
 
 
 def write(file: Path, text: str) -> None:
-    """A file that was last written long ago, as most are: its times can be trusted."""
+    """Write a file with an old modification time, which a crawl trusts."""
     with open(file, "w") as opened:
         opened.write(text)
         opened.flush()
@@ -116,12 +116,12 @@ def write(file: Path, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def large_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Thousands of files, made once; every test that takes it may change some of them."""
-    return a_folder(tmp_path_factory.mktemp("large"), FILES)
+    """Create thousands of files once; every test may change some of them."""
+    return make_folder(tmp_path_factory.mktemp("large"), FILES)
 
 
 async def keep(db: Database, source: Source, mode: CrawlMode = CrawlMode.REFRESH) -> CrawlJob:
-    """A whole crawl of a real folder."""
+    """Crawl a real folder."""
     job = await queue.enqueue(db, source.id, mode=mode)
 
     def make_run(lease: Lease, claimed: Source) -> CrawlRun:
@@ -137,8 +137,8 @@ async def keep(db: Database, source: Source, mode: CrawlMode = CrawlMode.REFRESH
     return done
 
 
-async def a_kept_folder(db: Database, path: Path) -> Source:
-    source = await a_source(db, root=file_url(path), kind=SourceKind.FOLDER)
+async def make_folder_source(db: Database, path: Path) -> Source:
+    source = await make_source(db, root=file_url(path), kind=SourceKind.FOLDER)
     await keep(db, source)
     return source
 
@@ -146,17 +146,17 @@ async def a_kept_folder(db: Database, path: Path) -> Source:
 # The promises --------------------------------------------------------------------------------------------------
 
 
-@story
+@on_both_databases
 async def test_a_large_source_costs_what_changes_in_it(
     db: Database, large_folder: Path, activations: list[Counter[str]]
 ) -> None:
     """A first crawl, a refresh with nothing to do, and one with ten changes."""
-    source = await a_kept_folder(db, large_folder)
+    source = await make_folder_source(db, large_folder)
     files = await shown(db, source)
     assert len(files) > FILES - 10
     assert sum(activations.pop().values()) <= 5, "a first generation of any size: source, generation, job"
 
-    before = await rows_in_tables(db)
+    before = await count_rows(db)
     watch = Watched(db)
     done = await keep(watch, source)
     assert (done.progress.tally, done.progress.bytes) == (Tally(unchanged=len(files)), 0)
@@ -164,7 +164,7 @@ async def test_a_large_source_costs_what_changes_in_it(
     assert watch.written["frontier"] == 0, "an unchanged file leaves no entry"
     assert [table for table in watch.written if is_kept(table)] == []
     assert sum(activations.pop().values()) <= 5
-    after = await rows_in_tables(db)
+    after = await count_rows(db)
     assert [after[table] for table in KEPT] == [before[table] for table in KEPT]
 
     first, *others = map(Path, map(file_path, islice(files, 9)))
@@ -182,11 +182,11 @@ async def test_a_large_source_costs_what_changes_in_it(
     assert len(await shown(db, source)) == len(files) - 3
 
 
-@story
+@on_both_databases
 async def test_a_full_crawl_that_reads_every_file_again_and_finds_it_the_same_costs_no_row(
     db: Database, tmp_path: Path
 ) -> None:
-    source = await a_kept_folder(db, a_folder(tmp_path / "docs", 150))
+    source = await make_folder_source(db, make_folder(tmp_path / "docs", 150))
     watch = Watched(db)
     done = await keep(watch, source, CrawlMode.FULL)
     assert done.progress.tally == Tally(unchanged=150)
@@ -194,13 +194,13 @@ async def test_a_full_crawl_that_reads_every_file_again_and_finds_it_the_same_co
     assert [table for table in watch.written if is_kept(table)] == []
 
 
-@story
+@on_both_databases
 async def test_the_first_activation_touches_as_many_rows_for_one_file_as_for_hundreds(
     db: Database, tmp_path: Path, activations: list[Counter[str]]
 ) -> None:
     for files in (1, 200):
-        source = await a_source(
-            db, f"docs-{files}", root=file_url(a_folder(tmp_path / str(files), files)), kind=SourceKind.FOLDER
+        source = await make_source(
+            db, f"docs-{files}", root=file_url(make_folder(tmp_path / str(files), files)), kind=SourceKind.FOLDER
         )
         await keep(db, source)
     small, large = activations
@@ -208,11 +208,11 @@ async def test_the_first_activation_touches_as_many_rows_for_one_file_as_for_hun
     assert sum(small.values()) <= 5
 
 
-@story
+@on_both_databases
 async def test_a_file_that_was_only_touched_costs_its_validators(
     db: Database, tmp_path: Path, activations: list[Counter[str]]
 ) -> None:
-    source = await a_kept_folder(db, a_folder(tmp_path / "docs", 100))
+    source = await make_folder_source(db, make_folder(tmp_path / "docs", 100))
     for number in range(3):
         os.utime(tmp_path / "docs" / "00" / f"{number:04}.md", (LONG_AGO + 60, LONG_AGO + 60))
     watch = Watched(db)
@@ -225,14 +225,14 @@ async def test_a_file_that_was_only_touched_costs_its_validators(
     assert again.written["versions"] == 0
 
 
-@story
+@on_both_databases
 async def test_a_file_written_a_moment_ago_is_compared_by_its_bytes_and_costs_no_row(
     db: Database, tmp_path: Path
 ) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "fresh.md").write_text("Written so recently that its time tells nothing.")
-    source = await a_source(db, root=file_url(folder), kind=SourceKind.FOLDER)
+    source = await make_source(db, root=file_url(folder), kind=SourceKind.FOLDER)
     await keep(db, source)
     watch = Watched(db)
     done = await keep(watch, source)
@@ -241,11 +241,11 @@ async def test_a_file_written_a_moment_ago_is_compared_by_its_bytes_and_costs_no
     assert [table for table in watch.written if is_kept(table)] == []
 
 
-@story
+@on_both_databases
 async def test_the_counters_see_every_table(db: Database, tmp_path: Path) -> None:
-    """What proves that nothing was written must be able to see a write."""
+    """Otherwise the other tests could not fail."""
     watch = Watched(db)
-    await a_kept_folder(watch, a_folder(tmp_path / "docs", 3))
+    await make_folder_source(watch, make_folder(tmp_path / "docs", 3))
     for table in (*KEPT, "frontier", "crawl_jobs", "job_workers", "generations", "sources"):
         assert watch.written[table] >= (3 if table in KEPT else 1), table
     async with watch.transaction() as tx:
@@ -254,5 +254,5 @@ async def test_the_counters_see_every_table(db: Database, tmp_path: Path) -> Non
 
 
 def is_kept(table: str) -> bool:
-    """Documents, versions, contents, sections and their full text."""
+    """Return whether a table has documents, versions, contents, sections or their full text."""
     return table in KEPT or table.startswith("section_words")

@@ -114,16 +114,16 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=400)
     parser.add_argument("--restarts", type=int, default=50)
     parser.add_argument("--frozen", type=float, default=60.0)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     ways = {
         "sessions ended": end_sessions,
-        "restarts": restart(asked.restarts),
-        f"frozen for {asked.frozen:.0f} s": freeze(asked.frozen),
+        "restarts": restart(arguments.restarts),
+        f"frozen for {arguments.frozen:.0f} s": freeze(arguments.frozen),
     }
     server = PostgresServer()
     server.start()
     try:
-        with tempfile.TemporaryDirectory() as folder, SlowSite(pages=asked.pages, seconds=0.5) as site:
+        with tempfile.TemporaryDirectory() as folder, SlowSite(pages=arguments.pages, seconds=0.5) as site:
             peace, _ = crawled(site, server, Path(folder))
             for name, disturb in ways.items():
                 print(f"{name}: {compare(site, server, Path(folder), peace, disturb)}", flush=True)

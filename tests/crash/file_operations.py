@@ -30,8 +30,8 @@ from kept.origins.folder import FolderOrigin
 from kept.origins.zip_file import ZipOrigin, is_zip_root
 from kept.store import documents
 from kept.store.database import Database
-from tests.contract.stories import raw
-from tests.given import a_database, a_source, shown
+from tests.contract.databases import run_sql
+from tests.factories import database_at, make_source, shown
 from tests.postgres import PostgresServer
 
 NO_BRAKE = LifecycleRules(brake_share=2.0, brake_documents=10**9)
@@ -341,7 +341,7 @@ class Folders:
             assert hash == hashes[doc.text], path
             assert ids.setdefault(id, doc) is doc, f"{path} is another document after {self.crawls} crawls"
         async with self.db.snapshot() as snapshot:
-            rows = await raw(snapshot, "SELECT id, lifecycle FROM documents")
+            rows = await run_sql(snapshot, "SELECT id, lifecycle FROM documents")
             states = {str(id): state for id, state in rows}
             assert {id: doc.state for id, doc in ids.items()} == states
             for id in self.chance.sample(sorted(ids), min(3, len(ids))):
@@ -350,10 +350,10 @@ class Folders:
                 assert urls == [path for path, _ in ids[id].history]
 
 
-async def story(url: str, operations: int, seed: str, folder: Path) -> Folders:
-    async with a_database(url) as db:
+async def scenario(url: str, operations: int, seed: str, folder: Path) -> Folders:
+    async with database_at(url) as db:
         root = folder / "docs"
-        source = await a_source(db, "docs", root=file_url(str(root)), kind=SourceKind.FOLDER)
+        source = await make_source(db, "docs", root=file_url(str(root)), kind=SourceKind.FOLDER)
         folders = Folders(db, source, root, random.Random(seed))
         await folders.run(operations)
         return folders
@@ -372,7 +372,7 @@ def main() -> None:
         for store in ("sqlite", "postgres"):
             with tempfile.TemporaryDirectory() as folder:
                 url = f"sqlite:///{Path(folder, 'kept.db')}" if store == "sqlite" else server.create_database()
-                done = asyncio.run(story(url, arguments.operations, arguments.seed, Path(folder)))
+                done = asyncio.run(scenario(url, arguments.operations, arguments.seed, Path(folder)))
                 counts = f"{done.operations} operations, {done.crawls} crawls, {len(done.docs)} documents"
                 print(f"{store}: {counts}: as foreseen")
     finally:

@@ -54,12 +54,12 @@ def main() -> None:
     parser = argparse.ArgumentParser("tests.crash.frozen_workers", description=__doc__)
     parser.add_argument("--store", choices=["sqlite", "postgres"], default="postgres")
     parser.add_argument("--rounds", type=int, default=100)
-    asked = parser.parse_args()
-    server = PostgresServer() if asked.store == "postgres" else None
+    arguments = parser.parse_args()
+    server = PostgresServer() if arguments.store == "postgres" else None
     try:
         if server:
             server.start()
-        for number in range(asked.rounds):
+        for number in range(arguments.rounds):
             with tempfile.TemporaryDirectory() as folder, SlowSite(pages=100, seconds=0.1) as site:
                 url = server.create_database() if server else f"sqlite:///{folder}/kept.db"
                 run_round(site, url, Path(folder), after=random.uniform(0.0, 0.8))

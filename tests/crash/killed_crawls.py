@@ -438,10 +438,10 @@ def main() -> int:
     parser.add_argument("--pages", type=int, default=PAGES, help="of the site")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
     parser.add_argument("--no-points", action="store_true", help="random moments only")
-    asked = parser.parse_args()
-    print(f"seed {asked.seed}", flush=True)
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
     wrong = 0
-    for name in ["sqlite", "postgres"] if asked.store == "both" else [asked.store]:
+    for name in ["sqlite", "postgres"] if arguments.store == "both" else [arguments.store]:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             crawlers = stack.enter_context(Crawlers())
@@ -450,22 +450,22 @@ def main() -> int:
                 stack.callback(server.close)
                 server.start()
             store = Store(folder, server)
-            chance = random.Random(f"{asked.seed} {name}")
-            if asked.origin == "folder":
+            chance = random.Random(f"{arguments.seed} {name}")
+            if arguments.origin == "folder":
                 scenarios = [prepare(one, store, crawlers, Folder(folder / one)) for one in SCENARIOS]
-                wrong += 0 if asked.no_points else _kill_everywhere(scenarios)
-                wrong += _kill_anywhere(scenarios, chance, asked.rounds)
+                wrong += 0 if arguments.no_points else _kill_everywhere(scenarios)
+                wrong += _kill_anywhere(scenarios, chance, arguments.rounds)
             else:
 
                 def site(pages: int, stack: ExitStack = stack) -> Web:
                     return Web(stack.enter_context(manual.served(pages)))
 
-                if not asked.no_points:
+                if not arguments.no_points:
                     few = [prepare(one, store, crawlers, site(FEW_PAGES)) for one in WEB_SCENARIOS]
                     wrong += _kill_everywhere(few) + _kill_at_every_call(few, chance)
-                many = [prepare(one, store, crawlers, site(asked.pages)) for one in WEB_SCENARIOS]
-                wrong += _kill_anywhere(many, chance, asked.rounds, asked.rounds * KILLS_A_ROUND)
-                wrong += _give_up_anywhere(many[-1], chance, asked.rounds)
+                many = [prepare(one, store, crawlers, site(arguments.pages)) for one in WEB_SCENARIOS]
+                wrong += _kill_anywhere(many, chance, arguments.rounds, arguments.rounds * KILLS_A_ROUND)
+                wrong += _give_up_anywhere(many[-1], chance, arguments.rounds)
     return 1 if wrong else 0
 
 

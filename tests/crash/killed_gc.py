@@ -26,8 +26,8 @@ from kept.model.source import Source
 from kept.service import sources
 from kept.store import documents, export, generations
 from kept.store.database import Database
-from tests.contract.stories import raw
-from tests.given import ROOT, Page, Site, a_database, a_source, crawl, shown
+from tests.contract.databases import run_sql
+from tests.factories import ROOT, Page, Site, crawl, database_at, make_source, shown
 from tests.postgres import PostgresServer
 
 RETENTION = Retention(generations=3, younger_than=timedelta(0))
@@ -51,8 +51,8 @@ class Race:
 async def race(url: str, seconds: float, chance: random.Random, *, readers: int = 20) -> Race:
     """Run everything at once for ``seconds``, then check the end state."""
     happened, until = Race(), time.monotonic() + seconds
-    async with a_database(url) as db, a_database(url) as other:
-        source, removed = await a_source(db), await a_source(db, "removed", root="https://removed.test/")
+    async with database_at(url) as db, database_at(url) as other:
+        source, removed = await make_source(db), await make_source(db, "removed", root="https://removed.test/")
         await crawl(db, removed, Site({removed.root: Page("what was here")}, root=removed.root))
         killer = asyncio.create_task(asyncio.to_thread(kill_collectors, url, until, chance.random(), happened))
         pause = readers / READS_A_SECOND
@@ -136,7 +136,7 @@ def make_collectors(url: str, chance: random.Random) -> None:
 
 
 async def collect_for_ever(url: str) -> None:
-    async with a_database(url) as db:
+    async with database_at(url) as db:
         while True:
             await collect(db, RETENTION)
             await asyncio.sleep(0.02)
@@ -153,8 +153,8 @@ async def check_end_state(db: Database, source: Source, happened: Race) -> None:
         kept = [one for one in await generations.all(snapshot, source.id) if one.state in ("active", "retired")]
         count = dict[str, int]()
         for what, sql in LEFT.items():
-            ((count[what],),) = await raw(snapshot, sql)
-        lives = await raw(
+            ((count[what],),) = await run_sql(snapshot, sql)
+        lives = await run_sql(
             snapshot,
             "SELECT v.born, v.died, d.lifecycle, (SELECT max(born) FROM versions w WHERE w.document_id = d.id)"
             " FROM versions v JOIN documents d ON d.id = v.document_id",

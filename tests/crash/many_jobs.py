@@ -17,7 +17,7 @@ from kept.model.source import SourceKind
 from kept.model.url import file_url
 from tests.crash.state import reading
 from tests.crash.workers import Workers, until
-from tests.given import a_database, a_source
+from tests.factories import database_at, make_source
 from tests.postgres import PostgresServer
 
 PRIORITIES = 5
@@ -26,12 +26,12 @@ AT_ONCE = 0.5  # seconds: claims that are closer than this are made at the same 
 
 async def ask(url: str, folder: Path, jobs: int, chance: random.Random) -> None:
     """So many sources of one file each, all waiting before anybody works."""
-    async with a_database(url) as db:
+    async with database_at(url) as db:
         for number in range(jobs):
             file = folder / f"{number % 100}" / f"{number}.md"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"# Number {number}\n\nThis is the only page of source {number}.\n")
-            source = await a_source(db, f"s{number}", root=file_url(str(file)), kind=SourceKind.FOLDER)
+            source = await make_source(db, f"s{number}", root=file_url(str(file)), kind=SourceKind.FOLDER)
             await queue.enqueue(db, source.id, priority=chance.randrange(PRIORITIES))
 
 

@@ -24,8 +24,8 @@ from kept.model.job import JOB_TRANSITIONS, CrawlJob, JobStatus, Lease
 from kept.model.source import Source
 from kept.service import jobs, sources
 from kept.store.database import Database, open_database
-from tests.contract.stories import raw
-from tests.given import ROOT, Page, Site, a_lease, a_source, read_scripted
+from tests.contract.databases import run_sql
+from tests.factories import ROOT, Page, Site, make_lease, make_source, read_scripted
 from tests.postgres import PostgresServer
 
 LIVE = (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PAUSED)
@@ -59,20 +59,20 @@ class Commands(RuleBasedStateMachine):
         type(self).close_database(self.url)
 
     @rule(name=names)
-    def ask(self, name: str) -> None:
+    def request_crawl(self, name: str) -> None:
         if name not in self.kept:
-            self.kept[name] = self.do(a_source(self.db, name, root=f"{ROOT}{name}/"))
+            self.kept[name] = self.do(make_source(self.db, name, root=f"{ROOT}{name}/"))
         job = self.live.get(name)
         if job and self.status[job] is JobStatus.PAUSED:
             with pytest.raises(NeedsDecision):
                 self.do(jobs.request_crawl(self.db, name))
             return
-        asked = self.do(jobs.request_crawl(self.db, name))
-        assert job in (None, asked.id)
+        requested = self.do(jobs.request_crawl(self.db, name))
+        assert job in (None, requested.id)
         if job and self.status[job] is JobStatus.PROCESSING:
             self.again.add(job)
-        self.live[name] = asked.id
-        self.status.setdefault(asked.id, JobStatus.PENDING)
+        self.live[name] = requested.id
+        self.status.setdefault(requested.id, JobStatus.PENDING)
 
     @rule(name=names, command=st.sampled_from(["pause", "resume", "cancel"]))
     def steer(self, name: str, command: str) -> None:
@@ -118,7 +118,7 @@ class Commands(RuleBasedStateMachine):
         """Somebody claims a job, and dies."""
         waiting = [job for job in self.live.values() if self.status[job] is JobStatus.PENDING]
         if waiting:
-            lease = self.do(a_lease(self.db, host=this_host(), pid=2**22 + 1))
+            lease = self.do(make_lease(self.db, host=this_host(), pid=2**22 + 1))
             assert lease.job_id in waiting
             self.status[lease.job_id] = JobStatus.PROCESSING
             self.ghosts[lease.id] = lease
@@ -158,7 +158,7 @@ class Commands(RuleBasedStateMachine):
     def every_job_is_where_the_commands_have_brought_it(self) -> None:
         async def look() -> list[tuple[Any, ...]]:
             async with self.db.snapshot() as snapshot:
-                return await raw(snapshot, "SELECT id, status FROM crawl_jobs")
+                return await run_sql(snapshot, "SELECT id, status FROM crawl_jobs")
 
         assert {str(id): status for id, status in self.do(look())} == self.status
 
@@ -188,17 +188,17 @@ def main() -> None:
     parser = argparse.ArgumentParser("tests.crash.random_commands", description=__doc__)
     parser.add_argument("--store", choices=["sqlite", "postgres"], default="postgres")
     parser.add_argument("--commands", type=int, default=1000)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        server = PostgresServer() if asked.store == "postgres" else None
+        server = PostgresServer() if arguments.store == "postgres" else None
         try:
             if server:
                 server.start()
-            run(server, Path(folder), commands=asked.commands)
+            run(server, Path(folder), commands=arguments.commands)
         finally:
             if server:
                 server.close()
-    print(f"{asked.commands} commands on {asked.store}: every job was where they brought it")
+    print(f"{arguments.commands} commands on {arguments.store}: every job was where they brought it")
 
 
 if __name__ == "__main__":

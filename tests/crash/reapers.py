@@ -12,11 +12,11 @@ from datetime import timedelta
 
 from kept.jobs import queue
 from kept.maintenance.reaper import Reaper
-from tests.contract.stories import raw
+from tests.contract.databases import run_sql
 from tests.crash.crawler import ENVIRONMENT
 from tests.crash.state import reading
 from tests.crash.workers import until
-from tests.given import ROOT, a_database, a_lease, a_source
+from tests.factories import ROOT, database_at, make_lease, make_source
 from tests.postgres import PostgresServer
 
 
@@ -39,16 +39,16 @@ def run_round(url: str, *, jobs: int) -> int:
 
 async def make_stalled_jobs(url: str, jobs: int) -> None:
     """Insert jobs whose workers, on other machines, have been silent for three minutes."""
-    async with a_database(url) as db:
+    async with database_at(url) as db:
         for number in range(jobs):
-            await queue.enqueue(db, (await a_source(db, f"s{number}", root=f"{ROOT}{number}/")).id)
-            await a_lease(db)
+            await queue.enqueue(db, (await make_source(db, f"s{number}", root=f"{ROOT}{number}/")).id)
+            await make_lease(db)
         async with db.transaction() as tx:
-            await raw(tx, "UPDATE job_workers SET last_heartbeat = ago(180)")
+            await run_sql(tx, "UPDATE job_workers SET last_heartbeat = ago(180)")
 
 
 async def reap(url: str) -> None:
-    async with a_database(url) as db:
+    async with database_at(url) as db:
         await Reaper(timedelta(minutes=2)).reap(db)
 
 
@@ -66,17 +66,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=500)
     parser.add_argument("--reap", metavar="URL", help="only this: one pass")
-    asked = parser.parse_args()
-    if asked.reap:
-        asyncio.run(reap(asked.reap))
+    arguments = parser.parse_args()
+    if arguments.reap:
+        asyncio.run(reap(arguments.reap))
         return
     server = PostgresServer()
     try:
         server.start()
-        for number in range(asked.rounds):
-            reaped = run_round(server.create_database(), jobs=asked.jobs)
+        for number in range(arguments.rounds):
+            reaped = run_round(server.create_database(), jobs=arguments.jobs)
             print(
-                f"round {number + 1}: killed after {reaped} of {asked.jobs}; two went on; each counted once", flush=True
+                f"round {number + 1}: killed after {reaped} of {arguments.jobs}; two went on; each counted once",
+                flush=True,
             )
     finally:
         server.close()

@@ -22,7 +22,7 @@ from tests.crash.crawler import Crawlers, Order, Point, kept
 from tests.crash.docs import Folder, ScenarioName
 from tests.crash.killed_crawls import Counts, Scenario, Store, disturb, prepare, random_moments
 from tests.crash.state import everything
-from tests.given import a_database
+from tests.factories import database_at
 from tests.postgres import PostgresServer
 
 MakeScenario = Callable[..., Scenario]
@@ -112,7 +112,7 @@ def test_a_job_whose_workers_all_die_fails_and_the_crawl_requested_meanwhile_fol
 
 
 async def ask_again(url: str) -> None:
-    async with a_database(url) as db:
+    async with database_at(url) as db:
         job = await jobs.request_crawl(db, "docs")
         assert job.again, "it is not known yet that its worker is dead"
 

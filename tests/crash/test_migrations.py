@@ -22,7 +22,7 @@ from kept.store.database import open_database
 from kept.store.migrations import OLDEST_SCHEMA, fresh_schema, list_migrations
 from tests.crash.crawler import COMMIT, MIGRATING, Crawlers, Order, Point
 from tests.crash.state import reading, wait_until_left_alone
-from tests.given import Page, Site, a_database, a_source, crawl, shown
+from tests.factories import Page, Site, crawl, database_at, make_source, shown
 from tests.postgres import PostgresServer
 
 # The columns are compared by name: an upgrade appends them, and a new table has them in a readable order.
@@ -278,8 +278,8 @@ async def make_generations(url: str) -> dict[int, Any]:
     fewer = {address: page for address, page in pages.items() if not address.endswith("7")}
     changed = fewer | {"https://docs.test/3": Page(text="page 3, changed", tag="2")}
     few = dict(list(changed.items())[:6]) | {"https://docs.test/new": Page(text="a new page")}
-    async with a_database(url) as db:
-        source = await a_source(db)
+    async with database_at(url) as db:
+        source = await make_source(db)
         for site in (pages, changed, few):
             await crawl(db, source, Site(site, lists_everything=True))
         await past.discard_held(db, source.label)
@@ -290,7 +290,7 @@ async def make_generations(url: str) -> dict[int, Any]:
 async def generations_of(url: str) -> dict[int, Any]:
     """What every generation shows, and what a search in it finds."""
     said: dict[int, Any] = {}
-    async with a_database(url) as db:
+    async with database_at(url) as db:
         source, known = await past.list_generations(db, "docs")
         for generation in known:
             if generation.state in (GenerationState.ACTIVE, GenerationState.RETIRED):
@@ -307,7 +307,7 @@ async def generations_of(url: str) -> dict[int, Any]:
 
 async def decide_and_go_on(url: str) -> None:
     """What was held is activated, and the next crawl brings the next generation."""
-    async with a_database(url) as db:
+    async with database_at(url) as db:
         number = await past.activate_held(db, "docs", LifecycleRules())
         view = await sources.show_source(db, "docs")
         assert view.documents == 7

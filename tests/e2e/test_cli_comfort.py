@@ -68,7 +68,7 @@ def test_what_takes_long_is_named_on_a_terminal_until_something_is_written(monke
     monkeypatch.setattr(progress, "SPINNER_DELAY_SECONDS", 0.0)
     seen = Seen()
 
-    async def story(is_terminal: bool) -> str:
+    async def scenario(is_terminal: bool) -> str:
         screen = Screen(seen)
         screen.is_terminal = is_terminal
         with progress.DelayedSpinner(screen, "reading [x] …") as waiting:
@@ -80,8 +80,8 @@ def test_what_takes_long_is_named_on_a_terminal_until_something_is_written(monke
         return during
 
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert asyncio.run(story(False)) == ""
-    assert "reading [x] …" in asyncio.run(story(True))
+    assert asyncio.run(scenario(False)) == ""
+    assert "reading [x] …" in asyncio.run(scenario(True))
     assert seen.getvalue().endswith("done\n")
 
 

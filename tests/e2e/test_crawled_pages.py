@@ -15,7 +15,7 @@ import pytest
 
 from kept.origins.web.soft_404 import PROBE_NAME
 from kept.store import frontier, sources
-from tests.given import a_database, shown
+from tests.factories import database_at, shown
 
 WORDS = "<p>" + "The tern rests between flights, and its pool of connections rests with it. " * 8 + "</p>"
 
@@ -94,7 +94,7 @@ class Kept:
         """Return the paths of the documents."""
 
         async def look() -> set[str]:
-            async with a_database(self.database) as db:
+            async with database_at(self.database) as db:
                 async with db.snapshot() as snapshot:
                     source = (await sources.all(snapshot))[0]
                 return {url.removeprefix(self.site.root) for url in await shown(db, source)}
@@ -105,7 +105,7 @@ class Kept:
         """Return outcome and reason of each URL of the latest crawl."""
 
         async def look() -> tuple[str, str | None]:
-            async with a_database(self.database) as db, db.snapshot() as snapshot:
+            async with database_at(self.database) as db, db.snapshot() as snapshot:
                 _, entry = (await frontier.ledger_entries(snapshot, self.site.root + path))[0]
                 return entry.outcome, entry.reason
 

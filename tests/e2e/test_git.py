@@ -203,7 +203,7 @@ def test_every_request_of_git_passes_the_gate(server: GitServer, tmp_path: Path)
     server.repository("docs.git").commit({"a.md": TERN})
     (tmp_path / "other").mkdir()
 
-    async def story(other: GitServer) -> None:
+    async def scenario(other: GitServer) -> None:
         way = Transport(settings=allowing(server), environment=PLAIN, look_up=str)
         async with way.connect(f"{server.url}/docs.git") as git:
             assert b"refs/heads/main" in await git("ls-remote", f"{server.url}/docs.git", folder=tmp_path / "none")
@@ -213,7 +213,7 @@ def test_every_request_of_git_passes_the_gate(server: GitServer, tmp_path: Path)
 
     with git_server(tmp_path / "other") as other:
         other.repository("docs.git").commit({"a.md": TERN})
-        asyncio.run(story(other))
+        asyncio.run(scenario(other))
         assert not other.asked
 
 

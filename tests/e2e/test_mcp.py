@@ -137,7 +137,7 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
 def test_an_agent_adds_a_site_waits_for_its_crawl_searches_reads_and_removes_it(
     connect: Any, environment: dict[str, str], site: str
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with connect(environment) as client:
             assert client.protocol_version == "2026-07-28"
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -182,7 +182,7 @@ def test_an_agent_adds_a_site_waits_for_its_crawl_searches_reads_and_removes_it(
             assert await ask(client, "remove_source", source="terns") == {"source": "terns", "removed": True}
             assert (await ask(client, "search_docs", query="connection pool"))["hits"] == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def check_hints(tools: dict[str, Tool]) -> None:
@@ -197,17 +197,17 @@ def check_hints(tools: dict[str, Tool]) -> None:
 
 
 def test_a_read_only_server_has_no_tool_that_writes(environment: dict[str, str], site: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with over_stdio(environment, "--read-only") as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == READING
             assert "Unknown tool" in await refused(client, "add_source", root=site)
             assert (await ask(client, "list_sources")) == {"sources": []}
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_read_only_key_sees_no_tool_that_writes(environment: dict[str, str]) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         settings = load(environment=environment, folder=Path(environment["HOME"]))
         stop, address = asyncio.Event(), asyncio.get_running_loop().create_future()
         async with open_runtime(settings) as runtime:
@@ -230,7 +230,7 @@ def test_a_read_only_key_sees_no_tool_that_writes(environment: dict[str, str]) -
             stop.set()
             await listening
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 # What others wrote, and what goes wrong ------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def test_a_read_only_key_sees_no_tool_that_writes(environment: dict[str, str]) -
 def test_hostile_text_stays_between_its_marks_and_a_long_page_comes_in_parts(
     environment: dict[str, str], site: str
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with inside(environment) as client:
             await ask(client, "add_source", root=site, name="terns", wait=60)
             found = await client.call_tool("search_docs", {"query": "ignore instructions"})
@@ -266,11 +266,11 @@ def test_hostile_text_stays_between_its_marks_and_a_long_page_comes_in_parts(
                 whole, start = whole + part["markdown"], part["next_start"]
             assert [int(number) for number in re.findall(r"line (\d+) of", whole)] == list(range(5000))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_an_error_is_a_sentence_that_names_the_next_tool(environment: dict[str, str], site: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with inside(environment | {"KEPT_NETWORK__ALLOW_PRIVATE": "0"}) as client:
             assert "list_sources shows" in await refused(client, "search_docs", query="pool", source="tern")
             assert "list_jobs lists them" in await refused(client, "get_job", job="77")
@@ -286,7 +286,7 @@ def test_an_error_is_a_sentence_that_names_the_next_tool(environment: dict[str, 
             with pytest.raises(MCPError, match="There is no source named 'terns'"):
                 await client.read_resource("docs://terns/pool")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_stdout_carries_only_the_protocol_and_a_signal_ends_the_server(environment: dict[str, str], site: str) -> None:

@@ -122,7 +122,7 @@ ENDING: dict[str, dict[str, Any]] = {
 
 
 def test_every_function_gives_the_same_answer_through_every_interface(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with serving(PAGES) as root:
             async with all_interfaces(tmp_path) as interfaces:
                 words = {"root": root}
@@ -146,7 +146,7 @@ def test_every_function_gives_the_same_answer_through_every_interface(tmp_path: 
                         answer = await interface(spelled(row[name], words | {"via": name}))
                         assert answer == {"source": f"terns@{name}", "removed": True}, verb
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @asynccontextmanager

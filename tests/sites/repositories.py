@@ -33,29 +33,29 @@ class Repository:
             self.git("init", "--quiet", "--bare", "--initial-branch=main", str(self.bare), bare=False)
             self.git("config", "uploadpack.allowFilter", "true")
 
-    def git(self, *arguments: str, bare: bool = True, told: bytes = b"") -> str:
+    def git(self, *arguments: str, bare: bool = True, stdin: bytes = b"") -> str:
         where = ("--git-dir", str(self.bare)) if bare else ()
-        done = subprocess.run(["git", *where, *arguments], input=told, capture_output=True, env=PLAIN, check=False)
+        done = subprocess.run(["git", *where, *arguments], input=stdin, capture_output=True, env=PLAIN, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout.decode().strip()
 
     def commit(self, files: Mapping[str, str | bytes], *, branch: str = "main", orphan: bool = False) -> str:
         """Commit exactly these files. A name may begin with a mode: '120000 link'."""
-        told = [f"commit refs/heads/{branch}\ncommitter Ada <ada@example.com> {int(time.time())} +0000\n".encode()]
-        told.append(b"data 1\nx\n")
+        stdin = [f"commit refs/heads/{branch}\ncommitter Ada <ada@example.com> {int(time.time())} +0000\n".encode()]
+        stdin.append(b"data 1\nx\n")
         parent = self.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")
-        told.append(f"from {parent}\ndeleteall\n".encode() if parent and not orphan else b"")
+        stdin.append(f"from {parent}\ndeleteall\n".encode() if parent and not orphan else b"")
         for name, text in files.items():
             mode, path = name.split(" ", 1) if re.match(r"1\d{5} ", name) else ("100644", name)
             body = text.encode() if isinstance(text, str) else text
             if mode == "160000":
-                told.append(f"M 160000 {text} {path}\n".encode())
+                stdin.append(f"M 160000 {text} {path}\n".encode())
             else:
-                told.append(f"M {mode} inline ".encode() + os.fsencode(path) + b"\n")
-                told.append(f"data {len(body)}\n".encode() + body + b"\n")
+                stdin.append(f"M {mode} inline ".encode() + os.fsencode(path) + b"\n")
+                stdin.append(f"data {len(body)}\n".encode() + body + b"\n")
         if orphan:
             self.git("update-ref", "-d", f"refs/heads/{branch}")
-        self.git("fast-import", "--quiet", "--force", told=b"".join(told))
+        self.git("fast-import", "--quiet", "--force", stdin=b"".join(stdin))
         return self.git("rev-parse", f"refs/heads/{branch}")
 
 

@@ -266,20 +266,20 @@ WAYS = (as_root, as_link, as_base, as_redirect, as_robots, as_sitemap, as_name)
 
 @pytest.mark.parametrize("way", WAYS)
 def test_no_address_that_is_not_public_is_dialled(way: Any) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with a_world() as world:
             for host in HOSTS:
                 await way(world, host)
                 assert world.strays == [], host
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 # ── The gate itself ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_public_host_is_dialled_at_exactly_the_checked_address() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with a_world() as world:
             world.answers["/page"] = body("hello")
             client = world.client()
@@ -289,11 +289,11 @@ def test_a_public_host_is_dialled_at_exactly_the_checked_address() -> None:
             assert world.dialled == [PUBLIC]
             await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_an_allowed_pair_permits_that_host_and_port_only() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         world.names["other.test"] = ["127.0.0.1"]
         allowed = frozenset({("localhost", 8000)})
@@ -311,7 +311,7 @@ def test_an_allowed_pair_permits_that_host_and_port_only() -> None:
         assert world.dialled == []
         await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_an_allowed_pair_permits_that_host_and_port_only() -> None:
      "http://docs.test/\r\nHost: x", "http://docs.test/ü", "http://DOCS.test/", "http://docs.test/#x", "http:///x", ""],
 )  # fmt: skip
 def test_a_url_that_is_not_canonical_is_not_requested(url: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         client = world.client()
         answer = await client.request(url, max_bytes=10)
@@ -330,7 +330,7 @@ def test_a_url_that_is_not_canonical_is_not_requested(url: str) -> None:
         assert world.dialled == []
         await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_the_check_at_the_socket_holds_by_itself() -> None:
@@ -341,7 +341,7 @@ def test_the_check_at_the_socket_holds_by_itself() -> None:
 
 
 def test_behind_a_proxy_private_hosts_are_forbidden_as_well() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         world = World()
         world.names["proxy.test"] = ["10.1.1.1"]
         client = HttpClient(proxy="http://proxy.test:3128", resolver=world.resolve, open_socket=world.open_socket)
@@ -354,7 +354,7 @@ def test_behind_a_proxy_private_hosts_are_forbidden_as_well() -> None:
         assert world.dialled == ["10.1.1.1"], "the proxy, which the owner named"
         await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def _feed(decoder: BodyDecoder, packed: bytes) -> None:
 
 
 def test_the_read_and_the_total_timeout_end_a_task_and_nothing_else_does() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         deadlines = Deadlines(total=0.3, read=0.1)
         with pytest.raises(RequestTimedOut, match=r"nothing came for 0\.1 s"), deadlines.track():
             await asyncio.sleep(10)
@@ -144,11 +144,11 @@ def test_the_read_and_the_total_timeout_end_a_task_and_nothing_else_does() -> No
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.2)  # nobody is timed any more, nobody is cancelled
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_cancellation_from_outside_stays_one() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         deadlines = Deadlines(total=5, read=5)
 
         async def work() -> None:
@@ -161,7 +161,7 @@ def test_a_cancellation_from_outside_stays_one() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 # ── Targets, secrets, settings ───────────────────────────────────────────────────────────────────────────────────────
@@ -251,7 +251,7 @@ def client_for(site: HostileSite, **more: object) -> HttpClient:
 
 
 def test_a_body_that_is_not_wanted_is_not_read_and_its_connection_is_used_again() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site:
             client = client_for(site)
             for path in ("/404", "/410", "/403", "/302", "/good") * 5:
@@ -261,11 +261,11 @@ def test_a_body_that_is_not_wanted_is_not_read_and_its_connection_is_used_again(
             assert [way.connection_count for way in client._host_pools.values()] == [1]
             await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_truncated_body_ends_at_the_limit() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site:
             client = client_for(site)
             for path in ("/large", "/endless", "/endless-chunks", "/bomb-gzip"):
@@ -274,11 +274,11 @@ def test_a_truncated_body_ends_at_the_limit() -> None:
                 assert len(answer.body) == 5000
             await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_failures_have_readable_reasons() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site:
             client = client_for(site, timeouts=Timeouts(connect=1, read=0.2, total=0.5))
             wrong = {
@@ -304,11 +304,11 @@ def test_failures_have_readable_reasons() -> None:
         assert "refused" in answer.reason.lower()
         await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_host_name_that_does_not_resolve() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async def nobody(host: str, port: int) -> Sequence[str]:
             raise OSError("no such name")
 
@@ -318,7 +318,7 @@ def test_a_host_name_that_does_not_resolve() -> None:
         assert (answer.kind, answer.reason) == (FailureKind.TEMPORARY, "its host name cannot be resolved")
         await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.fixture(scope="module")
@@ -355,7 +355,7 @@ def test_tls_checks_the_host_name_though_the_address_is_pinned(certificate: Path
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
         writer.close()
 
-    async def story() -> None:
+    async def scenario() -> None:
         tls = serving(certificate)
         tls.sni_callback = lambda _, name, __: names.append(name)
         server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
@@ -374,7 +374,7 @@ def test_tls_checks_the_host_name_though_the_address_is_pinned(certificate: Path
             await client.close()
         server.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 # ── The gate as a proxy ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -392,7 +392,7 @@ async def said(proxy: GateProxy, request: str, *, password: str | None = None) -
 
 
 def test_the_gate_proxy_forwards_to_allowed_hosts_only() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site, hostile() as other:
             client = client_for(site)
             async with GateProxy(client) as proxy:
@@ -420,11 +420,11 @@ def test_the_gate_proxy_forwards_to_allowed_hosts_only() -> None:
                 assert not other.requests
             await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_another_http_client_can_use_the_tunnel() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site:
             client = client_for(site)
             async with GateProxy(client) as proxy:
@@ -446,13 +446,13 @@ def test_another_http_client_can_use_the_tunnel() -> None:
                     assert await answer.read() == PAGE
             await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_one_gate_proxy_behind_another() -> None:
     """A source's own proxy is the way out for programs as well."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site:
             outer = client_for(site)
             async with GateProxy(outer) as upstream:
@@ -466,11 +466,11 @@ def test_one_gate_proxy_behind_another() -> None:
                 await inner.close()
             await outer.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_the_gate_proxy_works_behind_a_proxy_with_tls(certificate: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site:
             outer = client_for(site)
             async with GateProxy(outer) as upstream:
@@ -488,11 +488,11 @@ def test_the_gate_proxy_works_behind_a_proxy_with_tls(certificate: Path) -> None
                 secured.close()
             await outer.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_proxy_that_hangs_up_instead_of_answering_is_a_bad_gateway() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         gone = asyncio.Event()
 
         async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -511,4 +511,4 @@ def test_a_proxy_that_hangs_up_instead_of_answering_is_a_bad_gateway() -> None:
         await client.close()
         server.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -87,14 +87,14 @@ def asked(
 ) -> tuple[list[HttpResponse | FailedRequest], Server]:
     """The answers to some requests, one after the other."""
 
-    async def story() -> tuple[list[HttpResponse | FailedRequest], Server]:
+    async def scenario() -> tuple[list[HttpResponse | FailedRequest], Server]:
         async with a_server(talk) as server:
             client = server.client()
             answers = [await client.request(server.url(), max_bytes=most, **more) for _ in range(times)]
             await client.close()
             return answers, server
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())
 
 
 def body_of(answer: HttpResponse | FailedRequest) -> bytes:
@@ -239,7 +239,7 @@ def test_an_idle_connection_expires(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("more", [b"and more", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlies", b"HTTP/1.1 2"])
 @pytest.mark.parametrize("at_once", [True, False])
 def test_unrequested_data_is_never_taken_for_a_response(more: bytes, at_once: bool) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         pieces = [GOOD + more] if at_once else [GOOD, more]
         async with a_server(saying(*pieces, pause=0.02)) as server:
             client = server.client()
@@ -249,11 +249,11 @@ def test_unrequested_data_is_never_taken_for_a_response(more: bytes, at_once: bo
             assert server.connections == 3
             await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_cancelled_request_closes_its_connection_and_no_other() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with a_server(saying(GOOD[:9], GOOD[9:], pause=0.2)) as server:
             client = server.client()
             tasks = [asyncio.create_task(client.request(server.url(f"/{n}"), max_bytes=100)) for n in range(20)]
@@ -266,11 +266,11 @@ def test_a_cancelled_request_closes_its_connection_and_no_other() -> None:
             assert [pool.connection_count for pool in client._host_pools.values()] == [10]
             await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_closing_the_client_ends_requests_in_flight() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with a_server(saying(then="wait")) as server:
             client = server.client()
             task = asyncio.create_task(client.request(server.url(), max_bytes=100))
@@ -278,7 +278,7 @@ def test_closing_the_client_ends_requests_in_flight() -> None:
             await client.close()
             assert reason_of(await task) == "the connection was closed before an answer came"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 # ── What is not wanted ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -315,7 +315,7 @@ def test_an_unwanted_body_that_is_slow_is_not_drained() -> None:
 
 
 def test_the_bytes_of_a_request() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with a_server(saying(GOOD)) as server:
             secrets = SecretHeaders(
                 parse_endpoint(server.url()), (("X-Key", "one"), ("X-Key", "two"), ("accept", "text/x-own"))
@@ -341,7 +341,7 @@ def test_the_bytes_of_a_request() -> None:
             posted = ["accept: text/x-own", "content-type: application/json", "Content-Length: 2"]
             assert third == ["POST / HTTP/1.1", *own, *posted, "", ""]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_headers_are_case_insensitive_and_repeated_ones_are_all_available() -> None:
@@ -359,7 +359,7 @@ def test_headers_are_case_insensitive_and_repeated_ones_are_all_available() -> N
 
 @pytest.mark.parametrize("host", ["127.1", "0x7f.1", "2130706433", "0x7f000001", "017700000001", "127.0.0.1.", "0x"])
 def test_a_numeric_host_is_not_resolved(host: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async def never(host: str, port: int) -> Sequence[str]:
             raise AssertionError("it was resolved")
 
@@ -368,7 +368,7 @@ def test_a_numeric_host_is_not_resolved(host: str) -> None:
             assert isinstance(answer, FailedRequest)
             assert answer.kind is FailureKind.FORBIDDEN
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_no_certificates_are_loaded_for_http(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,7 +405,7 @@ def test_requests_go_through_the_proxy_and_its_connections_are_reused(
     secure_proxy: bool,
     secure_site: bool,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         tls = {"ssl": serving(certificate)}
         async with a_server(saying(GOOD), **(tls if secure_site else {})) as site:
             allowed = frozenset({("docs.test", site.port)})
@@ -440,7 +440,7 @@ def test_requests_go_through_the_proxy_and_its_connections_are_reused(
             gone = HttpClient(allowed=allowed, resolver=here, proxy=where, ca_file=str(certificate))
             assert reason_of(await gone.request(url, max_bytes=100)) == "the proxy cannot be reached"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_site_without_tls_and_one_that_closes_without_a_response(certificate: Path) -> None:  # noqa: F811
@@ -454,7 +454,7 @@ def test_a_site_without_tls_and_one_that_closes_without_a_response(certificate: 
         await reader.read(1)
         writer.write(GOOD)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with a_server(plainly) as plain, a_server(ends, ssl=serving(certificate)) as site:
             for server, reason in ((plain, "no secure connection could be made"), (site, "the answer was cut short")):
                 client = HttpClient(
@@ -464,4 +464,4 @@ def test_a_site_without_tls_and_one_that_closes_without_a_response(certificate: 
                 assert reason_of(answer) == reason
                 await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -57,12 +57,12 @@ def test_an_origin_is_built_checked_and_asked_about_urls_without_its_secrets(
 def test_a_secret_is_looked_up_when_the_origin_is_opened(app_settings: app.Settings) -> None:
     settings = SourceSettings(access=Access(headers=(SECRET,)))
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with closing(make_origin(SourceKind.WEB, "https://docs.test/", settings, app_settings)) as origin:
             with pytest.raises(SecretUnavailable, match="NOT_SET"):
                 await origin.open()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("kind", [SourceKind.WEB, SourceKind.GIT])
@@ -123,7 +123,7 @@ def test_the_probe_of_a_root_that_cannot_be_reached_says_why(tmp_path: Path, app
 def test_a_listing_can_include_the_pages_that_the_scope_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "PATHS", dict(server.PATHS))
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site:
             urls = "".join(f"<url><loc>{site.url(path)}</loc></url>" for path in ("/a", "/old/b", "/picture.png"))
             server.answers("/sitemap.xml", "200 OK", body=f"<urlset>{urls}</urlset>".encode(), type="application/xml")
@@ -141,4 +141,4 @@ def test_a_listing_can_include_the_pages_that_the_scope_leaves_out(monkeypatch: 
                 admitted = [one.url.removeprefix(site.origin) async for one in origin.list()]
                 assert admitted == ["/", "/a"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

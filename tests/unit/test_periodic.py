@@ -18,7 +18,7 @@ class Report:
 
 @pytest.mark.parametrize("error", [OSError("the cache folder is not there"), ValueError("a mistake of our own")])
 def test_a_clock_goes_on_ticking_whatever_went_wrong(error: Exception) -> None:
-    async def story() -> int:
+    async def scenario() -> int:
         stop, ticks = asyncio.Event(), 0
 
         async def tick() -> Report:
@@ -32,7 +32,7 @@ def test_a_clock_goes_on_ticking_whatever_went_wrong(error: Exception) -> None:
         await asyncio.wait_for(periodic.run_tasks([PeriodicTask("tested", 0.001, tick)], stop), 10)
         return ticks
 
-    assert asyncio.run(story()) == 2
+    assert asyncio.run(scenario()) == 2
 
 
 def test_a_clone_that_nobody_uses_is_taken_away_once(tmp_path: Path) -> None:

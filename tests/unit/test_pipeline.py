@@ -124,12 +124,12 @@ class Steps:
         return await self.pipeline.wait(0.0)
 
 
-def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 10))
+def run(scenario: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(scenario, 10))
 
 
 def test_no_more_visits_are_under_way_than_the_origin_allows() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             await steps.go_on()
             await steps.lease_gives("a", "b", "c", "d")
@@ -141,11 +141,11 @@ def test_no_more_visits_are_under_way_than_the_origin_allows() -> None:
             await steps.go_on(concurrency=3)
             assert steps.under_way == {"b", "c", "d"}
 
-    run(story())
+    run(scenario())
 
 
 def test_entries_are_leased_before_the_last_ones_are_visited() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             await steps.go_on(lease_size=4)
             await steps.lease_gives("a", "b", "c", "d", "e")
@@ -156,20 +156,20 @@ def test_entries_are_leased_before_the_last_ones_are_visited() -> None:
             assert len(steps.leases) == 2
             assert steps.under_way == {"b", "c"}
 
-    run(story())
+    run(scenario())
 
 
 def test_nothing_is_leased_where_nothing_may_be_visited() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             await steps.go_on(concurrency=0)
             assert steps.leases == []
 
-    run(story())
+    run(scenario())
 
 
 def test_visits_and_leases_go_on_while_a_batch_is_committed() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             await steps.go_on()
             await steps.lease_gives("a", "b", "c", "d")
@@ -189,13 +189,13 @@ def test_visits_and_leases_go_on_while_a_batch_is_committed() -> None:
             await steps.go_on()
             assert steps.committed == [["a", "b"], ["c", "d"]]
 
-    run(story())
+    run(scenario())
 
 
 def test_a_site_that_is_faster_than_the_database_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline_module, "BATCH_PAGES", 2)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             await steps.go_on()
             await steps.lease_gives("a", "b", "c", "d")
@@ -211,11 +211,11 @@ def test_a_site_that_is_faster_than_the_database_waits_for_it(monkeypatch: pytes
             await steps.go_on(concurrency=4)
             assert len(steps.leases) == leases, "the batch is full, and the one before is not committed yet"
 
-    run(story())
+    run(scenario())
 
 
 def test_when_the_frontier_has_no_more_entries_what_was_visited_is_committed_early() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             await steps.go_on()
             await steps.lease_gives("a", "b", "c")  # fewer than were asked for: there are no more
@@ -227,11 +227,11 @@ def test_when_the_frontier_has_no_more_entries_what_was_visited_is_committed_ear
             await steps.go_on(concurrency=2)
             assert steps.committed == [["a", "b"]], "though the batch is neither full nor old"
 
-    run(story())
+    run(scenario())
 
 
 def test_a_frontier_that_gave_too_few_is_asked_again_only_after_a_commit() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             await steps.go_on()
             await steps.lease_gives("a")
@@ -245,11 +245,11 @@ def test_a_frontier_that_gave_too_few_is_asked_again_only_after_a_commit() -> No
             await steps.go_on()
             assert len(steps.leases) == 2
 
-    run(story())
+    run(scenario())
 
 
 def test_after_a_commit_entries_are_leased_again_while_others_are_still_visited() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             await steps.go_on()
             await steps.lease_gives("a", "b")
@@ -262,11 +262,11 @@ def test_after_a_commit_entries_are_leased_again_while_others_are_still_visited(
             await steps.go_on()
             assert (len(steps.leases), steps.under_way) == (2, {"b"})
 
-    run(story())
+    run(scenario())
 
 
 def test_waiting_tells_when_a_lease_brought_nothing_and_nothing_is_under_way() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             assert not await steps.go_on()
             assert not await steps.lease_gives("a")
@@ -279,11 +279,11 @@ def test_waiting_tells_when_a_lease_brought_nothing_and_nothing_is_under_way() -
             assert await steps.lease_gives()
             assert steps.pipeline.is_idle
 
-    run(story())
+    run(scenario())
 
 
 def test_when_stopping_what_was_visited_is_committed_and_nothing_else_is_started() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             await steps.go_on()
             await steps.lease_gives("a", "b", "c", "d")
@@ -298,11 +298,11 @@ def test_when_stopping_what_was_visited_is_committed_and_nothing_else_is_started
             await steps.collect()
             assert not steps.pipeline.has_uncommitted
 
-    run(story())
+    run(scenario())
 
 
 def test_dropped_entries_are_not_visited_and_their_visits_are_cancelled() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             assert not await steps.pipeline.drop_entries()
             await steps.go_on()
@@ -314,12 +314,12 @@ def test_dropped_entries_are_not_visited_and_their_visits_are_cancelled() -> Non
             await steps.go_on(concurrency=4)
             assert steps.under_way == set()
 
-    run(story())
+    run(scenario())
 
 
 @pytest.mark.parametrize("step", ["lease", "visit", "commit"])
 def test_what_a_step_raises_is_raised_by_waiting_and_leaving_cancels_the_rest(step: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             await steps.go_on()
             await steps.lease_gives("a", "b", "c", "d")
@@ -342,13 +342,13 @@ def test_what_a_step_raises_is_raised_by_waiting_and_leaving_cancels_the_rest(st
         ]
         assert all(future.done() for future in left)
 
-    run(story())
+    run(scenario())
 
 
 def test_waking_ends_a_wait() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (steps := Steps()).pipeline:
             asyncio.get_running_loop().call_later(0.01, steps.pipeline.wake)
             assert not await steps.pipeline.wait(3600.0)
 
-    run(story())
+    run(scenario())

@@ -117,10 +117,10 @@ STATUSES = st.sampled_from([200, 304, 404, 429, 500, 503, None])
 
 @given(st.lists(st.tuples(STATUSES, st.floats(0, 100), st.none() | st.floats(0, 1000))))
 def test_the_concurrency_is_always_between_one_and_the_maximum(
-    story: list[tuple[int | None, float, float | None]],
+    responses: list[tuple[int | None, float, float | None]],
 ) -> None:
     tempo, now = AdaptiveRate(), 0.0
-    for status, took, wait in story:
+    for status, took, wait in responses:
         now += took
         learn(tempo, now, status=status, took=took, wait=wait)
         assert 1 <= tempo.concurrency <= tempo.max_concurrency
@@ -140,7 +140,7 @@ async def request(host: HostRateLimiter, *, seconds: float = 0.01, peak: list[in
 
 
 def test_no_more_requests_than_allowed_are_in_flight_and_two_crawls_share_them() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         pacing = RateLimiters()
         assert pacing.for_host("docs.test", 443) is pacing.for_host("docs.test", 443)
         assert pacing.for_host("docs.test", 443) is not pacing.for_host("docs.test", 80)
@@ -158,22 +158,22 @@ def test_no_more_requests_than_allowed_are_in_flight_and_two_crawls_share_them()
             await asyncio.gather(*[request(host, peak=peak, under_way=under_way) for _ in range(50)])
             assert max(peak) == 8
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_delay_is_kept_between_starts() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         host = HostRateLimiter()
         with host.join(max_concurrency=8, delay=0.05):
             began = time.monotonic()
             await asyncio.gather(*[request(host, seconds=0, peak=[], under_way=[0]) for _ in range(5)])
             assert 0.19 < time.monotonic() - began < 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_pause_holds_all_requests_and_ends() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         host = HostRateLimiter()
         await host.acquire()
         host.release(started_at=time.monotonic(), elapsed=0.01, status=429, retry_after=timedelta(seconds=0.2))
@@ -186,11 +186,11 @@ def test_a_pause_holds_all_requests_and_ends() -> None:
         assert pause is not None
         assert pause > timedelta(minutes=59)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_slots_of_cancelled_waiters_are_not_lost() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         host = HostRateLimiter()
         with host.join(max_concurrency=2, delay=0):
             for _ in range(2):
@@ -208,4 +208,4 @@ def test_slots_of_cancelled_waiters_are_not_lost() -> None:
                     host.release_unused()
             assert host._in_flight == 0
 
-    asyncio.run(story())
+    asyncio.run(scenario())

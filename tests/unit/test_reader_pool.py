@@ -15,7 +15,7 @@ URL = "https://docs.test/page"
 
 
 def test_a_reader_process_gives_the_same_results_as_this_process() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         pool = ReaderPool(2)
         try:
             pages = [f"# Page {number}\n\nWords.".encode() for number in range(20)]
@@ -26,11 +26,11 @@ def test_a_reader_process_gives_the_same_results_as_this_process() -> None:
         finally:
             await pool.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_ctrl_c_does_not_reach_the_readers() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         pool = ReaderPool(2)
         try:
             await pool.start()
@@ -38,11 +38,11 @@ def test_ctrl_c_does_not_reach_the_readers() -> None:
         finally:
             await pool.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_large_pages_are_read_one_at_a_time_and_small_ones_in_parallel() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         pool = ReaderPool(1, seconds=60.0)
         try:
             assert isinstance(await pool.read(b"# First", "text/markdown", URL), ParsedPage)
@@ -58,11 +58,11 @@ def test_large_pages_are_read_one_at_a_time_and_small_ones_in_parallel() -> None
         finally:
             await pool.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_page_that_takes_too_long_is_given_up_and_the_others_are_read() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         pool = ReaderPool(1, seconds=-1.0)  # nothing at all for half a megabyte, a second for a whole one
         try:
             intricate = b"<p>" + b"<b><i><a href=x>word</a></i></b> " * 13_000
@@ -75,11 +75,11 @@ def test_a_page_that_takes_too_long_is_given_up_and_the_others_are_read() -> Non
         finally:
             await pool.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_killed_reader_costs_only_the_page_it_was_reading() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         pool = ReaderPool(1, seconds=60.0)
         try:
             assert isinstance(await pool.read(b"# First", "text/markdown", URL), ParsedPage)
@@ -94,11 +94,11 @@ def test_a_killed_reader_costs_only_the_page_it_was_reading() -> None:
         finally:
             await pool.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         pool = ReaderPool(1, seconds=60.0, memory=200 * 1024 * 1024)
         try:
             body = b"<p>" + b"many words " * 8_000_000
@@ -109,13 +109,13 @@ def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
         finally:
             await pool.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_reader_that_hangs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "WALL_CLOCK_FACTOR", 0.001)
 
-    async def story() -> None:
+    async def scenario() -> None:
         pool = ReaderPool(1, seconds=60.0)
         try:
             await pool.start()
@@ -126,13 +126,13 @@ def test_a_reader_that_hangs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
         finally:
             await pool.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_reader_that_sends_an_invalid_result_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     babbling = "import sys; sys.stdout.write('ready\\0\\0\\0\\5words'); sys.stdout.flush(); sys.stdin.read()"
 
-    async def story() -> None:
+    async def scenario() -> None:
         pool = ReaderPool(1)
         try:
             with monkeypatch.context() as patched:
@@ -145,4 +145,4 @@ def test_a_reader_that_sends_an_invalid_result_is_replaced(monkeypatch: pytest.M
         finally:
             await pool.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -31,7 +31,7 @@ def origin_of(site: HostileSite, **access: object) -> WebOrigin:
 
 
 def visited(answer: bytes | None, path: str = "/good", **access: object) -> object:
-    async def story() -> object:
+    async def scenario() -> object:
         async with hostile() as site:
             site.robots = answer
             origin = origin_of(site, **access)
@@ -41,7 +41,7 @@ def visited(answer: bytes | None, path: str = "/good", **access: object) -> obje
             finally:
                 await origin.close()
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())
 
 
 # ── The matrix ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -99,7 +99,7 @@ def test_a_source_that_ignores_robots_txt_does_not_request_it() -> None:
 
 
 def test_without_robots_txt_the_seeds_are_unknown() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with hostile() as site:
             site.robots = robots(status="503 No")
             origin = origin_of(site)
@@ -108,7 +108,7 @@ def test_without_robots_txt_the_seeds_are_unknown() -> None:
             assert {request.path for request in site.requests} == {"/robots.txt"}
             await origin.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 # ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -193,7 +193,7 @@ def text(body: str, status: int = 200) -> HttpResponse:
 
 
 def test_rules_are_kept_for_a_day_and_longer_when_they_cannot_be_read_again() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         now = 0.0
         client = Scripted(text(FORBIDS), text("", 503), text("User-agent: *\nDisallow: /other"))
         known = RobotsCache(client, "Kept/1", clock=lambda: now)
@@ -208,11 +208,11 @@ def test_rules_are_kept_for_a_day_and_longer_when_they_cannot_be_read_again() ->
         assert later.allows("https://docs.test/good")
         assert not client.answers
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_an_unreadable_file_is_requested_again_after_growing_pauses() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         now = 0.0
         client = Scripted(*[text("", 500)] * 3, text(""))
         known = RobotsCache(client, "Kept/1", clock=lambda: now)
@@ -226,17 +226,17 @@ def test_an_unreadable_file_is_requested_again_after_growing_pauses() -> None:
         assert waits == [2, 4, 8]
         assert isinstance(await known.get_rules("https://docs.test"), RobotsRules)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_many_pages_wait_for_one_request() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         client = Scripted(text(FORBIDS))
         known = RobotsCache(client, "Kept/1")
         found = await asyncio.gather(*[known.get_rules("https://docs.test") for _ in range(50)])
         assert len(set(map(id, found))) == 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_forbidden_address_is_not_taken_for_missing_rules() -> None:

@@ -156,7 +156,7 @@ def listed(
 ) -> tuple[list[str], list[str]]:
     """The paths that are listed (the root left out), and those that could not be read. A text is a status."""
 
-    async def story() -> tuple[list[str], list[str]]:
+    async def scenario() -> tuple[list[str], list[str]]:
         async with hostile() as site:
             site.robots = robots(robots_txt.replace("SITE", site.origin))
             _put(site, files)
@@ -174,7 +174,7 @@ def listed(
 
     before = dict(server.PATHS)
     try:
-        return asyncio.run(story())
+        return asyncio.run(scenario())
     finally:
         server.PATHS.clear()
         server.PATHS.update(before)

@@ -1,4 +1,4 @@
-"""Crawlee (Parsel) follows every link of the host and keeps nothing. Prints how many pages it saw."""
+"""Follow every link of the host with Crawlee (Parsel), and store nothing. Prints the number of pages."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Scrapy follows every link of the host and keeps nothing. Prints how many pages it saw."""
+"""Follow every link of the host with Scrapy, and store nothing. Prints the number of pages."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Scrapy follows every link, turns each page into Markdown and puts it into SQLite. Prints how many pages it kept."""
+"""Follow every link with Scrapy and store each page as Markdown in SQLite. Prints the number of pages."""
 
 import sqlite3
 import sys

@@ -1,4 +1,4 @@
-"""Runs a program and measures it, with all the processes it starts."""
+"""Run a program and measure it, with all the processes it starts."""
 
 import os
 import resource
@@ -18,8 +18,8 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 class Measured:
     pages: int
     seconds: float
-    cpu: float  # seconds, of the program and whatever it waited for
-    memory: int  # bytes, of all its processes together at their largest
+    cpu: float  # seconds, of the program and the children it waited for
+    memory: int  # bytes, the peak of all its processes together
 
     @property
     def rate(self) -> float:
@@ -30,10 +30,10 @@ def measure(command: Sequence[str], pages: Callable[[str], int]) -> Measured:
     before, began = _cpu_of_children(), time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         with _Watch(program.pid) as watch:
-            printed, told = program.communicate()
+            printed, errors = program.communicate()
         seconds = time.monotonic() - began
     if program.returncode:
-        sys.exit(f"{' '.join(command)} ended with {program.returncode}:\n{told[-2000:]}")
+        sys.exit(f"{' '.join(command)} ended with {program.returncode}:\n{errors[-2000:]}")
     return Measured(pages(printed), seconds, _cpu_of_children() - before, watch.largest)
 
 
@@ -43,7 +43,7 @@ def _cpu_of_children() -> float:
 
 
 class _Watch:
-    """Looks again and again how much memory a process and its descendants have."""
+    """Poll the memory of a process and its descendants."""
 
     def __init__(self, pid: int) -> None:
         self.largest = 0

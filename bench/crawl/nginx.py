@@ -1,4 +1,4 @@
-"""A manual on loopback, served by nginx as it comes."""
+"""Serve a manual on loopback with nginx and its default settings."""
 
 import socket
 import subprocess
@@ -30,7 +30,7 @@ http {{
 
 @contextmanager
 def served(folder: Path, *, port: int = 0, log: Path | None = None, validators: bool = True) -> Iterator[str]:
-    """The URL of the folder, as long as it is open. ``log``: a line for each answer: status, bytes, path."""
+    """Serve a folder and yield its URL. ``log`` gets a line per response: status, bytes, path."""
     with tempfile.TemporaryDirectory(prefix="nginx") as own, socket.socket() as free:
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         free.bind(("127.0.0.1", port))

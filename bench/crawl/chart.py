@@ -1,9 +1,9 @@
-"""The table as a picture: one bar a contender, as long as it is quick."""
+"""Draw the results as an SVG bar chart."""
 
 from html import escape
 from pathlib import Path
 
-from bench.crawl.measured import Measured
+from bench.crawl.measurement import Measured
 
 WIDTH, BAR, GAP, LEFT = 720, 26, 14, 150
 STYLE = """

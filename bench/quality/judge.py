@@ -1,8 +1,8 @@
-"""Whether a hit is right, and what a list of hits is worth.
+"""Judge hits, and score lists of hits.
 
-A hit is right when it is on the page and is the section that the label names. An anchor inside of a section means that
-section. A heading that only repeats the name of the definition below it (Sphinx: ``filter()`` above
-``filter(*args, **kwargs)``) is the same place.
+A hit is right when it is the section of the label, on its page. An anchor inside a section means that section. A
+heading that only repeats the name of the definition below it (Sphinx: ``filter()`` above ``filter(*args, **kwargs)``)
+is the same place.
 """
 
 import math
@@ -22,24 +22,24 @@ DEPTH = 10
 
 
 @dataclass(frozen=True)
-class Found:
-    """A hit, as the judge sees it."""
+class JudgedHit:
+    """A hit to be judged."""
 
     page: str  # below the manual's root
     anchor: str | None
     text: str
-    also: tuple[str, ...] = ()  # pages that the hit says have the same text
+    also: tuple[str, ...] = ()  # pages with the same text, as listed by the hit
 
 
 class Judge:
-    """Knows the sections of a manual."""
+    """The sections of a manual, against which hits are judged."""
 
     def __init__(self, kept: Path, root: Path) -> None:
         self._root = root
         self._headings: Mapping[str, dict[str, tuple[str, str | None, str]]] = _sections(kept, root)
 
-    def worth(self, label: Label, hits: Sequence[Found], *, pages: bool = False) -> "Worth":
-        """Of the first ten hits. By pages: the right page is enough."""
+    def score(self, label: Label, hits: Sequence[JudgedHit], *, pages: bool = False) -> "Score":
+        """Return the scores of the first ten hits. ``pages``: the right page is enough."""
         places = [self._accepted(place) for place in sorted(label.places)]
         left = list(places)
         gains = []
@@ -48,7 +48,7 @@ class Judge:
             left = [place for place in left if place not in met]
             gains.append(1 if met else 0)
         best = sum(1 / math.log2(2 + at) for at in range(min(DEPTH, len(places))))
-        return Worth(
+        return Score(
             first=next((at for at, gain in enumerate(gains, 1) if gain), None),
             ndcg=sum(gain / math.log2(2 + at) for at, gain in enumerate(gains)) / best,
         )
@@ -86,7 +86,7 @@ class _Place:
     anchors: frozenset[str | None]
     term: str = ""
 
-    def has(self, hit: Found, *, pages: bool) -> bool:
+    def has(self, hit: JudgedHit, *, pages: bool) -> bool:
         if self.term and self.page in hit.also:
             return self._defines(hit.text)
         if hit.page != self.page or pages:
@@ -98,27 +98,27 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class Worth:
+class Score:
     first: int | None
     ndcg: float
 
 
-def summary(worths: Sequence[Worth]) -> dict[str, float]:
-    """The figures that a run is known by."""
+def summary(scores: Sequence[Score]) -> dict[str, float]:
+    """Return the figures of a run."""
 
     def mean(values: Sequence[float]) -> float:
         return sum(values) / max(1, len(values))
 
     return {
-        "hit@1": mean([float(one.first == 1) for one in worths]),
-        "hit@5": mean([float(one.first is not None and one.first <= 5) for one in worths]),
-        "MRR@10": mean([1 / one.first if one.first else 0.0 for one in worths]),
-        "nDCG@10": mean([one.ndcg for one in worths]),
+        "hit@1": mean([float(one.first == 1) for one in scores]),
+        "hit@5": mean([float(one.first is not None and one.first <= 5) for one in scores]),
+        "MRR@10": mean([1 / one.first if one.first else 0.0 for one in scores]),
+        "nDCG@10": mean([one.ndcg for one in scores]),
     }
 
 
 def _sections(kept: Path, root: Path) -> Mapping[str, dict[str, tuple[str, str | None, str]]]:
-    """By page and anchor: the name it bears, and the anchor and the name of the section above."""
+    """Return by page and anchor: its name, and the anchor and the name of its parent section."""
     found: dict[str, dict[str, tuple[str, str | None, str]]] = defaultdict(dict)
     rows = apsw.Connection(str(kept), flags=apsw.SQLITE_OPEN_READONLY).execute(
         "SELECT v.url, s.anchor, s.heading, above.anchor, above.heading"

@@ -1,12 +1,11 @@
-"""The ready-made beginnings that tests start from."""
+"""Databases, sources, leases and scripted sites for tests."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kept.crawl.activate import ActivationResult
-from kept.crawl.engine import CrawlRun, CrawlStopped
+from kept.crawl.engine import CrawlRun
 from kept.crawl.lifecycle import LifecycleRules
 from kept.extract.sections import SectionNode, SectionRules, Unreadable, build_content
 from kept.jobs import queue
@@ -36,7 +35,7 @@ CANONICAL = "canonical: "
 
 
 @asynccontextmanager
-async def a_database(url: str) -> AsyncIterator[Database]:
+async def database_at(url: str) -> AsyncIterator[Database]:
     db = await open_database(url)
     try:
         yield db
@@ -44,7 +43,7 @@ async def a_database(url: str) -> AsyncIterator[Database]:
         await db.close()
 
 
-async def a_source(
+async def make_source(
     db: Database,
     name: str = "docs",
     *,
@@ -63,8 +62,8 @@ async def a_source(
     return source
 
 
-async def a_lease(db: Database, *, host: str = "elsewhere/1", pid: int = 1) -> Lease:
-    """A job that a worker of another machine has claimed."""
+async def make_lease(db: Database, *, host: str = "elsewhere/1", pid: int = 1) -> Lease:
+    """Claim a job as a worker of another machine, and return the lease."""
     async with db.transaction() as tx:
         job = await jobs.claim(tx, worker=new_id())
         assert job is not None
@@ -87,7 +86,7 @@ class Page:
     refused: str | None = None
     canonical: str | None = None
     content_type: str = "text/html"
-    tag: str | None = None  # of its validators; None: it has none
+    tag: str | None = None  # the ETag; None: no validators
 
     @property
     def body(self) -> bytes:
@@ -97,7 +96,7 @@ class Page:
 
 @dataclass
 class Site:
-    """An origin whose pages are written down by the test. Counts what it is asked."""
+    """An origin with scripted pages. Records visits and counts 304 responses."""
 
     pages: Mapping[str, Page]
     lists_everything: bool = False
@@ -105,7 +104,7 @@ class Site:
     concurrency: int = 4
     unlisted: tuple[ListingFailure, ...] = ()
     excluded: frozenset[str] = frozenset()
-    sitemap: Mapping[str, datetime | None] = field(default_factory=dict)  # besides the root: when each was modified
+    sitemap: Mapping[str, datetime | None] = field(default_factory=dict)  # URLs besides the root -> modification time
     renames: Mapping[str, str] = field(default_factory=dict)
     visits: list[str] = field(default_factory=list)
     not_modified: int = 0
@@ -164,14 +163,6 @@ async def read_scripted(body: bytes, content_type: str, url: str) -> ParsedPage 
     return ParsedPage(content=content, links=tuple(link for link in links if link), canonical=canonical)
 
 
-@dataclass
-class Crawled:
-    """How a crawl ended, for a test to look at."""
-
-    job: CrawlJob
-    result: ActivationResult | CrawlStopped | None
-
-
 async def crawl(
     db: Database,
     source: Source,
@@ -182,7 +173,7 @@ async def crawl(
     signature: str = "1",
     now: datetime | None = None,
 ) -> CrawlJob:
-    """A whole crawl of a scripted site: asked for, claimed, walked, activated or held."""
+    """Crawl a scripted site from the request to the end of the job, and return the job."""
     job = await queue.enqueue(db, source.id, mode=mode)
 
     def make_run(lease: Lease, claimed: Source) -> CrawlRun:
@@ -203,7 +194,7 @@ async def crawl(
 
 
 async def shown(db: Database, source: Source, generation: int | None = None) -> dict[str, tuple[str, str]]:
-    """What a generation shows: URL → (document, content hash)."""
+    """Return the documents of a generation: URL → (document id, content hash)."""
     async with db.snapshot() as snapshot:
         current = await sources.get(snapshot, source.id)
         number = generation or (current.active_generation if current else None)

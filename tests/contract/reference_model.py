@@ -1,31 +1,32 @@
-"""What a source is promised, in plain Python: dicts and a few rules, no SQL and nothing of the engine.
+"""A reference model of a source in plain Python: dicts and a few rules, without SQL and without the engine.
 
-    World      what the origin is like while a crawl looks at it
-    walk       what a crawl learns of every URL
-    Promised   one source: its documents, and everything each of its generations shows
+    World             the state of the origin during a crawl
+    visit_all         the result of a crawl for every URL
+    ReferenceModel    one source: its documents, and everything each of its generations shows
 
-It is written from the model, rule by rule, and kept slow and plain, so that it can be believed. Two things it does
-not work out but is told: how deep the walk found a URL (that depends on who came first), and which new URLs a limit
-kept out; ``Promised.finish`` checks what can be said of the second.
+It follows the specification rule by rule, and is slow and simple so that it can be trusted. Two things are inputs: the
+depth of a URL (which depends on the order of visits), and the new URLs that a limit kept out; ``ReferenceModel.finish``
+checks the second as far as possible.
 
-Assumed, where the model is silent:
+Assumptions, where the specification is silent:
 
 - "2 crawls and 7 days": the crawl that misses a document starts its grace; it ends with the second crawl after that,
   once the days are over. A crawl counts when it is activated.
-- A document that is missing or in error and then fails, or is missing again for another reason, keeps what the table
-  gives it: failing makes ``error`` out of ``missing``, and the grace starts anew after it.
-- A document that is not reached in a crawl that cannot tell (a limit, an unread list) stays missing if it was.
-- One that is not reached but redirects is moved, hence active; if nothing leads to it there, the next crawl says so.
+- A document that is missing or in error and then fails, or is missing again for another reason, keeps the state
+  of the table: failing makes ``error`` out of ``missing``, and the grace starts anew after it.
+- A document that is not reached in an incomplete crawl (a limit, an unread list) stays missing if it was.
+- One that is not reached but redirects is moved, hence active; the next crawl may find it missing there.
 - A redirect whose end is gone, failed or skipped, and is no document, shares that fate. One that ends at a document
-  merges with it whatever this crawl makes of that document, unless it is gone. One whose end a limit kept out failed:
-  nobody has looked there.
-- What redirects (merged, or beaten to its target) is settled by that: its content is not looked for elsewhere.
-- "The missing" of rule 3 are those that brought no content: not listed, or skipped in this crawl as well.
+  merges with it whatever the outcome of that document in this crawl, unless it is gone. One whose end a limit kept out
+  failed: its target was not visited.
+- A document that redirects (merged, or its target is taken) is settled by that: its content is not matched elsewhere.
+- "The missing" of rule 3 are those without content: not listed, or skipped in this crawl as well.
 - Rule 4, several documents that last lived at this URL: the one that was there last.
-- A repair takes its visits as every crawl does; what it does not visit stays as it is. It, and a rollback, show what
-  was kept under the settings of their base, or of the generation they go back to. Without a base it is a first crawl.
+- A repair treats its visits as every crawl does; other documents stay as they are. A repair and a rollback show the
+  documents kept under the settings of their base, or of the generation they go back to. A repair without a base is a
+  first crawl.
 - The ledger of a held crawl is the latest one: a repair visits what failed in it.
-- What is retained is a range: everything from the oldest generation on that has to be kept.
+- The retained generations are a range: all from the oldest one that has to be kept.
 """
 
 from collections import Counter, defaultdict
@@ -34,26 +35,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kept.crawl.lifecycle import LifecycleRules
-from tests.given import Page
+from tests.factories import Page
 
 TINY = 64  # characters
 
 
 def read(text: str, signature: str) -> str:
-    """What a reader makes of a page. The second reads as the first does, the third does not."""
+    """Return the content that a reader extracts. Readers 1 and 2 agree, reader 3 does not."""
     return f"read again: {text}" if signature == "3" else text
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """What the origin, and the source's settings, are like while a crawl looks at them."""
+    """The state of the origin, and of the source's settings, during a crawl."""
 
     root: str
     pages: Mapping[str, Page]
     lists_everything: bool = False
     excluded: frozenset[str] = frozenset()
-    unlisted: str | None = None  # the part of the list that cannot be read
-    most: int | None = None  # documents, at most
+    unlisted: str | None = None  # prefix of the part of the list that cannot be read
+    most: int | None = None  # maximum number of documents
 
     @property
     def settings(self) -> tuple[frozenset[str], int | None]:
@@ -83,7 +84,7 @@ class Version:
 
 @dataclass(kw_only=True)
 class Document:
-    last: Version  # what it is, or last was
+    last: Version  # the current or last version
     lifecycle: str = "active"
     since: datetime | None = None
     missed: int = 0
@@ -92,20 +93,20 @@ class Document:
 
 @dataclass(kw_only=True)
 class Entry:
-    """What a crawl learned of a URL."""
+    """The result of a crawl for one URL."""
 
     outcome: str
     held: Version | None
     reached: bool = True
-    page: Page | None = None  # what was fetched
-    content: str | None = None  # what the reader made of it
-    links: tuple[str, ...] = ()  # that lead on
+    page: Page | None = None  # the fetched page
+    content: str | None = None  # the content extracted by the reader
+    links: tuple[str, ...] = ()  # followed links
     to: str | None = None  # a permanent redirect
     by_settings: bool = False
 
     @property
     def brings(self) -> bool:
-        """Whether it makes a version: new, changed, or read again."""
+        """Return whether it makes a version: new, changed, or read again."""
         return self.content is not None and (self.held is None or self.held.content != self.content)
 
 
@@ -124,7 +125,7 @@ class Generation:
 
 @dataclass(kw_only=True)
 class Crawl:
-    """A crawl under way, or held."""
+    """A running or held crawl."""
 
     number: int
     base: int | None
@@ -142,18 +143,18 @@ class Crawl:
 
 @dataclass(kw_only=True)
 class Settled:
-    """What activating a crawl would make true."""
+    """The effect of activating a crawl."""
 
-    fates: dict[int, Document | None] = field(default_factory=dict)  # None: as it was
+    fates: dict[int, Document | None] = field(default_factory=dict)  # None: unchanged
     ended: set[int] = field(default_factory=set)
     lost: set[int] = field(default_factory=set)
-    owners: dict[str, int | None] = field(default_factory=dict)  # of what is new, by URL; None: a new document
-    labels: dict[str, str] = field(default_factory=dict)  # what the ledger says
+    owners: dict[str, int | None] = field(default_factory=dict)  # new URL -> its document; None: a new one
+    labels: dict[str, str] = field(default_factory=dict)  # outcomes in the ledger
     moves: int = 0  # of documents that the base shows
     shown: int = 0
 
 
-# What a crawl learns -------------------------------------------------------------------------------------------------
+# Crawling --------------------------------------------------------------------------------------------------------
 
 
 def visit(world: World, url: str, held: Version | None, *, signature: str, full: bool, reached: bool) -> Entry:
@@ -175,7 +176,7 @@ def visit(world: World, url: str, held: Version | None, *, signature: str, full:
     return Entry(outcome=outcome, held=held, reached=reached, page=page, content=content, links=page.links)
 
 
-def walk(
+def visit_all(
     world: World,
     base: Mapping[str, Version],
     *,
@@ -184,7 +185,7 @@ def walk(
     repairs: Iterable[str] = (),
     kept_out: frozenset[str] = frozenset(),
 ) -> dict[str, Entry]:
-    """What a crawl learns of every URL it comes to. ``repairs``: where a repair looks."""
+    """Return the result of a crawl for every URL it reaches. ``repairs``: the URLs that a repair visits."""
     entries: dict[str, Entry] = {}
 
     def look(start: Iterable[str], *, reached: bool, follow: bool) -> None:
@@ -222,7 +223,7 @@ def walk(
 
 
 def end_of_redirects(url: str, entries: Mapping[str, Entry]) -> str | None:
-    """None: they go in a circle."""
+    """Follow redirects to their end; None if they are circular."""
     passed = []
     while to := entries[url].to:
         passed.append(url)
@@ -235,8 +236,8 @@ def end_of_redirects(url: str, entries: Mapping[str, Entry]) -> str | None:
 # A source ------------------------------------------------------------------------------------------------------------
 
 
-class Promised:
-    """One source: what is promised about it after everything that has happened to it."""
+class ReferenceModel:
+    """One source: its expected state after all events so far."""
 
     def __init__(self) -> None:
         self.generations: dict[int, Generation] = {}
@@ -253,7 +254,7 @@ class Promised:
     # A crawl
 
     def begin(self, world: World, *, mode: str, signature: str) -> Crawl:
-        """A crawl starts: it abandons what is held, and takes the next number."""
+        """Start a crawl: abandon the held generation and take the next number."""
         self._abandon_held()
         if self.active is None and mode == "failed":
             mode = "refresh"
@@ -270,11 +271,11 @@ class Promised:
     def finish(
         self, crawl: Crawl, *, depths: Mapping[str, int], kept_out: frozenset[str], now: datetime, rules: LifecycleRules
     ) -> str:
-        """How it ends: ``failed``, ``held`` or ``active``."""
+        """End a crawl and return its result: ``failed``, ``held`` or ``active``."""
         base = self.shows(crawl.base)
         repairs = [url for url, label in self.ledger.items() if label == "failed"]
         crawl.depths, crawl.kept_out = depths, kept_out
-        crawl.entries = walk(
+        crawl.entries = visit_all(
             crawl.world, base, mode=crawl.mode, signature=crawl.signature, repairs=repairs, kept_out=kept_out
         )
         self._check_limit(crawl, base)
@@ -302,7 +303,7 @@ class Promised:
         self._abandon_held()
 
     def roll_back(self, target: int) -> None:
-        """A new generation with the content of an earlier one: its documents are active, all others deleted."""
+        """Make a new generation with the content of an earlier one: its documents are active, all others deleted."""
         self._abandon_held()
         number, before, again = self._next_number, self.shows(self.active), self.shows(target)
         self._next_number += 1
@@ -325,7 +326,7 @@ class Promised:
     # Garbage collection
 
     def collect(self, *, keep: int, young: bool) -> int | None:
-        """The oldest generation that is retained. ``young``: all of them are."""
+        """Collect garbage and return the oldest retained generation. ``young``: all are retained."""
         everything = self.generations.values()
         changed = sorted(one.number for one in everything if one.changed and one.state in ("active", "retired"))
         needed = changed[-keep:] if keep else []
@@ -355,8 +356,8 @@ class Promised:
         shown = {version.document for version in base.values()}
         settings_changed = bool(crawl.base and self.generations[crawl.base].settings != world.settings)
         settled = Settled(labels={url: entry.outcome for url, entry in entries.items()})
-        by_redirect: set[int] = set()  # rule 2 has spoken about these
-        missing: set[int] = set()  # rule 3 may find these, though they are still shown
+        by_redirect: set[int] = set()  # decided by rule 2
+        missing: set[int] = set()  # rule 3 may match these, though they are still shown
 
         def waits(id: int, reason: str) -> None:
             before = self.documents[id]
@@ -400,7 +401,7 @@ class Promised:
             elif reached or before.lifecycle != "missing":
                 settled.fates[id] = Document(last=before.last)
 
-        # 1. and 2. What still answers keeps its document; what redirects is at the end of its redirects.
+        # 1. and 2. A URL with a response keeps its document; a redirected document is at the end of its redirects.
         moving: defaultdict[str, list[str]] = defaultdict(list)
         for url in base:
             if (entry := entries.get(url)) is None:
@@ -464,7 +465,7 @@ class Promised:
         return settled
 
     def _adopt(self, settled: Settled, id: int, url: str, base: Mapping[str, Version]) -> None:
-        """What is new at this URL is a document that was there before."""
+        """Match new content at this URL with an existing document."""
         last = self.documents[id].last
         settled.owners[url] = id
         settled.fates[id] = Document(last=last)
@@ -518,7 +519,7 @@ class Promised:
         self._replace(made)
 
     def _replace(self, made: Generation) -> None:
-        """The base ends where the new generation shows something else; that one is what is active."""
+        """Activate the new generation: versions of the base that it does not show end."""
         before = self.shows(self.active)
         for url, version in before.items():
             if made.shows.get(url) is not version:
@@ -558,14 +559,14 @@ class Promised:
         return end is None or crawl.entries[end].outcome != "new"
 
     def _check_limit(self, crawl: Crawl, base: Mapping[str, Version]) -> None:
-        """What a limit keeps out is new, and there was no room for it."""
+        """Check that a limit keeps out only new documents, and only those beyond it."""
         if crawl.world.most is None:
             assert not crawl.kept_out, "without a limit nothing is kept out"
             return
         ends = {entry.to for entry in crawl.entries.values() if entry.held}
         new = [url for url, entry in crawl.entries.items() if entry.outcome == "new"]
         admitted = [url for url in new if url not in ends]
-        room = max(0, crawl.world.most - len(base))
-        assert len(admitted) <= room, f"{len(admitted)} new documents were admitted, there was room for {room}"
+        capacity = max(0, crawl.world.most - len(base))
+        assert len(admitted) <= capacity, f"{len(admitted)} new documents were admitted, the limit allows {capacity}"
         assert not crawl.kept_out & base.keys(), "a document was kept out"
-        assert not crawl.kept_out or len(new) >= room, f"{crawl.kept_out} was kept out, though there was room"
+        assert not crawl.kept_out or len(new) >= capacity, f"{crawl.kept_out} was kept out below the limit"

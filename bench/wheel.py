@@ -1,4 +1,4 @@
-"""Kept as people install it: from its wheel, compiled."""
+"""Install Kept from its wheel, compiled, as users do."""
 
 import compileall
 import hashlib
@@ -14,8 +14,8 @@ PROJECT = Path(__file__).parent.parent
 COMPILED = PROJECT / ".kept" / "compiled"
 
 
-def compiled() -> Path:
-    """A folder to import it from, made again when its sources have changed."""
+def install_wheel() -> Path:
+    """Return the folder to import Kept from; it is rebuilt when the sources have changed."""
     mark, sources = COMPILED / "made-of", _digest()
     if not mark.exists() or mark.read_text() != sources:
         print("Compiling Kept.", flush=True)

@@ -1,6 +1,6 @@
 """A site to which everything happens that can happen to a site, chapter by chapter, and the expected result of each.
 
-    async with told() as site:
+    async with serving() as site:
         for number, chapter in CHAPTERS.items():
             site.turn(chapter)
             …                           # a crawl of site.root; then compare with state(number)
@@ -82,8 +82,8 @@ def state(chapter: int) -> list[Row]:
 
 def _row(number: int, line: str, chapter: int) -> Row | None:
     name, *words = line.replace("·", "").split()
-    paths, told = [word for word in words if word.startswith("/")], [word for word in words if word[0] != "/"]
-    since = {int(first): cell for first, cell in zip(told[::2], told[1::2], strict=True)}
+    paths, cells = [word for word in words if word.startswith("/")], [word for word in words if word[0] != "/"]
+    since = {int(first): cell for first, cell in zip(cells[::2], cells[1::2], strict=True)}
     passed = [first for first in since if first <= chapter]
     if not passed:
         return None
@@ -496,7 +496,7 @@ class Site:
 
 
 @asynccontextmanager
-async def told() -> AsyncIterator[Site]:
+async def serving() -> AsyncIterator[Site]:
     site = Site()
     server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
     site.origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
