@@ -3,4 +3,4 @@
 import gc
 
 # Imports allocate a lot and leave hardly any garbage: collecting it meanwhile takes a tenth of a search.
-gc.set_threshold(50_000)
+gc.set_threshold(100_000)
