@@ -246,8 +246,8 @@ def test_robots_txt_holds_for_every_redirect() -> None:
                 for path in ("/forbidden", "/then-forbidden"):
                     found = await origin.visit(entry(site.url(path)), conditional=False)
                     assert found == Refused(reason="robots.txt forbids it")
-                assert not site.asked("/forbidden")
-                assert site.asked("/robots.txt") == 1
+                assert not site.count_requests("/forbidden")
+                assert site.count_requests("/robots.txt") == 1
 
     scenario()
 
@@ -400,7 +400,7 @@ def test_an_overloaded_host_is_left_alone_by_all_crawls() -> None:
             assert isinstance(other, Unreachable)
             assert other.retry_after is not None
             assert other.retry_after > timedelta(hours=23)
-            assert not site.asked("/good")
+            assert not site.count_requests("/good")
 
     scenario()
 

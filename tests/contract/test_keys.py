@@ -55,8 +55,8 @@ def test_the_same_request_many_times_at_once_is_one_job(database_url: str) -> No
         async with database_at(database_url) as db:
             await make_source(db)
             once = IdempotencyKey(key="monday", request_hash="crawl docs")
-            asked = [jobs_service.request_crawl(db, "docs", owner="ci", idempotency_key=once) for _ in range(8)]
-            jobs = {job.id: job for job in await asyncio.gather(*asked)}
+            requests = [jobs_service.request_crawl(db, "docs", owner="ci", idempotency_key=once) for _ in range(8)]
+            jobs = {job.id: job for job in await asyncio.gather(*requests)}
             assert [job.owner for job in jobs.values()] == ["ci"]
             [first] = jobs
             await jobs_service.cancel_job(db, first)

@@ -536,12 +536,12 @@ def test_a_job_is_claimed_by_one_worker_only(database_url: str) -> None:
 
 @on_both_databases
 async def test_the_job_of_the_highest_priority_comes_first_then_the_oldest(db: Database) -> None:
-    asked = []
+    queued = []
     for number, priority in enumerate((0, 5, 0, 5, 9)):
         one = await make_source(db, f"docs-{number}", root=f"https://{number}.test/")
-        asked.append((await queue.enqueue(db, one.id, priority=priority)).id)
+        queued.append((await queue.enqueue(db, one.id, priority=priority)).id)
     claimed = [await claim(db) for _ in range(6)]
-    assert [one[1].id if one else None for one in claimed] == [asked[at] for at in (4, 1, 3, 0, 2)] + [None]
+    assert [one[1].id if one else None for one in claimed] == [queued[at] for at in (4, 1, 3, 0, 2)] + [None]
 
 
 @on_both_databases

@@ -89,7 +89,7 @@ class Web:
         crawlers.warm_site(self._site)
 
     def visited(self) -> list[str]:
-        paths = [asked.path for asked in self._site.asked()]
+        paths = [request.path for request in self._site.requests()]
         return [self._site.origin + path for path in paths if path not in LISTS | {HOP} and PROBE_NAME not in path]
 
 

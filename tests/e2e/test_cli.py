@@ -322,12 +322,12 @@ def test_a_limit_makes_a_partial_generation(kept: Kept) -> None:
 
 
 def test_a_crawl_that_is_only_asked_for_is_run_by_the_next_refresh(kept: Kept) -> None:
-    asked = kept.json("add", "docs", "--no-wait", "--priority", "7")
-    assert (asked["status"], asked["generation"]) == ("pending", None)
+    added = kept.json("add", "docs", "--no-wait", "--priority", "7")
+    assert (added["status"], added["generation"]) == ("pending", None)
     assert kept("search", "pool").code == 0
     assert kept.json("show", "docs")["state"] == "pending"
     done = kept.json("refresh", "docs")
-    assert (done["job"], done["status"], done["generation"]) == (asked["job"], "completed", 1)
+    assert (done["job"], done["status"], done["generation"]) == (added["job"], "completed", 1)
 
 
 def test_a_full_refresh_reads_everything_and_finds_nothing_new(kept: Kept) -> None:

@@ -34,8 +34,8 @@ def test_a_shell_completes_commands_options_and_sources(kept: Kept) -> None:
     assert kept("add", "docs", "--name", "terns").code == 0
 
     def completed(*words: str) -> list[str]:
-        asked = {"COMP_WORDS": " ".join(("kept", *words)), "COMP_CWORD": str(len(words))}
-        run = kept(env=kept.environment | asked | {"_KEPT_COMPLETE": "complete_bash"})
+        variables = {"COMP_WORDS": " ".join(("kept", *words)), "COMP_CWORD": str(len(words))}
+        run = kept(env=kept.environment | variables | {"_KEPT_COMPLETE": "complete_bash"})
         assert run.code == 0, run
         return run.out.split()
 

@@ -214,7 +214,7 @@ def test_every_request_of_git_passes_the_gate(server: GitServer, tmp_path: Path)
     with git_server(tmp_path / "other") as other:
         other.repository("docs.git").commit({"a.md": TERN})
         asyncio.run(scenario(other))
-        assert not other.asked
+        assert not other.requests
 
 
 def test_a_hanging_git_is_killed_with_its_children(server: GitServer, tmp_path: Path) -> None:
@@ -388,4 +388,4 @@ def test_an_npm_package_is_downloaded_by_npm_from_the_users_registry(kept: Kept,
     assert (added["source"], added["counts"]["new"]) == ("birds", 2)
     hit = kept.json("search", "pole to pole")["hits"][0]
     assert hit["url"] == "npm:/birds/README.md#terns"
-    assert {path for _, path in server.asked} == {"/birds", "/birds.tgz"}
+    assert {path for _, path in server.requests} == {"/birds", "/birds.tgz"}

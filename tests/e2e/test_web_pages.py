@@ -233,8 +233,8 @@ def harmful() -> dict[str, tuple[str, bytes]]:
 
 def test_no_crawled_or_typed_script_ever_runs(page: Page, server: Server) -> None:
     site = harmful()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     with serving(site) as root:
         add(page, server, root)
         kept = int(page.locator(".counts .new").inner_text().split()[0])
@@ -259,7 +259,7 @@ def test_no_crawled_or_typed_script_ever_runs(page: Page, server: Server) -> Non
                [...document.links].map((link) => link.protocol).filter((one) => !/^(https?|mailto):$/.test(one))]"""
         )
         assert found == [None, 0, []], address
-    assert {url for url in asked if not url.startswith(f"{server.url}/")} == set(), "other hosts get no request"
+    assert {url for url in requests if not url.startswith(f"{server.url}/")} == set(), "other hosts get no request"
 
 
 def test_forms_of_other_sites_change_nothing_and_error_pages_have_the_policy(server: Server) -> None:

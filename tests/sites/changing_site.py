@@ -448,7 +448,7 @@ class Site:
     """The site on loopback, in this process."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, int]] = []  # in this chapter: paths and statuses
+        self.requests: list[tuple[str, int]] = []  # in this chapter: paths and statuses
         self.hanging = asyncio.Event()  # a client waits for a page that hangs
         self.origin = ""
         self._pages: dict[str, Reply] = {}
@@ -463,7 +463,7 @@ class Site:
         self.answer(chapter.pages, absent=chapter.absent)
 
     def answer(self, pages: Mapping[str, Reply | None], *, absent: Reply = GONE) -> None:
-        self._absent, self.asked = absent, []
+        self._absent, self.requests = absent, []
         self._pages |= {path: reply or GONE for path, reply in pages.items()}
 
     def paths(self) -> list[str]:
@@ -484,11 +484,11 @@ class Site:
 
     def _answer(self, path: str, reply: Reply, head: str) -> bytes:
         status, body = reply.status, reply.body.replace(b"{origin}", self.origin.encode())
-        asked = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
-        held = {asked.get("if-none-match"), asked.get("if-modified-since")}
+        headers = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+        held = {headers.get("if-none-match"), headers.get("if-modified-since")}
         if held & {one.lower() for one in (reply.etag, reply.modified) if one}:
             status, body = 304, b""
-        self.asked.append((path, status))
+        self.requests.append((path, status))
         said = {"ETag": reply.etag, "Last-Modified": reply.modified, "Location": reply.location}
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"Content-Type: {reply.content_type}"]
         lines += [f"Content-Length: {len(body)}", *(f"{name}: {value}" for name, value in said.items() if value)]

@@ -16,8 +16,8 @@ class SlowSite:
     def __init__(self, pages: int, seconds: float) -> None:
         self.visits: Counter[str] = Counter()
         self.most_at_once = 0
-        self.asked = threading.Event()  # set by every request; with the moment of the first since it was cleared
-        self.first_asked = 0.0
+        self.requested = threading.Event()  # set by every request; with the moment of the first since it was cleared
+        self.first_request_at = 0.0
         self.open = threading.Event()
         self.open.set()
         self._at_once = 0
@@ -30,9 +30,9 @@ class SlowSite:
 
             def do_GET(self) -> None:
                 with site._lock:
-                    if not site.asked.is_set():
-                        site.first_asked = time.monotonic()
-                        site.asked.set()
+                    if not site.requested.is_set():
+                        site.first_request_at = time.monotonic()
+                        site.requested.set()
                     site.visits[self.path] += 1
                     site._at_once += 1
                     site.most_at_once = max(site.most_at_once, site._at_once)

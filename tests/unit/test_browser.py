@@ -1,4 +1,4 @@
-"""The conversation with a real Chromium, and what becomes of it when the browser is missing or dies."""
+"""The connection to a real Chromium, also when the browser is missing or dies."""
 
 import asyncio
 import os

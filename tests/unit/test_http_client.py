@@ -142,7 +142,7 @@ def test_the_read_and_the_total_timeout_end_a_task_and_nothing_else_does() -> No
         assert current.cancelling() == 0
         with deadlines.track():
             await asyncio.sleep(0.05)
-        await asyncio.sleep(0.2)  # nobody is timed any more, nobody is cancelled
+        await asyncio.sleep(0.2)  # no timeout is left that could cancel anything
 
     asyncio.run(scenario())
 
@@ -193,13 +193,13 @@ def test_secrets_are_redacted_from_text() -> None:
 
 
 def test_a_client_is_built_from_the_settings_of_a_source() -> None:
-    asked = SourceSettings(
+    source_settings = SourceSettings(
         access=Access(
             headers=(Header(name="Authorization", value="env:T"),), proxy="secret:p", allowed=("localhost:80",)
         )
     )
     values = {"env:T": "Bearer abcdefgh", "secret:p": "http://u:p@127.0.0.1:3128"}
-    client = make_http_client("https://docs.test/", asked, look_up=values.__getitem__)
+    client = make_http_client("https://docs.test/", source_settings, look_up=values.__getitem__)
     assert client.redact("abcdefgh") == "***"
     assert "3128" not in repr(client)
     for wrong in (
@@ -309,10 +309,10 @@ def test_failures_have_readable_reasons() -> None:
 
 def test_a_host_name_that_does_not_resolve() -> None:
     async def scenario() -> None:
-        async def nobody(host: str, port: int) -> Sequence[str]:
+        async def resolve_nothing(host: str, port: int) -> Sequence[str]:
             raise OSError("no such name")
 
-        client = HttpClient(resolver=nobody)
+        client = HttpClient(resolver=resolve_nothing)
         answer = await client.request("https://docs.test/", max_bytes=10)
         assert isinstance(answer, FailedRequest)
         assert (answer.kind, answer.reason) == (FailureKind.TEMPORARY, "its host name cannot be resolved")
@@ -323,7 +323,7 @@ def test_a_host_name_that_does_not_resolve() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of docs.test, in one file with its key."""
+    """Return a certificate of docs.test, in one file with its key."""
     if not shutil.which("openssl"):
         pytest.skip("there is no openssl to make a certificate with")
     file = tmp_path_factory.mktemp("tls") / "certificate.pem"
@@ -381,7 +381,7 @@ def test_tls_checks_the_host_name_though_the_address_is_pinned(certificate: Path
 
 
 async def said(proxy: GateProxy, request: str, *, password: str | None = None) -> bytes:
-    """What the proxy answers to a request, until it closes the connection."""
+    """Send a request to the proxy and return everything it sends until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
     login = base64.b64encode(f"{proxy.username}:{password or proxy.password}".encode()).decode()
     writer.write(f"{request}\r\nProxy-Authorization: Basic {login}\r\n\r\n".encode())
@@ -450,7 +450,7 @@ def test_another_http_client_can_use_the_tunnel() -> None:
 
 
 def test_one_gate_proxy_behind_another() -> None:
-    """A source's own proxy is the way out for programs as well."""
+    """The proxy of a source is used for subprocesses as well."""
 
     async def scenario() -> None:
         async with hostile() as site:

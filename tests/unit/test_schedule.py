@@ -1,4 +1,4 @@
-"""When a source is refreshed: what schedules say, and what the history of a source makes of 'auto'."""
+"""Schedules, and the adaptive interval of 'auto'."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -88,7 +88,7 @@ def test_more_looks_that_see_nothing_make_it_longer_and_changes_make_it_shorter(
 
 @pytest.mark.parametrize("period", [5 * HOUR, DAY, 3 * DAY, 14 * DAY])
 def test_the_adaptive_interval_converges_on_a_site_that_changes_regularly(period: timedelta) -> None:
-    """A scripted site, refreshed as often as was learned so far: about a third of its period, and it stays there."""
+    """A scripted site is refreshed at the learned interval, which converges to about a third of its period."""
     now, changes, seen, used = NOON, NOON, [], []
     for _ in range(80):
         interval = suggest_refresh_interval(seen[-30:], WIDE)

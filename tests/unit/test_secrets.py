@@ -1,4 +1,4 @@
-"""What only a site may see: where it is written, and where it is not."""
+"""Secrets: where they are stored, and where they never appear."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Settings that cannot be, in a file."""
+"""Invalid settings in a file."""
 
 from pathlib import Path
 
