@@ -1,4 +1,4 @@
-"""What tests of the pages start from: a server of Kept, a browser, and a site that can be changed.
+"""A server of Kept, a browser, and a site that can be changed, for tests of the web pages.
 
 with a_server(database) as server, a_browser() as browser: …
 """

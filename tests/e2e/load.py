@@ -1,7 +1,7 @@
-"""Many who ask at once, from one process: connections that stay open, at a pace of their own.
+"""Send many concurrent requests from one process, over connections that stay open.
 
-``offer`` asks at moments that were set beforehand, whether or not the last answer has come, and counts a query's time
-from its moment on: a slow server is not flattered. ``flood`` asks as fast as answers come.
+``offer`` sends at a fixed rate, whether or not the last response has arrived, and counts the time of a query from its
+scheduled moment: a slow server is not flattered. ``flood`` sends as fast as responses arrive.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/pages.md: every page, light and dark, on a desktop and on a phone.
+"""Make the screenshots of docs/pages.md: every page, light and dark, on a desktop and on a phone.
 
 python -m tests.e2e.screenshots docs/pages
 """

@@ -1,4 +1,4 @@
-"""How a site is asked, through the command line: secrets, regions, lists, and a look before anything is kept."""
+"""Options for accessing a site, through the command line: secrets, regions, lists, and previews."""
 
 import asyncio
 import base64
@@ -462,7 +462,7 @@ def test_why_explains_every_page_that_was_not_kept(kept: Kept, site: Site) -> No
         assert run.code == 3
 
 
-# Nobody there --------------------------------------------------------------------------------------------------------
+# No server ----------------------------------------------------------------------------------------------------------
 
 
 def test_an_unreachable_site_is_reported_at_once_and_not_added(kept: Kept) -> None:

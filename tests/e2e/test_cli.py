@@ -34,7 +34,7 @@ HIT = {
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a call."""
+    """The result of a call."""
 
     code: int
     out: str
@@ -42,7 +42,7 @@ class Run:
 
     @property
     def sentence(self) -> str:
-        """What a call that failed says: one line, on standard error, and nothing else anywhere."""
+        """Return the message of a failed call: one line on standard error, and no other output."""
         assert self.out == ""
         assert len(self.err.splitlines()) == 1, self.err
         assert "Traceback" not in self.err
@@ -50,7 +50,7 @@ class Run:
 
 
 class Kept:
-    """Calls ``kept`` in a folder of its own, on a database of its own."""
+    """Runs ``kept`` in a folder and on a database of its own."""
 
     def __init__(self, folder: Path, database: str) -> None:
         self.folder = folder
@@ -88,7 +88,7 @@ class Kept:
         return json.loads(run.out)
 
     def on_a_terminal(self, *arguments: str, **variables: str) -> str:
-        """What a person sees."""
+        """Return the output on a terminal."""
         ours, theirs = pty.openpty()
         with self.start(
             *arguments, stdin=theirs, stdout=theirs, stderr=theirs, env=self.environment | variables
@@ -105,7 +105,7 @@ class Kept:
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
-    except OSError:  # how a terminal says that nobody is there any more
+    except OSError:  # the terminal was closed
         return b""
 
 
@@ -123,12 +123,12 @@ def kept(tmp_path: Path) -> Kept:
 
 @pytest.fixture
 def kept_somewhere(tmp_path: Path, database_url: str) -> Kept:
-    """The same on each kind of database."""
+    """Return the same on each kind of database."""
     write(tmp_path / "docs", pool=POOL, install=INSTALL, notes=NOTES)
     return Kept(tmp_path, database_url)
 
 
-# The story -----------------------------------------------------------------------------------------------------------
+# Scenario ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_folder_is_kept_found_read_refreshed_compared_and_gone_back_to(kept_somewhere: Kept) -> None:
@@ -384,7 +384,7 @@ def test_a_wrong_call_is_answered_with_one_sentence(
 
 @pytest.fixture(scope="module")
 def kept_docs(tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    """A folder that is kept, for calls that change nothing."""
+    """Return a kept folder, for calls that change nothing."""
     folder = tmp_path_factory.mktemp("kept")
     write(folder / "docs", pool=POOL, install=INSTALL, notes=NOTES)
     (folder / "loop").symlink_to("loop")
@@ -476,7 +476,7 @@ def test_a_server_that_does_not_answer_is_one_sentence(kept: Kept) -> None:
 
 
 def obey_permissions() -> None:
-    """Root may read everything. Without these two capabilities it may read what its permissions say."""
+    """Drop the two capabilities with which root reads everything, so that permissions apply."""
     if os.geteuid() == 0:
         for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
             assert ctypes.CDLL(None).prctl(24, capability, 0, 0, 0) == 0  # PR_CAPBSET_DROP
@@ -650,7 +650,7 @@ def test_a_search_loads_nothing_that_it_can_do_without(kept_docs: Kept) -> None:
 def test_a_cold_search_takes_at_most_twice_the_time_of_importing_what_it_stands_on(
     kept_docs: Kept, tmp_path: Path
 ) -> None:
-    """In seconds of the processor, one beside the other, and the middle of some rounds: the machine has its moods."""
+    """Both are measured in CPU seconds, alternately, and the median of some rounds counts, because of noise."""
     environment = kept_docs.environment | {"PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     search = [sys.executable, "-m", "kept", "search", "pool"]

@@ -1,4 +1,4 @@
-"""What makes the command line pleasant: examples, completion, patience, and a doctor."""
+"""Comfort of the command line: examples, completion, progress, and the doctor."""
 
 import asyncio
 import io
@@ -51,7 +51,7 @@ def test_a_shell_completes_commands_options_and_sources(kept: Kept) -> None:
 
 
 class Seen(io.StringIO):
-    """What a terminal was shown; another thread draws on it."""
+    """The output of a terminal; another thread writes to it."""
 
     def __init__(self) -> None:
         super().__init__()

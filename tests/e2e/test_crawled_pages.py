@@ -1,4 +1,4 @@
-"""What pages say about themselves, through the command line: a real server on loopback, a real crawl."""
+"""Metadata of pages (canonical URLs, robots directives …), through the command line, with a real server and crawl."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Many who ask while a crawl goes on: the short form of ``python -m bench.load``, which measures how fast."""
+"""Many requests during a crawl: the short form of ``python -m bench.load``, which measures the speed."""
 
 import asyncio
 import os

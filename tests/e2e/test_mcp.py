@@ -130,7 +130,7 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
     return text_of(result)
 
 
-# The story -----------------------------------------------------------------------------------------------------------
+# Scenario ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("connect", [over_stdio, over_http])

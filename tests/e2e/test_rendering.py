@@ -1,4 +1,4 @@
-"""Pages that are nothing before their scripts have run: a real Chromium, whose requests are all ours to answer."""
+"""Pages that are empty until their scripts have run, in a real Chromium whose requests are all served by the test."""
 
 import asyncio
 import json
@@ -66,7 +66,7 @@ def a_site() -> Iterator[Site]:
             self.send_header("Content-Length", str(len(body)))
             self.send_header("ETag", '"always-the-same"')
             self.end_headers()
-            with suppress(ConnectionError):  # whoever asked has heard enough
+            with suppress(ConnectionError):  # the client has closed the connection
                 self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None: ...

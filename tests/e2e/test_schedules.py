@@ -1,4 +1,4 @@
-"""Schedules, quick refreshes and webhooks, as a person on the command line meets them."""
+"""Schedules, quick refreshes and webhooks, on the command line."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Search by meaning, as a person meets it."""
+"""Semantic search, through the command line and the server."""
 
 import json
 import threading

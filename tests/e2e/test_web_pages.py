@@ -1,4 +1,4 @@
-"""The pages, in a real browser against a real server: what people do with them, and what crawled text cannot do."""
+"""The pages, in a real browser against a real server: what users can do, and what crawled text cannot do."""
 
 import json
 import re

@@ -27,8 +27,8 @@ from pathlib import Path
 CHAPTER = 30  # pages
 WORDS = ("avocet", "bittern", "curlew", "dunlin", "egret", "fulmar", "godwit", "heron", "knot", "plover", "stint")
 
-HOP = "/current.html"  # where a temporary redirect leads, and nothing else: asked for as a part of that visit
-LISTS = frozenset({"/robots.txt", "/sitemap.xml", "/llms.txt", "/llms-full.txt"})  # asked for besides the pages
+HOP = "/current.html"  # only the target of a temporary redirect: requested as a part of that visit
+LISTS = frozenset({"/robots.txt", "/sitemap.xml", "/llms.txt", "/llms-full.txt"})  # requested besides the pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Reply:
 
 
 def manual(pages: int, *, revised: bool = False) -> dict[str, Reply]:
-    """The response of each path. Every other path is not found."""
+    """Return the response of each path. Every other path is not found."""
     return _Manual(pages, revised).replies()
 
 
@@ -194,7 +194,7 @@ def write(folder: Path, pages: int) -> None:
 # From here on: in the process that serves ---------------------------------------------------------------------------
 
 
-OURS = "/is-somebody-there"
+OURS = "/is-ready"
 
 
 @dataclass

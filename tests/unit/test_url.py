@@ -644,7 +644,7 @@ def test_any_anchor_comes_back_from_its_fragment(anchor: str) -> None:
 )
 def test_a_route_has_one_spelling(url: str, spelled: str | None) -> None:
     assert canonicalize_route_url(url) == spelled
-    assert canonicalize_url(url) == (spelled and spelled.partition("#")[0]), "only canonicalize_route_url keeps the fragment"
+    assert canonicalize_url(url) == (spelled and spelled.partition("#")[0]), "a route is only kept there"
 
 
 @given(st.text(), st.text().filter(lambda anchor: not anchor[:1].isdigit()))
