@@ -415,8 +415,8 @@ class EmbeddingServer:
 
 @asynccontextmanager
 async def open_runtime(url: str, database: str, folder: Path) -> AsyncIterator[Runtime]:
-    said = {"PROVIDER": "openai", "URL": url, "MODEL": "words", "KEY": "env:THE_KEY", "BATCH_SIZE": "16"}
-    environment = {f"KEPT_EMBED__{name}": value for name, value in said.items()} | {
+    options = {"PROVIDER": "openai", "URL": url, "MODEL": "words", "KEY": "env:THE_KEY", "BATCH_SIZE": "16"}
+    environment = {f"KEPT_EMBED__{name}": value for name, value in options.items()} | {
         "THE_KEY": "sesame-open-the-door",
         "KEPT_SEARCH__MODE": "fused",
     }

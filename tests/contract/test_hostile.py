@@ -139,12 +139,12 @@ def test_a_response_that_is_not_a_page_is_refused_with_the_reason() -> None:
 
 
 def test_x_robots_tag_is_returned_unless_the_source_ignores_robots() -> None:
-    assert _wishes("/noindex") == RobotsDirectives(noindex=True, nofollow=True)
-    assert _wishes("/noindex-for-others") == RobotsDirectives()
-    assert _wishes("/noindex", access=replace(PATIENT, ignore_robots=True)) is None
+    assert _directives("/noindex") == RobotsDirectives(noindex=True, nofollow=True)
+    assert _directives("/noindex-for-others") == RobotsDirectives()
+    assert _directives("/noindex", access=replace(PATIENT, ignore_robots=True)) is None
 
 
-def _wishes(path: str, access: Access = PATIENT) -> RobotsDirectives | None:
+def _directives(path: str, access: Access = PATIENT) -> RobotsDirectives | None:
     found = visited(path, access=access)
     assert isinstance(found, Fetched)
     return found.robots_directives

@@ -780,11 +780,11 @@ def test_a_request_that_meets_a_job_at_its_very_end_is_not_lost(database_url: st
                 await jobs.claim(tx, worker=new_id())
             async with db.transaction() as tx:
                 await jobs.lock(tx, first.id)
-                asking = asyncio.create_task(queue.enqueue(other, source.id))
-                done, _ = await asyncio.wait([asking], timeout=0.2)
+                enqueuing = asyncio.create_task(queue.enqueue(other, source.id))
+                done, _ = await asyncio.wait([enqueuing], timeout=0.2)
                 assert not done
                 await jobs.complete(tx, first.id, held=False, tally=Tally())
-            assert (await asking).id != first.id
+            assert (await enqueuing).id != first.id
 
     asyncio.run(scenario())
 

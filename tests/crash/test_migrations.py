@@ -289,7 +289,7 @@ async def make_generations(url: str) -> dict[int, Any]:
 
 async def generations_of(url: str) -> dict[int, Any]:
     """Return the documents of every generation, and the hits of a search in it."""
-    said: dict[int, Any] = {}
+    result: dict[int, Any] = {}
     async with database_at(url) as db:
         source, known = await past.list_generations(db, "docs")
         for generation in known:
@@ -298,11 +298,11 @@ async def generations_of(url: str) -> dict[int, Any]:
                     db, SearchRequest(text="page", labels=("docs",), limit=100, generation=generation.number)
                 )
                 found = sorted((hit.url, hit.text, hit.document) for hit in hits)
-                said[generation.number] = generation.state, await shown(db, source, generation.number), found
+                result[generation.number] = generation.state, await shown(db, source, generation.number), found
             else:
-                said[generation.number] = generation.state, generation.documents, generation.tally
-    assert {state for state, *_ in said.values()} == {"active", "retired", "held", "abandoned"}
-    return said
+                result[generation.number] = generation.state, generation.documents, generation.tally
+    assert {state for state, *_ in result.values()} == {"active", "retired", "held", "abandoned"}
+    return result
 
 
 async def decide_and_go_on(url: str) -> None:

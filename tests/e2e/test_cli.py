@@ -150,9 +150,9 @@ def test_a_folder_is_kept_found_read_refreshed_compared_and_gone_back_to(kept_so
     refreshed = kept.json("refresh", "docs")
     assert refreshed["counts"] == dict.fromkeys(COUNTS, 0) | {"changed": 1, "new": 1, "moved": 1, "gone": 1}
 
-    told = kept("diff", "docs", "1", "2").out.splitlines()
-    assert told[0] == "docs, from generation 1 to 2: 1 added, 1 removed, 1 changed, 1 moved"
-    assert told[1:-1] == [
+    output = kept("diff", "docs", "1", "2").out.splitlines()
+    assert output[0] == "docs, from generation 1 to 2: 1 added, 1 removed, 1 changed, 1 moved"
+    assert output[1:-1] == [
         f"+ {file_url(docs)}/new.md",
         f"- {file_url(docs)}/install.md",
         f"~ {file_url(docs)}/pool.md",
@@ -430,7 +430,7 @@ def test_a_database_that_is_not_there_is_not_made_by_reading(kept: Kept, argumen
     assert not (kept.folder / "kept.db").exists()
 
 
-def a_text(path: Path) -> None:
+def write_text_file(path: Path) -> None:
     path.write_text("This is not a database. " * 100)
 
 
@@ -438,7 +438,7 @@ def somebody_elses(path: Path) -> None:
     apsw.Connection(str(path)).execute("CREATE TABLE theirs (x)")
 
 
-def a_newer_one(path: Path) -> None:
+def write_newer_schema(path: Path) -> None:
     database = apsw.Connection(str(path))
     database.execute("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT, applied_at TEXT)")
     database.execute("INSERT INTO migrations VALUES (9999, 'tomorrow', '')")
@@ -447,9 +447,9 @@ def a_newer_one(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (a_text, "is not a sound database"),
+        (write_text_file, "is not a sound database"),
         (somebody_elses, "not one of Kept's"),
-        (a_newer_one, "was written by a newer Kept"),
+        (write_newer_schema, "was written by a newer Kept"),
     ],
 )
 @pytest.mark.parametrize("arguments", [["list"], ["search", "pool"], ["add", "docs"]])
@@ -527,9 +527,9 @@ def test_a_crawl_that_was_stopped_goes_on_with_the_next_call(kept: Kept, sent: s
         assert crawl.stderr
         assert "docs: reading" in crawl.stderr.readline()
         crawl.send_signal(sent)
-        told = crawl.stderr.read()
+        output = crawl.stderr.read()
     if sent is signal.SIGINT:
-        assert told == "docs: stopped. 'kept refresh docs' goes on where it was.\n"
+        assert output == "docs: stopped. 'kept refresh docs' goes on where it was.\n"
         assert crawl.returncode == 130
     done = kept.json("refresh", "docs")
     assert (done["status"], done["generation"], done["counts"]["new"]) == ("completed", 1, 1503)
@@ -591,9 +591,9 @@ def test_what_was_crawled_cannot_command_the_terminal(kept: Kept) -> None:
 
 
 def test_help_names_every_command_and_every_command_has_help(kept: Kept) -> None:
-    told = kept("--help").out
-    assert kept().out == told
-    assert all(re.search(rf"^  {name} +[A-Z]", told, re.MULTILINE) for name in Commands.modules)
+    output = kept("--help").out
+    assert kept().out == output
+    assert all(re.search(rf"^  {name} +[A-Z]", output, re.MULTILINE) for name in Commands.modules)
     for name in ("add", "search", "diff"):
         run = kept(name, "--help")
         assert run.code == 0

@@ -53,7 +53,7 @@ SHOW = "const show = html => document.getElementById('app').innerHTML = html;"
 
 
 @contextmanager
-def a_site() -> Iterator[Site]:
+def serve_site() -> Iterator[Site]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             site.requests.append(self.path)
@@ -83,7 +83,7 @@ def a_site() -> Iterator[Site]:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    with a_site() as site:
+    with serve_site() as site:
         yield site
 
 
@@ -234,9 +234,9 @@ def test_hostile_scripts_fail_alone_and_cannot_bypass_the_gate(site: Site, datab
         found = crawled(database, site, headers=(token,))
         assert select.select([tcp, udp], [], [], 0)[0] == [], "nothing has arrived"
 
-    said = found["/attack"][2]
-    assert said.count("refused") == 10, found["/attack"]
-    assert [line for line in said.splitlines() if "reached" in line] == ["/other reached"]
+    markdown = found["/attack"][2]
+    assert markdown.count("refused") == 10, found["/attack"]
+    assert [line for line in markdown.splitlines() if "reached" in line] == ["/other reached"]
     assert not {"/writes", "/own", "/worker.js"} & {*site.requests}, "a page that is read writes nothing"
     assert site.secrets["/other"] == "quite-secret-token", "the page's own site is asked as the crawl asks it"
 

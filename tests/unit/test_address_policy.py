@@ -148,7 +148,7 @@ class _Led(socket.socket):
 
 
 @asynccontextmanager
-async def a_world() -> AsyncIterator[World]:
+async def open_world() -> AsyncIterator[World]:
     world = World()
     server = await asyncio.start_server(world.serve, "127.0.0.1", 0)
     world._port = server.sockets[0].getsockname()[1]
@@ -267,7 +267,7 @@ WAYS = (as_root, as_link, as_base, as_redirect, as_robots, as_sitemap, as_name)
 @pytest.mark.parametrize("way", WAYS)
 def test_no_address_that_is_not_public_is_dialled(way: Any) -> None:
     async def scenario() -> None:
-        async with a_world() as world:
+        async with open_world() as world:
             for host in HOSTS:
                 await way(world, host)
                 assert world.strays == [], host
@@ -280,7 +280,7 @@ def test_no_address_that_is_not_public_is_dialled(way: Any) -> None:
 
 def test_a_public_host_is_dialled_at_exactly_the_checked_address() -> None:
     async def scenario() -> None:
-        async with a_world() as world:
+        async with open_world() as world:
             world.answers["/page"] = body("hello")
             client = world.client()
             answer = await client.request(f"{SITE}/page", max_bytes=1000)

@@ -143,11 +143,11 @@ def test_a_server_that_is_not_there_is_given_up_soon() -> None:
 
 
 def test_the_choice_is_the_operators_and_the_model_that_serves_is_found_whatever_the_choice(tmp_path: Path) -> None:
-    def chosen(**said: Any) -> EmbedderFactory:
-        return EmbedderFactory(EmbedderConfig(**said), Server().post)
+    def chosen(**config: Any) -> EmbedderFactory:
+        return EmbedderFactory(EmbedderConfig(**config), Server().post)
 
-    def wanted(**said: Any) -> str | None:
-        embedder = chosen(**said).for_indexing()
+    def wanted(**config: Any) -> str | None:
+        embedder = chosen(**config).for_indexing()
         return embedder.model if embedder else None
 
     assert wanted(provider="none") is None

@@ -380,7 +380,7 @@ def test_tls_checks_the_host_name_though_the_address_is_pinned(certificate: Path
 # ── The gate as a proxy ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def said(proxy: GateProxy, request: str, *, password: str | None = None) -> bytes:
+async def send_to_proxy(proxy: GateProxy, request: str, *, password: str | None = None) -> bytes:
     """Send a request to the proxy and return everything it sends until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
     login = base64.b64encode(f"{proxy.username}:{password or proxy.password}".encode()).decode()
@@ -397,7 +397,7 @@ def test_the_gate_proxy_forwards_to_allowed_hosts_only() -> None:
             client = client_for(site)
             async with GateProxy(client) as proxy:
                 assert proxy.url.startswith("http://127.0.0.1:")
-                page = await said(
+                page = await send_to_proxy(
                     proxy, f"GET {site.url('/good')} HTTP/1.1\r\nHost: liar.test\r\nConnection: keep-alive"
                 )
                 assert page.startswith(b"HTTP/1.1 200")
@@ -413,8 +413,8 @@ def test_the_gate_proxy_forwards_to_allowed_hosts_only() -> None:
                     "GET ftp://docs.test/ HTTP/1.1": b"400",
                     "nonsense": b"400",
                 }.items():
-                    assert (await said(proxy, request)).split(b" ")[1] == status, request
-                wrong = await said(proxy, f"GET {site.url('/good')} HTTP/1.1", password="guess")
+                    assert (await send_to_proxy(proxy, request)).split(b" ")[1] == status, request
+                wrong = await send_to_proxy(proxy, f"GET {site.url('/good')} HTTP/1.1", password="guess")
                 assert wrong.startswith(b"HTTP/1.1 407")
                 assert proxy.password not in repr(proxy)
                 assert not other.requests
@@ -462,7 +462,7 @@ def test_one_gate_proxy_behind_another() -> None:
                 assert isinstance(answer, HttpResponse)
                 assert answer.body == PAGE
                 async with GateProxy(inner) as proxy:
-                    assert PAGE in await said(proxy, f"GET {site.url('/good')} HTTP/1.1")
+                    assert PAGE in await send_to_proxy(proxy, f"GET {site.url('/good')} HTTP/1.1")
                 await inner.close()
             await outer.close()
 
@@ -482,7 +482,7 @@ def test_the_gate_proxy_works_behind_a_proxy_with_tls(certificate: Path) -> None
                         allowed=frozenset({("127.0.0.1", site.port)}), proxy=where, ca_file=trusted, resolver=here
                     )
                     async with GateProxy(inner) as proxy:
-                        answer = await said(proxy, f"GET {site.url('/good')} HTTP/1.1")
+                        answer = await send_to_proxy(proxy, f"GET {site.url('/good')} HTTP/1.1")
                         assert answer.split(b" ")[1] == status
                     await inner.close()
                 secured.close()
@@ -506,7 +506,7 @@ def test_a_proxy_that_hangs_up_instead_of_answering_is_a_bad_gateway() -> None:
         port = server.sockets[0].getsockname()[1]
         client = HttpClient(allowed=frozenset({("127.0.0.1", 9)}), proxy=f"http://127.0.0.1:{port}")
         async with GateProxy(client) as proxy:
-            assert (await said(proxy, "CONNECT 127.0.0.1:9 HTTP/1.1")).startswith(b"HTTP/1.1 502")
+            assert (await send_to_proxy(proxy, "CONNECT 127.0.0.1:9 HTTP/1.1")).startswith(b"HTTP/1.1 502")
             await asyncio.wait_for(gone.wait(), 5)
         await client.close()
         server.close()

@@ -109,7 +109,7 @@ def test_bounds_hold_whatever_was_learned() -> None:
     assert suggest_refresh_interval([ChangeSample(30 * DAY, False)] * 30, WIDE) == 30 * DAY
 
 
-def a_generation(number: int, mode: str | None, tally: Tally, *, active: bool = True) -> Generation:
+def make_generation(number: int, mode: str | None, tally: Tally, *, active: bool = True) -> Generation:
     at = NOON + number * DAY
     return Generation(
         source_id="s",
@@ -127,14 +127,14 @@ def a_generation(number: int, mode: str | None, tally: Tally, *, active: bool = 
 
 def test_repairs_rollbacks_and_what_was_given_up_teach_nothing() -> None:
     history = [
-        a_generation(1, "refresh", Tally(new=9)),
-        a_generation(2, "quick", Tally(unchanged=9)),
-        a_generation(3, "failed", Tally(changed=1)),
-        a_generation(4, "full", Tally(changed=1)),
-        a_generation(5, "refresh", Tally(changed=1), active=False),
-        a_generation(6, None, Tally(changed=1)),
-        a_generation(7, "refresh", Tally(changed=1)),
-        a_generation(8, "refresh", Tally(unchanged=8, failed=1)),
+        make_generation(1, "refresh", Tally(new=9)),
+        make_generation(2, "quick", Tally(unchanged=9)),
+        make_generation(3, "failed", Tally(changed=1)),
+        make_generation(4, "full", Tally(changed=1)),
+        make_generation(5, "refresh", Tally(changed=1), active=False),
+        make_generation(6, None, Tally(changed=1)),
+        make_generation(7, "refresh", Tally(changed=1)),
+        make_generation(8, "refresh", Tally(unchanged=8, failed=1)),
     ]
     assert change_samples(history) == [ChangeSample(DAY, False), ChangeSample(2 * DAY, True), ChangeSample(DAY, False)]
 
