@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -67,8 +68,8 @@ def test_every_operation_behaves_as_described(server: Server, mode: GenerationMo
         )
         @given(case=operation.as_strategy(generation_mode=mode))
         def check_case(case: schemathesis.Case) -> None:
-            if case.path in PROBES and "://" in str(case.body):
-                return  # it would reach other hosts
+            if case.path in PROBES:
+                case.body = _on_loopback(case.body)
             response = case.call(headers=headers, timeout=30)
             case.validate_response(response, checks=CHECKS)
             if not with_key:
@@ -112,3 +113,12 @@ JSON = {"Content-Type": "application/json"}
 
 def _json(value: object) -> bytes:
     return json.dumps(value).encode()
+
+
+def _on_loopback(body: Any) -> Any:
+    """Return a body whose URLs name a closed port of this machine: no test contacts another host."""
+    if isinstance(body, dict):
+        return {key: _on_loopback(value) for key, value in body.items()}
+    if isinstance(body, list):
+        return [_on_loopback(value) for value in body]
+    return "http://127.0.0.1:9/" if isinstance(body, str) and "://" in body else body

@@ -194,7 +194,7 @@ def _message_and_exit_code(error: Exception) -> tuple[str, int]:
             return "What was typed has bytes in it that are no text in UTF-8.", EXIT_USAGE
         case OSError():
             what = f"{error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}"
-            return f"The operating system does not let it happen: {what}.", EXIT_FAILED
+            return f"The operating system refused it: {what}.", EXIT_FAILED
         case OverflowError():
             return "One of the numbers is larger than anything Kept can count.", EXIT_USAGE
         case _:

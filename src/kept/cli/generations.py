@@ -103,7 +103,7 @@ async def rollback(
 
 
 async def activate(context: typer.Context, name: options.SourceArgument) -> None:
-    """Make a held generation live: its losses are right.
+    """Activate a held generation: its losses are intended.
 
     \b
     kept diff django@5.2 3 4             what it would lose

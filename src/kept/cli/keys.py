@@ -1,4 +1,4 @@
-"""Who may ask the server.
+"""API keys: who may call the server.
 
 \b
 kept keys add laptop --scope write

@@ -46,53 +46,56 @@ PageArgument = Annotated[str, typer.Argument(metavar="URL|PATH", help="A page or
 PageOrSourceArgument = Annotated[
     str, typer.Argument(metavar="URL|PATH|NAME", help="A page, or a whole source.", show_default=False)
 ]
-JobIdArgument = Annotated[str, typer.Argument(metavar="ID", help="A job's id, or how it begins.", show_default=False)]
+JobIdArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="A job's id, or its first characters.", show_default=False)
+]
 
 # Options of every command
 
 DatabaseOption = Annotated[
     str | None, typer.Option(metavar="URL", help="sqlite:///file.db or postgresql://user@host/name.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON value.")]
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="Tell everything, on standard error.")]
-ShowVersionOption = Annotated[bool, typer.Option("--version", help="Say which Kept this is.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Log everything to standard error.")]
+ShowVersionOption = Annotated[bool, typer.Option("--version", help="Print the version of Kept.")]
 
 # Options of crawls
 
-SourceNameOption = Annotated[str | None, typer.Option("--name", metavar="NAME", help="What to call it.")]
+SourceNameOption = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name of the source.")]
 RootKindOption = Annotated[
-    str | None, typer.Option("--as", metavar="web|git", help="What the root is, where both could be.")
+    str | None, typer.Option("--as", metavar="web|git", help="The kind of the root, where both are possible.")
 ]
 VersionLabelOption = Annotated[
-    str | None, typer.Option("--version", metavar="LABEL", help="Which version of it this is: name@LABEL.")
+    str | None, typer.Option("--version", metavar="LABEL", help="Version label of the source: name@LABEL.")
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what would be included.")]
-FullOption = Annotated[bool, typer.Option("--full", help="Read everything again, changed or not.")]
-FailedOnlyOption = Annotated[bool, typer.Option("--failed-only", help="Only what could not be read last time.")]
-QuickOption = Annotated[bool, typer.Option("--quick", help="Only where something probably changed.")]
+FullOption = Annotated[bool, typer.Option("--full", help="Fetch every page again, changed or not.")]
+FailedOnlyOption = Annotated[bool, typer.Option("--failed-only", help="Only visit the pages that failed last time.")]
+QuickOption = Annotated[bool, typer.Option("--quick", help="Only visit pages that are likely to have changed.")]
 PriorityOption = Annotated[
-    int, typer.Option(metavar="N", min=-1000, max=1000, help="Of several waiting crawls the highest goes first.")
+    int, typer.Option(metavar="N", min=-1000, max=1000, help="Pending crawls with a higher priority run first.")
 ]
-NoWaitOption = Annotated[bool, typer.Option("--no-wait", help="Only ask for the crawl; whoever is free runs it.")]
+NoWaitOption = Annotated[bool, typer.Option("--no-wait", help="Queue the crawl and return; a worker runs it.")]
 JobStatusOption = Annotated[
-    str | None, typer.Option(metavar="STATUS", help="Only these: pending, processing, paused …")
+    str | None, typer.Option(metavar="STATUS", help="Only jobs in this state: pending, processing, paused …")
 ]
 WorkerNameOption = Annotated[
-    str | None, typer.Option("--name", metavar="NAME", help="What to call it in 'kept job'; else this machine's name.")
+    str | None,
+    typer.Option("--name", metavar="NAME", help="Name of the worker in 'kept job'; default: the name of this machine."),
 ]
 WorkerConcurrencyOption = Annotated[
-    int, typer.Option("--concurrency", metavar="N", min=1, max=64, help="How many crawls at once.")
+    int, typer.Option("--concurrency", metavar="N", min=1, max=64, help="Concurrent crawls.")
 ]
 BehindOption = Annotated[bool, typer.Option("--behind", hidden=True)]  # for 'kept serve', which starts one
 
 # Options of search and reading
 
 SourceFilterOption = Annotated[
-    list[str] | None, typer.Option("--source", metavar="NAME", help="Only here. May be repeated.")
+    list[str] | None, typer.Option("--source", metavar="NAME", help="Only in this source. May be repeated.")
 ]
-HitLimitOption = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many hits at most.")]
+HitLimitOption = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Maximum number of hits.")]
 VersionFilterOption = Annotated[
-    str | None, typer.Option("--version", metavar="V", help="Of each source the version that fits: 18, ^18, latest.")
+    str | None, typer.Option("--version", metavar="V", help="The version of each source that matches: 18, ^18, latest.")
 ]
 PathFilterOption = Annotated[
     str, typer.Option("--path", metavar="PATH", help="Only pages below: ref/models, 'guide/*'.")
@@ -100,16 +103,16 @@ PathFilterOption = Annotated[
 HitKindOption = Annotated[str, typer.Option("--kind", metavar="text|code", help="code: only in code examples.")]
 LanguageOption = Annotated[str, typer.Option("--language", metavar="NAME", help="Only code examples in this language.")]
 ContextOption = Annotated[
-    str | None, typer.Option("--context", metavar="parent|siblings|document", help="With what stands around each hit.")
+    str | None, typer.Option("--context", metavar="parent|siblings|document", help="Text to show around each hit.")
 ]
 BudgetOption = Annotated[
-    int | None, typer.Option(metavar="TOKENS", min=1, help="As many hits as fit into so many tokens.")
+    int | None, typer.Option(metavar="TOKENS", min=1, help="Stop when the hits have this many tokens.")
 ]
 AtGenerationOption = Annotated[
     int | None, typer.Option("--generation", metavar="N", min=1, help="As of this generation.")
 ]
 ExampleLimitOption = Annotated[
-    int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="How many URLs of each kind.")
+    int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="How many URLs to list of each kind.")
 ]
 OptionalDocumentArgument = Annotated[
     str | None, typer.Argument(metavar="[URL|PATH|ID]", help="Only this document, line by line.", show_default=False)
@@ -121,40 +124,43 @@ OptionalSourceArgument = Annotated[
 SinceOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Only after this: 2026-11-01, 2026-11-01T12:00, 2d.")
 ]
-ChangeLimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="How many at most.")]
+ChangeLimitOption = Annotated[
+    int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="Maximum number of results.")
+]
 CursorOption = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Go on after this: the 'next' of the answer before.")
+    str | None, typer.Option(metavar="TEXT", help="Continue after this cursor: the 'next' of the previous answer.")
 ]
 SectionOption = Annotated[str | None, typer.Option(metavar="ANCHOR", help="Only this section.")]
 HostOption = Annotated[
     str, typer.Option(help="The address to listen at; any but loopback needs keys.", metavar="ADDRESS")
 ]
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any that is free.")]
-WorkersOption = Annotated[int, typer.Option(min=0, max=64, help="How many crawls may run here at once.")]
+WorkersOption = Annotated[int, typer.Option(min=0, max=64, help="Concurrent crawls in this process.")]
 
 # Options of maintenance
 
 ExportFolderArgument = Annotated[str, typer.Argument(metavar="DIR", help="A folder: new, empty, or an earlier export.")]
 ExportPathArgument = Annotated[
-    str, typer.Argument(metavar="DIR|MANIFEST", help="What 'kept export' wrote.", show_default=False)
+    str,
+    typer.Argument(metavar="DIR|MANIFEST", help="A folder or manifest that 'kept export' wrote.", show_default=False),
 ]
 OptionalSourcesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these.", show_default=False)
+    list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these sources.", show_default=False)
 ]
 BackupFileArgument = Annotated[
     str, typer.Argument(metavar="FILE", help="A backup of the database.", show_default=False)
 ]
-TreeOnlyOption = Annotated[
-    bool, typer.Option("--tree", help="Only Markdown files for reading, as they lie below the root.")
-]
+TreeOnlyOption = Annotated[bool, typer.Option("--tree", help="Write only Markdown files, in the folders of the site.")]
 KeepGenerationsOption = Annotated[
-    int | None, typer.Option("--keep", metavar="N", min=1, help="Keep so many generations that changed something.")
+    int | None, typer.Option("--keep", metavar="N", min=1, help="Number of generations with changes to keep.")
 ]
-OlderThanOption = Annotated[str | None, typer.Option(metavar="TIME", help="Keep all that are younger: 30d, 12h.")]
-GcDryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what would go, and why.")]
-KeyNameArgument = Annotated[str, typer.Argument(metavar="NAME", help="What to call the key.", show_default=False)]
-KeyScopeOption = Annotated[str, typer.Option("--scope", metavar="read|write|admin", help="What it opens.")]
+OlderThanOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Keep generations younger than this: 30d, 12h.")
+]
+GcDryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only list what would be deleted, and why.")]
+KeyNameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the key.", show_default=False)]
+KeyScopeOption = Annotated[str, typer.Option("--scope", metavar="read|write|admin", help="What the key permits.")]
 ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Offer only tools that read.")]
 ShellArgument = Annotated[
-    str, typer.Argument(metavar="bash|zsh|fish", help="The shell that completes.", show_default=False)
+    str, typer.Argument(metavar="bash|zsh|fish", help="The shell to complete in.", show_default=False)
 ]

@@ -76,7 +76,9 @@ class EmbeddingBacklog:
         except EmbedderUnavailable as error:
             self._backoff = min(MAX_BACKOFF_SECONDS, max(MIN_BACKOFF_SECONDS, 2 * self._backoff, error.retry_after))
             self._backoff_until = self._clock() + self._backoff
-            log.warning("embedder away", model=self._embedder.model, reason=str(error), rests=round(self._backoff, 1))
+            log.warning(
+                "embedder away", model=self._embedder.model, reason=str(error), retry_in=round(self._backoff, 1)
+            )
         if model and (report.contents or model.state is EmbeddingModelState.WANTED):
             await _switch_model(db, model)
         return report

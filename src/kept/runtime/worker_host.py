@@ -101,7 +101,7 @@ class WorkerHost:
         tasks = [
             PeriodicTask("reaped", min(5.0, self._settings.work.silent_seconds / 4), self._services.reap_jobs),
             PeriodicTask("scheduled", SCHEDULE_INTERVAL_SECONDS, self.enqueue_due_crawls),
-            PeriodicTask("told", SCHEDULE_INTERVAL_SECONDS, self.deliver_webhooks),
+            PeriodicTask("webhooks delivered", SCHEDULE_INTERVAL_SECONDS, self.deliver_webhooks),
             PeriodicTask("garbage collected", GC_INTERVAL_SECONDS, collect),
         ]
         if backlog := self._services.models.embedding_backlog:

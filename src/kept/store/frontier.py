@@ -78,7 +78,7 @@ async def insert(db: Connection, job: str, discovered: Iterable[DiscoveredUrl]) 
 
 
 async def mark_reached(db: Connection, job: str, discovered: Iterable[DiscoveredUrl]) -> int:
-    """Marks what it has already: something leads there, or a document moves there. How many nothing had led to."""
+    """Mark known entries as reached, by a link or a move. Returns how many were not reached before."""
     ordered = sorted(discovered, key=lambda entry: entry.url)
     reached = await db.run_many(
         "mark_reached", [{"job": job, "url": entry.url, "parent": entry.parent} for entry in ordered if entry.reached]
