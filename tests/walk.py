@@ -40,7 +40,7 @@ Function = tuple[str, str]  # the module below src/kept, and the qualified name
 
 @dataclass
 class Seen:
-    """What a trace knows of a function."""
+    """The traced calls of a function."""
 
     callers: set[Function] = field(default_factory=set)
     carries: bool = False

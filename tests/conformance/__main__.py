@@ -1,8 +1,9 @@
-"""Runs the MCP conformance suite: python -m tests.conformance [FOLDER]
+"""Run the MCP conformance suite: python -m tests.conformance [FOLDER]
 
-Twice: against ``kept serve`` as it is shipped, and with the tools, prompts and resources that the suite looks for.
+It runs twice: against ``kept serve`` as shipped, and with the tools, prompts and resources that the suite expects.
 FOLDER is where ``npm install node@24 @modelcontextprotocol/conformance@0.2.0-alpha.12`` was run; without it, both are
-looked for on the path. Succeeds when all that counts passes but what the lists beside this file name, with reasons.
+looked for on the path. Succeeds when all relevant tests pass, except those that the lists beside this file name with
+reasons.
 """
 
 import os

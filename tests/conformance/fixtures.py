@@ -136,7 +136,7 @@ def _add_prompts(server: MCPServer[Any]) -> None:
         return _asked(context, user_context=_form("What context should the prompt use?", "context")) or "Thank you."
 
 
-# Tools that ask their caller back ------------------------------------------------------------------------------------
+# Tools with requests to the client -----------------------------------------------------------------------------------
 
 
 def _form(message: str, name: str, kind: str = "string") -> ElicitRequest:
@@ -152,7 +152,7 @@ def _sample(text: str, most: int) -> CreateMessageRequest:
 def _asked(
     context: Context[Any, Any], state: str | None = None, **questions: InputRequest
 ) -> InputRequiredResult | None:
-    """The questions, as long as one of them is without an answer."""
+    """Return the questions while at least one of them is unanswered."""
     if questions.keys() <= (context.input_responses or {}).keys():
         return None
     return InputRequiredResult(input_requests=questions, request_state=state)

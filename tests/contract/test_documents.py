@@ -56,12 +56,12 @@ async def test_documents_are_listed_by_url_in_pages_and_found_by_url_in_a_genera
     before = (await documents.list_documents(db, "docs", generation=1)).documents
     assert [one.url for one in before] == [ROOT, *NAMES]
 
-    asked = [NAMES[1], NAMES[2], f"{ROOT}never"]
+    urls = [NAMES[1], NAMES[2], f"{ROOT}never"]
     then, now = (
-        await documents.find_documents_at(db, "docs", 1, asked),
-        await documents.find_documents_at(db, "docs", 2, asked),
+        await documents.find_documents_at(db, "docs", 1, urls),
+        await documents.find_documents_at(db, "docs", 2, urls),
     )
-    assert (set(then), set(now)) == (set(asked[:2]), {NAMES[2]})
+    assert (set(then), set(now)) == (set(urls[:2]), {NAMES[2]})
     assert now[NAMES[2]] == then[NAMES[2]] == next(one.document for one in before if one.url == NAMES[2])
     assert await documents.get_outline(db, then[NAMES[1]], 1) == [], "it has no headings"
     with pytest.raises(NotFound):

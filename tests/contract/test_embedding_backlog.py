@@ -80,8 +80,8 @@ async def counted(db: Database, table: str) -> int:
 async def near(db: Database, embedder: WordEmbedder, text: str, limit: int = 3, **shown: int) -> list[str]:
     """Return the texts of the sections nearest to a text."""
     async with db.snapshot() as snapshot:
-        asked = [source for source in await sources.all(snapshot) if not shown or source.name in shown]
-        pairs = [(source.id, shown.get(source.name) or source.active_generation or 0) for source in asked]
+        searched = [source for source in await sources.all(snapshot) if not shown or source.name in shown]
+        pairs = [(source.id, shown.get(source.name) or source.active_generation or 0) for source in searched]
         found = await nearest_sections(snapshot, {embedder.model: embedder}.get, text, pairs, limit=limit)
         ids = ", ".join(str(id) for id, _ in found) or "0"
         texts = dict(await run_sql(snapshot, f"SELECT id, text FROM sections WHERE id IN ({ids})"))
@@ -399,7 +399,7 @@ class EmbeddingServer:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.requests += 1
         self.keys.add(request.headers.get("Authorization"))
-        asked = await request.json()
+        payload = await request.json()
         if self.is_troubled and self.requests % 5 == 2:
             return web.Response(status=429, headers={"Retry-After": "0"})
         if self.is_troubled and self.requests % 5 == 3:
@@ -407,16 +407,16 @@ class EmbeddingServer:
             request.transport.close()  # in the middle of it
             return web.Response()
         await asyncio.sleep(0.02)
-        self.embedded.update(asked["input"])
-        rows = await WordEmbedder(asked["model"]).embed(asked["input"])
+        self.embedded.update(payload["input"])
+        rows = await WordEmbedder(payload["model"]).embed(payload["input"])
         data = [{"object": "embedding", "index": n, "embedding": row.tolist()} for n, row in enumerate(rows)]
-        return web.json_response({"object": "list", "data": data, "model": asked["model"]})
+        return web.json_response({"object": "list", "data": data, "model": payload["model"]})
 
 
 @asynccontextmanager
 async def open_runtime(url: str, database: str, folder: Path) -> AsyncIterator[Runtime]:
-    said = {"PROVIDER": "openai", "URL": url, "MODEL": "words", "KEY": "env:THE_KEY", "BATCH_SIZE": "16"}
-    environment = {f"KEPT_EMBED__{name}": value for name, value in said.items()} | {
+    options = {"PROVIDER": "openai", "URL": url, "MODEL": "words", "KEY": "env:THE_KEY", "BATCH_SIZE": "16"}
+    environment = {f"KEPT_EMBED__{name}": value for name, value in options.items()} | {
         "THE_KEY": "sesame-open-the-door",
         "KEPT_SEARCH__MODE": "fused",
     }

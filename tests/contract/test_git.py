@@ -129,8 +129,8 @@ async def test_every_push_leads_to_the_matching_changes(db: Database, tmp_path: 
         }
         assert await source.table() == first
 
-        # Nothing was pushed: each repository is asked once, and nothing but the crawl itself is written.
-        before, asked = await count_rows(db), len(server.asked)
+        # Nothing was pushed: each repository gets one request, and nothing but the crawl itself is written.
+        before, earlier = await count_rows(db), len(server.requests)
         assert await source.counts() == {"unchanged": 7}
         after = await count_rows(db)
         own = {"frontier", "crawl_jobs", "generations", "job_workers", "host_shares"}
@@ -140,7 +140,7 @@ async def test_every_push_leads_to_the_matching_changes(db: Database, tmp_path: 
         one_each = [
             (verb, f"{one}/{what}") for one in repositories for verb, what in (("GET", info), ("POST", command))
         ]
-        assert server.asked[asked:] == one_each
+        assert server.requests[earlier:] == one_each
 
         # An edit, a rename, a rename with an edit, a deletion and something new; and our copy was thrown away.
         shutil.rmtree(source.cache)
@@ -218,14 +218,14 @@ async def test_a_second_version_adds_only_what_differs(db: Database, tmp_path: P
         assert await one.counts() == {"new": 1000}
         filler = EmbeddingBacklog(WordEmbedder())
         assert (await filler.embed_pending(db)).embedded == 1000
-        before, asked = await count_rows(db), len(server.asked)
+        before, earlier = await count_rows(db), len(server.requests)
         two = await kept(db, server, tmp_path, at="v2", name="two")
         assert await two.counts() == {"new": 1000}
         after = await count_rows(db)
         assert after["contents"] - before["contents"] == 7
         assert after["sections"] - before["sections"] == 14
         assert (await filler.embed_pending(db)).embedded == 7, "what is equal in both versions has its vector"
-        posts = [path for verb, path in server.asked[asked:] if verb == "POST"]
+        posts = [path for verb, path in server.requests[earlier:] if verb == "POST"]
         assert len(posts) == 3, "where it is, its commit, the seven files: nothing that is there already"
         urls = await shown(db, two.source)
         assert set(urls) == {f"{WEB}/blob/v2/{name}" for name in files}

@@ -515,8 +515,8 @@ class Histories(RuleBasedStateMachine):
                     now=self.now,
                     rules=live.rules,
                 )
-                said = "held" if done.held else {"completed": "active"}.get(done.status, done.status)
-                assert said == ended, f"{done.status}, held: {done.held}, {done.error}; expected: {ended}"
+                actual = "held" if done.held else {"completed": "active"}.get(done.status, done.status)
+                assert actual == ended, f"{done.status}, held: {done.held}, {done.error}; expected: {ended}"
                 if ended != "failed" and live.crawl.mode != "failed":
                     side.latest = live.job
 

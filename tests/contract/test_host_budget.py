@@ -1,4 +1,4 @@
-"""How several crawls share the request budget of one host, on both databases."""
+"""Sharing of the request budget of one host among crawls, on both databases."""
 
 from kept.crawl import host_budget
 from kept.crawl.host_budget import HostBudget

@@ -139,12 +139,12 @@ def test_a_response_that_is_not_a_page_is_refused_with_the_reason() -> None:
 
 
 def test_x_robots_tag_is_returned_unless_the_source_ignores_robots() -> None:
-    assert _wishes("/noindex") == RobotsDirectives(noindex=True, nofollow=True)
-    assert _wishes("/noindex-for-others") == RobotsDirectives()
-    assert _wishes("/noindex", access=replace(PATIENT, ignore_robots=True)) is None
+    assert _directives("/noindex") == RobotsDirectives(noindex=True, nofollow=True)
+    assert _directives("/noindex-for-others") == RobotsDirectives()
+    assert _directives("/noindex", access=replace(PATIENT, ignore_robots=True)) is None
 
 
-def _wishes(path: str, access: Access = PATIENT) -> RobotsDirectives | None:
+def _directives(path: str, access: Access = PATIENT) -> RobotsDirectives | None:
     found = visited(path, access=access)
     assert isinstance(found, Fetched)
     return found.robots_directives
@@ -246,8 +246,8 @@ def test_robots_txt_holds_for_every_redirect() -> None:
                 for path in ("/forbidden", "/then-forbidden"):
                     found = await origin.visit(entry(site.url(path)), conditional=False)
                     assert found == Refused(reason="robots.txt forbids it")
-                assert not site.asked("/forbidden")
-                assert site.asked("/robots.txt") == 1
+                assert not site.count_requests("/forbidden")
+                assert site.count_requests("/robots.txt") == 1
 
     scenario()
 
@@ -400,7 +400,7 @@ def test_an_overloaded_host_is_left_alone_by_all_crawls() -> None:
             assert isinstance(other, Unreachable)
             assert other.retry_after is not None
             assert other.retry_after > timedelta(hours=23)
-            assert not site.asked("/good")
+            assert not site.count_requests("/good")
 
     scenario()
 

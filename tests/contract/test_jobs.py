@@ -260,11 +260,11 @@ def test_many_small_jobs_are_each_run_once_in_the_order_of_priority(database_url
 async def test_a_request_during_a_running_job_is_not_lost(db: Database) -> None:
     source = await make_source(db)
     first = await queue.enqueue(db, source.id)
-    asked: list[CrawlJob] = []
+    requested: list[CrawlJob] = []
 
     class Asking(Site):
         async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
-            asked.append(await jobs_service.request_crawl(db, "docs"))
+            requested.append(await jobs_service.request_crawl(db, "docs"))
             return await super().visit(entry, conditional=conditional)
 
     site = Asking({ROOT: Page("hello")})
@@ -275,7 +275,7 @@ async def test_a_request_during_a_running_job_is_not_lost(db: Database) -> None:
     done = await claim_and_run(db, None, make_run)
     assert done
     assert (done.id, done.status) == (first.id, JobStatus.COMPLETED)
-    assert [job.id for job in asked] == [first.id]
+    assert [job.id for job in requested] == [first.id]
     [follower, _] = await jobs_service.list_jobs(db)
     assert follower.job.status is JobStatus.PENDING
     done = await claim_and_run(db, None, make_run)

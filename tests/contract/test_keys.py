@@ -16,14 +16,14 @@ from tests.factories import ROOT, Page, Site, crawl, database_at, make_source
 def test_a_key_is_known_by_what_its_holder_says_and_by_nothing_else(database_url: str) -> None:
     async def scenario() -> None:
         async with database_at(database_url) as db:
-            key, said = await keys.add_key(db, "laptop", "write")
-            assert await keys.find_key(db, said) == key
-            for wrong in ("", said[:-1], said.upper(), f"{said} ", "laptop", "\x00", "\ud800"):
+            key, secret = await keys.add_key(db, "laptop", "write")
+            assert await keys.find_key(db, secret) == key
+            for wrong in ("", secret[:-1], secret.upper(), f"{secret} ", "laptop", "\x00", "\ud800"):
                 assert await keys.find_key(db, wrong) is None
             with pytest.raises(InvalidInput):
                 await keys.add_key(db, "laptop", "read")
             await keys.remove_key(db, "laptop")
-            assert await keys.find_key(db, said) is None
+            assert await keys.find_key(db, secret) is None
             with pytest.raises(NotFound):
                 await keys.remove_key(db, "laptop")
 
@@ -55,8 +55,8 @@ def test_the_same_request_many_times_at_once_is_one_job(database_url: str) -> No
         async with database_at(database_url) as db:
             await make_source(db)
             once = IdempotencyKey(key="monday", request_hash="crawl docs")
-            asked = [jobs_service.request_crawl(db, "docs", owner="ci", idempotency_key=once) for _ in range(8)]
-            jobs = {job.id: job for job in await asyncio.gather(*asked)}
+            requests = [jobs_service.request_crawl(db, "docs", owner="ci", idempotency_key=once) for _ in range(8)]
+            jobs = {job.id: job for job in await asyncio.gather(*requests)}
             assert [job.owner for job in jobs.values()] == ["ci"]
             [first] = jobs
             await jobs_service.cancel_job(db, first)

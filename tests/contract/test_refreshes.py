@@ -130,7 +130,7 @@ async def test_after_every_chapter_documents_ids_versions_and_search_are_as_the_
             await play(db, reader, number, chapter)
             if number in (2, 10):
                 known = {row.path for row in state(number) if row.word} - {"/unmarked.html"}
-                assert [path for path, status in site.asked if path in known and status != 304] == []
+                assert [path for path, status in site.requests if path in known and status != 304] == []
 
 
 async def play(db: Database, reader: Reader, number: int, chapter: Chapter) -> None:

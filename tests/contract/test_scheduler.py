@@ -197,10 +197,10 @@ async def test_a_crawl_that_runs_or_is_paused_is_enough(db: Database) -> None:
 @on_both_databases
 async def test_a_run_that_meets_a_waiting_job_widens_it(db: Database) -> None:
     source = await kept(db, "1h")
-    asked = await queue.enqueue(db, source.id, mode=CrawlMode.QUICK, priority=5)
+    queued = await queue.enqueue(db, source.id, mode=CrawlMode.QUICK, priority=5)
     assert await run(db, due(source)) == ONE
     job = await last_job(db, source)
-    assert (job.id, job.mode, job.priority) == (asked.id, CrawlMode.REFRESH, 5)
+    assert (job.id, job.mode, job.priority) == (queued.id, CrawlMode.REFRESH, 5)
 
 
 @on_both_databases

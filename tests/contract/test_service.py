@@ -643,16 +643,16 @@ def test_no_query_raises_anything_but_wrong_call(database_url: str) -> None:
             await crawl(db, await make_source(db), site({"a": "a b it's 🦤 the", "b": "日本語 " + "あ" * 1000}))
             return db
 
-        async def ask(text: str) -> None:
+        async def find(text: str) -> None:
             with suppress(InvalidInput):
                 await search.search_sections(db, SearchRequest(text=text))
 
         db = runner.run(open_with_pages())
         try:
             for text in NASTY:
-                runner.run(ask(text))
+                runner.run(find(text))
             anything = st.text() | st.text("\"'\\-()*:&|!<> aéあ🦤\0", max_size=30)
-            hypothesis.settings(max_examples=150)(hypothesis.given(anything)(lambda text: runner.run(ask(text))))()
+            hypothesis.settings(max_examples=150)(hypothesis.given(anything)(lambda text: runner.run(find(text))))()
         finally:
             runner.run(db.close())
 

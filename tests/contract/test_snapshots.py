@@ -49,7 +49,7 @@ GROUPS = 3
 RETAINED = 20  # generations
 
 Told = tuple[str, int, list[tuple[str, str]]]
-Answer = tuple[str, int, tuple[tuple[str, str], ...]]  # the question, the generation, url -> what it said
+Answer = tuple[str, int, tuple[tuple[str, str], ...]]  # the query, the generation, url -> text
 
 
 # What is shown -------------------------------------------------------------------------------------------------
@@ -72,31 +72,33 @@ def site(pages: dict[int, int], wanderer: tuple[str, int]) -> Site:
     return Site({ROOT: root} | {where: Page(text=text) for where, text in texts.items()})
 
 
-async def said_by(site: Site) -> dict[str, tuple[str, str]]:
-    """Return the documents of a generation of this site: url -> (words, content hash)."""
-    said = {}
+async def documents_of(site: Site) -> dict[str, tuple[str, str]]:
+    """Return the contents of a generation of this site: url -> (words, content hash)."""
+    contents = {}
     for where, page in site.pages.items():
         read = await read_scripted(page.body, "text/plain", where)
         assert not isinstance(read, Unreadable)
-        said[where] = (page.text, read.content.hash)
-    return said
+        contents[where] = (page.text, read.content.hash)
+    return contents
 
 
-def expected(question: str, said: dict[str, tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def expected(question: str, contents: dict[str, tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Return the correct answer of a generation."""
     kind, _, about = question.partition(" ")
     match kind:
         case "list":
-            return tuple(sorted((where, hash) for where, (_, hash) in said.items()))
+            return tuple(sorted((where, hash) for where, (_, hash) in contents.items()))
         case "count":
-            return (("documents", str(len(said))), ("sections", str(len(said))))
+            return (("documents", str(len(contents))), ("sections", str(len(contents))))
         case "search":
-            return tuple(sorted((where, text) for where, (text, _) in said.items() if re.search(rf"\b{about}\b", text)))
+            return tuple(
+                sorted((where, text) for where, (text, _) in contents.items() if re.search(rf"\b{about}\b", text))
+            )
         case _:
-            return ((about, said[about][0]),)
+            return ((about, contents[about][0]),)
 
 
-# Those who ask -------------------------------------------------------------------------------------------------
+# Readers ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -108,7 +110,7 @@ class Reader:
     chance: random.Random
     answers: Counter[Answer] = field(default_factory=Counter)
 
-    async def ask(self) -> None:
+    async def query(self) -> None:
         ways = [
             self._list,
             self._list_in_parts,
@@ -119,8 +121,8 @@ class Reader:
             self._sections,
         ]
         if answer := await self.chance.choice(ways)():
-            question, generation, said = answer
-            self.answers[question, generation, tuple(sorted(said))] += 1
+            question, generation, contents = answer
+            self.answers[question, generation, tuple(sorted(contents))] += 1
 
     async def _list(self) -> Told:
         async with self.db.snapshot() as snapshot:
@@ -196,7 +198,7 @@ class Readers:
             Reader(databases[at % len(databases)], source, random.Random(seed + at)) for at in range(how_many)
         ]
         self._turns = asyncio.Semaphore(0)
-        self._asking = [asyncio.create_task(self._ask(reader)) for reader in self._readers]
+        self._tasks = [asyncio.create_task(self._query(reader)) for reader in self._readers]
 
     def give_turns(self, turns: int) -> None:
         for _ in range(turns):
@@ -207,16 +209,16 @@ class Readers:
         return sum((reader.answers for reader in self._readers), Counter())
 
     async def stop(self) -> None:
-        for task in self._asking:
+        for task in self._tasks:
             task.cancel()
-        for ended in await asyncio.gather(*self._asking, return_exceptions=True):
+        for ended in await asyncio.gather(*self._tasks, return_exceptions=True):
             if not isinstance(ended, asyncio.CancelledError):
                 raise ended
 
-    async def _ask(self, reader: Reader) -> None:
+    async def _query(self, reader: Reader) -> None:
         while True:
             await self._turns.acquire()
-            await reader.ask()
+            await reader.query()
 
 
 def read_elsewhere(database_url: str, source: str, seed: int, how_many: int, pipe: Pipe) -> None:
@@ -314,7 +316,7 @@ class Writer:
     async def _crawl(self, site: Site, rules: LifecycleRules) -> Any:
         job = await crawl(self.db, self.source, site, rules=rules)
         assert job.generation is not None, job.error
-        self.shows[job.generation] = await said_by(site)
+        self.shows[job.generation] = await documents_of(site)
         return job
 
 
@@ -405,9 +407,9 @@ def test_every_answer_is_one_whole_generation(database_url: str) -> None:
 
 def check(writer: Writer, answers: Counter[Answer]) -> None:
     mixed = [
-        (question, number, set(said) ^ set(expected(question, writer.shows[number])))
-        for question, number, said in answers
-        if said != expected(question, writer.shows[number])
+        (question, number, set(contents) ^ set(expected(question, writer.shows[number])))
+        for question, number, contents in answers
+        if contents != expected(question, writer.shows[number])
     ]
     kinds = Counter[str]()
     for (question, _, _), times in answers.items():

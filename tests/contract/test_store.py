@@ -536,12 +536,12 @@ def test_a_job_is_claimed_by_one_worker_only(database_url: str) -> None:
 
 @on_both_databases
 async def test_the_job_of_the_highest_priority_comes_first_then_the_oldest(db: Database) -> None:
-    asked = []
+    queued = []
     for number, priority in enumerate((0, 5, 0, 5, 9)):
         one = await make_source(db, f"docs-{number}", root=f"https://{number}.test/")
-        asked.append((await queue.enqueue(db, one.id, priority=priority)).id)
+        queued.append((await queue.enqueue(db, one.id, priority=priority)).id)
     claimed = [await claim(db) for _ in range(6)]
-    assert [one[1].id if one else None for one in claimed] == [asked[at] for at in (4, 1, 3, 0, 2)] + [None]
+    assert [one[1].id if one else None for one in claimed] == [queued[at] for at in (4, 1, 3, 0, 2)] + [None]
 
 
 @on_both_databases
@@ -780,11 +780,11 @@ def test_a_request_that_meets_a_job_at_its_very_end_is_not_lost(database_url: st
                 await jobs.claim(tx, worker=new_id())
             async with db.transaction() as tx:
                 await jobs.lock(tx, first.id)
-                asking = asyncio.create_task(queue.enqueue(other, source.id))
-                done, _ = await asyncio.wait([asking], timeout=0.2)
+                enqueuing = asyncio.create_task(queue.enqueue(other, source.id))
+                done, _ = await asyncio.wait([enqueuing], timeout=0.2)
                 assert not done
                 await jobs.complete(tx, first.id, held=False, tally=Tally())
-            assert (await asking).id != first.id
+            assert (await enqueuing).id != first.id
 
     asyncio.run(scenario())
 

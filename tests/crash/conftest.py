@@ -1,4 +1,4 @@
-"""What the crash tests share."""
+"""Fixtures of the crash tests."""
 
 import os
 import random
@@ -17,5 +17,5 @@ def crawlers() -> Iterator[Crawlers]:
 
 @pytest.fixture
 def chance() -> random.Random:
-    """Goes another way each time; the seed in the header of the run leads the same way again."""
+    """Return a random generator that differs in each run; KEPT_TEST_SEED repeats one."""
     return random.Random(os.environ["KEPT_TEST_SEED"])

@@ -1,16 +1,16 @@
-"""Processes that crawl, and are killed where we say.
+"""Run crawls in processes that are killed at chosen points.
 
     with Crawlers() as crawlers:
-        crawlers.warm(folder)                                       # reading a page is not what is tested
+        crawlers.warm(folder)                                       # reading a page is not tested here
         run = crawlers.crawl(Order(url=…, root=…, visits=…, crash=Point("settle_entry", "before", 3)))
 
 Every named statement is a crash point, and so is every commit: a process kills itself before the k-th execution of
 NAME, after it, or (where a statement is run for many rows) half-way through its rows. So is every write of SQLite to
-its disk, where a page may also be written only half. Nothing of this is in the product: the store's connections, and
-SQLite's way to the disk, are wrapped here. Where strace is there, every call to the system is a crash point as well.
+its disk, where a page may also be written only half. The product has no code for this: the connections of the store,
+and SQLite's file system layer, are wrapped here. With strace, every system call is a crash point as well.
 
-A crawling process is forked from one that has everything imported, so that a round costs what the crawl costs. It
-does what `kept add` does: opens the database, adds the source, goes on with the job that is there or asks for one.
+A crawling process is forked from one that has imported everything, so that a round takes no longer than the crawl. It
+does what `kept add` does: open the database, add the source, resume its job or enqueue one.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ BATCH = 60  # pages: small, so that a crawl of a few hundred pages has several o
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a process kills itself: at the k-th execution of a statement."""
+    """A crash point: the k-th execution of a statement."""
 
     name: str
     side: Side
@@ -56,10 +56,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Where a process kills itself: at SQLite's n-th write, sync, truncation or deletion of a file."""
+    """A crash point: SQLite's n-th write, sync, truncation or deletion of a file."""
 
     n: int
-    torn: bool = False  # half of it is written
+    torn: bool = False  # only half is written
 
     def __str__(self) -> str:
         return f"{'half-way through' if self.torn else 'before'} write no. {self.n}"
@@ -67,7 +67,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Where strace kills a process: at the n-th of certain calls to the system, counted by thread."""
+    """A crash point of strace: the n-th of certain system calls, counted by thread."""
 
     calls: str
     n: int
@@ -78,35 +78,35 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A crawl to be run in a process of its own."""
+    """A crawl to run in a process of its own."""
 
     url: str
-    root: str | None  # as a person types it; none: the database is opened, and that is all
+    root: str | None  # as typed by a user; None: only open the database
     visits: str = os.devnull  # the file to which every visited URL of a folder is appended
-    last_job: str | None = None  # the job that was there before; the crawl is done when a later one has ended
+    last_job: str | None = None  # the previous job; the crawl is done when a later one has ended
     crash: Point | None = None
     write: Write | None = None
     kill_after: float | None = None  # seconds
-    longest_file: int | None = None  # bytes: what is beyond fails
+    longest_file: int | None = None  # bytes: writes beyond it fail
     inject: str | None = None  # faults, as strace takes them; with SQLite only for the files of the database
     traced: str = os.devnull  # the file to which strace writes the calls that it could make fail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What became of the process."""
+    """The result of the process."""
 
     killed: bool
     error: str | None = None
     executed: list[str] = field(default_factory=list)  # statements and commits, in order
     many: list[Any] = field(default_factory=list)  # which executions (name, k) were for several rows at once
-    writes: int = 0  # counted if there is one at which to die
+    writes: int = 0  # counted only if the crash point is a write
     seconds: float = 0.0
     first_batch: float = 0.0  # seconds, until it was being settled
 
 
 class Crawlers:
-    """A process that forks one crawling process after the other."""
+    """A process that forks crawling processes, one after the other."""
 
     def __enter__(self) -> Self:
         self._errors = tempfile.TemporaryFile("w+")
@@ -125,18 +125,18 @@ class Crawlers:
         self._errors.close()
 
     def warm(self, folder: Path) -> None:
-        """Reads every file once, for all processes to come."""
+        """Read every file once, for all later processes."""
         self._ask({"warm": str(folder)})
 
     def warm_site(self, site: Site) -> None:
-        """The same for every page of a manual."""
+        """Read every page of a manual once, for all later processes."""
         self._ask({"warm_site": site.origin, "pages": site.pages, "revised": site.revised})
 
     def crawl(self, order: Order) -> Run:
         return Run(**self._ask(asdict(order)))
 
     def open_at_once(self, url: str, processes: int) -> list[str | None]:
-        """So many processes open the database at the same moment; what went wrong in each, if anything."""
+        """Open the database in several processes at the same moment. Returns the error of each, if any."""
         return list(self._ask({"open": url, "processes": processes})["errors"])
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Crawlers:
 
 
 def kept(url: str, *arguments: str, longest_file: int | None = None) -> subprocess.CompletedProcess[str]:
-    """The command line, as a person has it."""
+    """Run a command of the CLI."""
 
     def limit() -> None:
         if longest_file is not None:
@@ -174,7 +174,7 @@ def kept(url: str, *arguments: str, longest_file: int | None = None) -> subproce
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever the product prints is no answer
+    os.dup2(2, 1)  # output of the product must not mix with ours
     read_files_once, read_once = _prepare()
     gc.disable()  # a collection would copy every page of memory that a child shares with us
     for line in sys.stdin:
@@ -198,7 +198,7 @@ def main() -> None:
 
 
 def _prepare() -> tuple[Callable[[Path], None], Callable[..., Any]]:
-    """Imports everything once; pages are read once."""
+    """Import everything once, and cache the reading of pages."""
     import logging
 
     import kept.extract.reader as reader
@@ -267,7 +267,7 @@ def _fork(order: Order) -> dict[str, Any]:
 
 
 def _parse_output(output: str, killed: bool) -> dict[str, Any]:
-    """What a crawler answered; nothing, if it was killed before or half-way through that."""
+    """Return the output of a crawler; empty if it was killed before the end of it."""
     try:
         answer: dict[str, Any] = json.loads(output) if output else {}
     except ValueError:
@@ -278,7 +278,7 @@ def _parse_output(output: str, killed: bool) -> dict[str, Any]:
 
 
 def _trace(pid: int, order: Order) -> subprocess.Popen[bytes]:
-    """Lets strace have the process, which waits for that."""
+    """Attach strace to the process, which waits for it."""
     os.waitpid(pid, os.WUNTRACED)
     assert order.inject is not None
     path, calls = order.url.removeprefix("sqlite:///"), order.inject.partition(":")[0]
@@ -363,7 +363,7 @@ def _error_text(error: Exception) -> str:
 
 
 def _let_others_trace() -> None:
-    """Some systems let only its ancestors trace a process; strace will be our sister."""
+    """Allow any process to trace this one: some systems allow only ancestors, and strace is a sibling."""
     import ctypes
 
     pr_set_ptracer, anybody = 0x59616D61, ctypes.c_ulong(-1)
@@ -371,7 +371,7 @@ def _let_others_trace() -> None:
 
 
 async def crawl(url: str, root: str, last_job: str | None = None, heartbeat: float = 0.03) -> None:
-    """What `kept add` does: the crawl that was cut short goes on; if none was asked for, one is."""
+    """Do what `kept add` does: resume the interrupted crawl, or enqueue one."""
     from kept import settings
     from kept.model.job import JobStatus
     from kept.model.root import parse_root
@@ -408,7 +408,7 @@ def _log_visits(path: str) -> None:
 
 
 class CrashPoints:
-    """Counts what the store executes, and kills this process where it should die."""
+    """Counts the statements of the store, and kills this process at the crash point."""
 
     def __init__(self, crash: Point | None) -> None:
         self.executed: list[str] = []
@@ -431,7 +431,7 @@ class CrashPoints:
             database.transaction = self._around_commit(database.transaction)  # type: ignore[method-assign]
 
     def _wrap_migrations(self) -> None:
-        """These have no names: they are counted from the first to the last."""
+        """Count the statements of migrations, which have no names, by their order."""
         from kept.store import sqlite
         from kept.store.migrations import fresh_schema, list_migrations
         from kept.store.postgres import PostgresConnection
@@ -517,7 +517,7 @@ class CrashPoints:
 
 
 class Disk:
-    """Counts what SQLite does to its files, and kills this process at the write at which it should die."""
+    """Counts the writes of SQLite to its files, and kills this process at the crash point."""
 
     def __init__(self, crash: Write) -> None:
         self.n = 0

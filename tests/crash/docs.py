@@ -1,4 +1,4 @@
-"""What is crawled in crash tests: a folder or a site, and the changes made to it before."""
+"""The folder or site that crash tests crawl, and the changes made to it before."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.sites.manual import HOP, LISTS, Site
 ScenarioName = Literal["a first crawl", "a refresh", "a refresh that is held"]
 
 Then = Literal["crawl", "give up a crawl", "nothing"]
-Story = list[tuple[Callable[[], None], Then]]  # what happens to it, and whether it is crawled before more does
+Changes = list[tuple[Callable[[], None], Then]]  # changes, and whether a crawl follows each
 
 
 class Docs(Protocol):
@@ -23,7 +23,7 @@ class Docs(Protocol):
     visits: str  # the file to which the crawling process writes what it visits
     concurrency: int  # pages that a crawl visits at once
 
-    def story(self, name: ScenarioName) -> Story: ...
+    def changes(self, name: ScenarioName) -> Changes: ...
 
     def warm(self, crawlers: Crawlers) -> None: ...
 
@@ -41,7 +41,7 @@ class Folder:
         self.visits = str(self._visits)
         self.concurrency = FolderOrigin.concurrency
 
-    def story(self, name: ScenarioName) -> Story:
+    def changes(self, name: ScenarioName) -> Changes:
         match name:
             case "a first crawl":
                 return [(self._plant, "nothing")]
@@ -79,7 +79,7 @@ class Web:
         self.visits = "/dev/null"
         self.concurrency = VISITS_PER_SLOT * Access().concurrency
 
-    def story(self, name: ScenarioName) -> Story:
+    def changes(self, name: ScenarioName) -> Changes:
         assert name != "a refresh that is held", "folders show that"
         if name == "a first crawl":
             return [(lambda: None, "nothing")]
@@ -89,7 +89,7 @@ class Web:
         crawlers.warm_site(self._site)
 
     def visited(self) -> list[str]:
-        paths = [asked.path for asked in self._site.asked()]
+        paths = [request.path for request in self._site.requests()]
         return [self._site.origin + path for path in paths if path not in LISTS | {HOP} and PROBE_NAME not in path]
 
 

@@ -1,11 +1,11 @@
-"""Crawls whose PostgreSQL fails under them end like one that was left in peace.
+"""Check that crawls with a failing PostgreSQL end like undisturbed ones.
 
-    python -m tests.crash.failing_postgres                        all three, in their long form
+    python -m tests.crash.failing_postgres                        all three failures, long
     python -m tests.crash.failing_postgres --restarts 50 --frozen 60
 
 Two workers crawl a slow site. Meanwhile every session of the server is ended, five times a second; or the server is
-restarted, without warning, again and again; or it is frozen. Everything that the database says in the end is compared
-with an undisturbed crawl of the same site.
+restarted, without warning, again and again; or it is frozen. The final state of the database is compared with an
+undisturbed crawl of the same site.
 """
 
 import argparse
@@ -31,7 +31,7 @@ Disturb = Callable[[PostgresServer, str, Callable[[], bool]], int]
 
 
 def end_sessions(server: PostgresServer, url: str, ended: Callable[[], bool]) -> int:
-    """Every 200 ms all sessions end, wherever they are."""
+    """End all sessions every 200 ms."""
     rounds, until = 0, time.monotonic() + PATIENCE
     while not ended():
         assert time.monotonic() < until, "the crawl makes no progress"
@@ -46,7 +46,7 @@ def end_sessions(server: PostgresServer, url: str, ended: Callable[[], bool]) ->
 
 
 def restart(times: int) -> Disturb:
-    """The server dies and comes back, so many times, or as long as the crawl lasts."""
+    """Kill and restart the server a number of times, or until the crawl ends."""
 
     def disturb(server: PostgresServer, url: str, ended: Callable[[], bool]) -> int:
         for number in range(times):
@@ -60,7 +60,7 @@ def restart(times: int) -> Disturb:
 
 
 def freeze(seconds: float) -> Disturb:
-    """The server, and every session of it, stands still."""
+    """Freeze the server and all its sessions."""
 
     def disturb(server: PostgresServer, url: str, ended: Callable[[], bool]) -> int:
         with server.frozen():
@@ -71,7 +71,7 @@ def freeze(seconds: float) -> Disturb:
 
 
 def crawled(site: SlowSite, server: PostgresServer, folder: Path, disturb: Disturb | None = None) -> tuple[State, int]:
-    """What a crawl by two workers left, and how often it was disturbed."""
+    """Crawl with two workers. Returns the final state and the number of disturbances."""
     url = server.create_database()
     with Workers(url, folder, enough=ENOUGH, heartbeat=0.2, silent=120.0) as workers:
         workers.kept("add", site.root, "--name", "slow", "--no-wait")
@@ -88,7 +88,7 @@ def crawled(site: SlowSite, server: PostgresServer, folder: Path, disturb: Distu
 
 
 def compare(site: SlowSite, server: PostgresServer, folder: Path, peace: State, disturb: Disturb) -> str:
-    """How often it was disturbed, and what came of it. Raises AssertionError where the end is another than in peace."""
+    """Return a summary. Raises AssertionError if the final state differs from the undisturbed one."""
     site.visits.clear()
     state, rounds = crawled(site, server, folder, disturb)
     assert not (found := difference(state, peace)), found

@@ -1,6 +1,6 @@
-"""Random file operations against a plain model of the lifecycle: identities, states, history, and what is shown.
+"""Test random file operations against a simple model of the lifecycle: identities, states, history, shown documents.
 
-``python -m tests.crash.file_operations --operations 10000`` does it at length, on both databases.
+``python -m tests.crash.file_operations --operations 10000`` runs longer, on both databases.
 """
 
 import argparse
@@ -56,7 +56,7 @@ async def read_plainly(body: bytes, content_type: str, url: str) -> ParsedPage:
 async def crawl_folder(
     db: Database, source: Source, root: Path, *, locked: frozenset[str] = frozenset(), rules: LifecycleRules = NO_BRAKE
 ) -> CrawlJob:
-    """A whole crawl of a folder."""
+    """Crawl a folder."""
     job = await queue.enqueue(db, source.id)
 
     def make_run(lease: Lease, claimed: Source) -> CrawlRun:
@@ -73,25 +73,25 @@ async def crawl_folder(
 
 @dataclass(frozen=True)
 class Text:
-    """What a file says. Edits of one story are similar; two stories are not. A tiny one tells nothing apart."""
+    """The text of a file. Edits of one topic are similar, two topics are not. A tiny text identifies nothing."""
 
-    story: int
+    topic: int
     edits: int = 0
     tiny: bool = False
 
     def __str__(self) -> str:
         if self.tiny:
-            return f"t{self.story} e{self.edits}"
-        body = " ".join(f"w{self.story}x{number}" for number in range(30))
+            return f"t{self.topic} e{self.edits}"
+        body = " ".join(f"w{self.topic}x{number}" for number in range(30))
         return f"{body} {' '.join(f'edit{number}' for number in range(self.edits % 5))} {self.edits}"
 
     def is_like(self, other: "Text") -> bool:
-        return self == other if self.tiny else self.story == other.story and not other.tiny
+        return self == other if self.tiny else self.topic == other.topic and not other.tiny
 
 
 @dataclass
 class Doc:
-    """A document as the model knows it."""
+    """A document of the model."""
 
     path: str
     text: Text
@@ -114,7 +114,7 @@ def same_name(path: str) -> str:
 
 
 class Folders:
-    """A folder, what happens to it, and the model of what Kept makes of it."""
+    """A folder, the operations on it, and the model of its documents."""
 
     def __init__(self, db: Database, source: Source, root: Path, chance: random.Random) -> None:
         self.db, self.source, self.root, self.chance = db, source, root, chance
@@ -134,7 +134,7 @@ class Folders:
                 self.operations += 1
             await self.crawl()
 
-    # What happens
+    # Operations
 
     def _operations(self) -> list[Callable[[], None]]:
         plain = [
@@ -194,7 +194,7 @@ class Folders:
     def _edit(self) -> None:
         if path := self._some():
             text = self.files[path]
-            self._write(path, Text(text.story, text.edits + 1, text.tiny))
+            self._write(path, Text(text.topic, text.edits + 1, text.tiny))
 
     def _rewrite(self) -> None:
         self._stories += 1
@@ -216,13 +216,13 @@ class Folders:
             self._put(path, new)
             if edit:
                 text = self.files[new]
-                self._write(new, Text(text.story, text.edits + 1, text.tiny))
+                self._write(new, Text(text.topic, text.edits + 1, text.tiny))
 
     def _move_and_edit(self) -> None:
         self._move(edit=True)
 
     def _respell(self) -> None:
-        """Only its case, or how its letters are composed."""
+        """Change only the case of a name, or the Unicode normalization."""
         if path := self._some():
             folder, name = path[: path.rfind("/") + 1], os.path.basename(path)
             forms = [
@@ -263,7 +263,7 @@ class Folders:
             self._touch(path)
             self.locked ^= {path}
 
-    # What should come of it
+    # Expected results
 
     async def crawl(self) -> None:
         job = await crawl_folder(
@@ -324,7 +324,7 @@ class Folders:
         doc.born = self.crawls
         self.shown[path] = doc
 
-    # What did
+    # Actual results
 
     async def _compare(self) -> None:
         found = {

@@ -1,4 +1,4 @@
-"""A folder of documentation that is the same every time, and what happens to it between two crawls.
+"""A reproducible folder of documentation, and its changes between two crawls.
 
 Files are of unequal sizes, some have the same content, some lie deep. Each has one paragraph with the word
 ``everywhere``, so that one search finds every document, and the word of the stage in which it was last written.
@@ -16,19 +16,19 @@ SAME = "<head><link rel=canonical href=2.html></head><h1>Same</h1><p>This is fou
 
 
 def plant(folder: Path, files: int = FILES) -> None:
-    """The folder as it is first crawled."""
+    """Write the folder for the first crawl."""
     for number in range(files):
         _write(_path(folder, number), _text(number if number % 10 else f"shared {number % SHARED}", "planted"))
 
 
 def repeat(folder: Path) -> None:
-    """Files that say the same, and which of them is meant."""
+    """Write files with the same content, and say which of them is the original."""
     for number in range(4):
         _write(folder / "same" / f"{number}.html", SAME)
 
 
 def tend(folder: Path) -> None:
-    """A little later: some files changed, some are gone for now."""
+    """Change some files and remove some for now."""
     files = _files(folder)
     for path in _some(files, 5, 15):
         _write(path, _text(f"tended {path.name}", "tended"))
@@ -37,7 +37,7 @@ def tend(folder: Path) -> None:
 
 
 def graft(folder: Path) -> None:
-    """A beginning that is given up: files that will have changed again when the next crawl comes."""
+    """Change files for a crawl that is given up; they change again before the next one."""
     files = _files(folder)
     for path in _some(files, 40, 60):
         _write(path, _text(f"grafted {path.name}", "grafted"))
@@ -46,7 +46,7 @@ def graft(folder: Path) -> None:
 
 
 def harvest(folder: Path) -> None:
-    """Everything that a refresh can meet: new, changed, touched, moved, swapped, gone, and back again."""
+    """Make every kind of change: new, changed, touched, moved, swapped, removed and restored files."""
     files = [path for path in _files(folder) if "grafts" not in path.parts]
     for path in _some(files, 50, 80):
         _write(path, _text(f"harvested {path.name}", "harvested"))
@@ -71,7 +71,7 @@ def harvest(folder: Path) -> None:
 
 
 def clear_cut(folder: Path) -> None:
-    """So much is gone that a person should look first."""
+    """Remove so much that the generation is held."""
     files = _files(folder)
     for path in files[: len(files) // 2]:
         path.unlink()
@@ -108,12 +108,12 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _some(files: list[Path], first: int, end: int) -> list[Path]:
-    """A part of them: in a small folder a small one."""
+    """Return a part of the files, in proportion to the folder."""
     return files[first * len(files) // FILES : end * len(files) // FILES]
 
 
 def _unlike(files: list[Path]) -> list[Path]:
-    """Those whose content no other file of the first planting has."""
+    """Return the files whose content is unique in the first version of the folder."""
     return [path for path in files if int(path.stem) % 10]
 
 

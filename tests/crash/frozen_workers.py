@@ -1,4 +1,4 @@
-"""A worker that is frozen past its heartbeat, replaced by one of the same name, and woken: it writes nothing any more.
+"""Freeze a worker past its heartbeat, replace it by one of the same name, and wake it: it must not write any more.
 
 python -m tests.crash.frozen_workers --store postgres --rounds 100
 """
@@ -24,7 +24,7 @@ WRITTEN = {
 
 
 def run_round(site: SlowSite, url: str, folder: Path, *, after: float, silent: float = 3.0) -> None:
-    """Freezes a worker so long after it has begun. Raises AssertionError if it is not replaced, or writes later."""
+    """Freeze a worker ``after`` seconds. Raises AssertionError if it is not replaced, or writes later."""
     with Workers(url, folder, enough=10_000, silent=silent) as workers:
         workers.kept("add", site.root, "--name", "slow", "--no-wait")
         frozen = workers.start("--name", "one")

@@ -1,17 +1,17 @@
-"""Crawls that are killed and resumed, and compared with one that was left alone.
+"""Kill and resume crawls, and compare them with an undisturbed one.
 
     python -m tests.crash.killed_crawls --rounds 100 --store both
     python -m tests.crash.killed_crawls --rounds 20 --store both --origin web
 
 The first kills crawls of a folder at every crash point (every named statement and every commit: its first, middle and
 last occurrence; before, half-way through its rows, and after), then `--rounds` crawls at random moments, again and
-again until they are through. The second does the same with a site: at every crash point of a small one, and with
+again until they are complete. The second does the same with a site: at every crash point of a small one, and with
 strace at every write to the files of SQLite, or at everything that is sent to PostgreSQL; then about ten times a crawl
 of one of 3,000 pages; and `--rounds` refreshes of it are killed and given up, and the one after that has to see every
-change. They print the seed (name it with `--seed` to go the same way again) and what they counted.
+change. They print the seed (repeat a run with `--seed`) and the counts.
 
-The oracle is an undisturbed run of the same crawl. After every kill what is shown has to be the complete old set or
-the complete new one, and no page that was committed is visited again: of a site, its server is the witness.
+The oracle is an undisturbed run of the same crawl. After every kill the shown documents have to be the complete old set
+or the complete new one, and no committed page is visited again, according to the log of the server.
 """
 
 import argparse
@@ -64,7 +64,7 @@ FEW_PAGES = 20
 KILLS_A_ROUND = 10  # of a site, about
 EVERYTHING_SHOWN = 10_000  # more hits than there are pages
 SIDES: tuple[Side, ...] = ("before", "within", "after")
-MOST_SILENT_KILLS = 2  # killed once more without any progress, a job would be given up: that is what retries are for
+MOST_SILENT_KILLS = 2  # one more kill without progress, and the job would be given up by design
 
 
 @dataclass
@@ -89,7 +89,7 @@ class Counts:
 
 
 class Store:
-    """Makes databases, empty or as copies of a prepared one."""
+    """Creates databases, empty or as copies of a prepared one."""
 
     def __init__(self, folder: Path, server: PostgresServer | None = None) -> None:
         self._folder = folder
@@ -132,7 +132,7 @@ class Store:
 
     @contextmanager
     def at_rest(self, url: str) -> Iterator[str]:
-        """The database as a killed process left it, to look at without recovering it."""
+        """Copy the database of a killed process, to inspect it without recovering it."""
         wait_until_left_alone(url)
         if self._server:
             yield url
@@ -143,7 +143,7 @@ class Store:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A crawl to be disturbed, and how it ends when it is not."""
+    """A crawl to disturb, and its undisturbed result."""
 
     name: ScenarioName
     store: Store
@@ -160,7 +160,7 @@ class Scenario:
         return f"{self.name} of {self.docs.root} on {self.store.name}"
 
     def points(self) -> list[Point]:
-        """The crash points of this crawl: the first, a middle and the last occurrence of everything, in order."""
+        """Return the crash points of this crawl: the first, a middle and the last occurrence of each, in order."""
         many = {(name, k) for name, k in self.undisturbed.many}
         found = [
             Point(name, side, k)
@@ -172,15 +172,15 @@ class Scenario:
         return sorted(found, key=self.position)
 
     def position(self, point: Point) -> int:
-        """Where in the undisturbed crawl a crash point lies."""
+        """Return the position of a crash point in the undisturbed crawl."""
         places = [place for place, name in enumerate(self.undisturbed.executed) if name == point.name]
         return places[point.k - 1]
 
     def in_a_row(self, points: Sequence[Point], length: int) -> list[list[tuple[Point, Point]]]:
-        """The points in rows, so that one crawl is killed at several of them, one after the other.
+        """Group the points, so that one crawl is killed at several of them, one after the other.
 
-        A process that goes on does not begin from the start: there the k-th execution is an earlier one. So each
-        point comes with what it is in its row.
+        A resumed process does not begin from the start, so its k-th execution is another one. Each point therefore has
+        its number within its group.
         """
         points = sorted(points, key=self.position)
         apart = -(-len(points) // length)
@@ -192,7 +192,7 @@ class Scenario:
         return Point(point.name, point.side, executed.count(point.name))
 
     def crawl(self, url: str, crash: Crash | None = None, **faults: Any) -> Run:
-        """The crawl, or what is left of it."""
+        """Run the crawl, or the rest of it."""
         match crash:
             case Point():
                 faults["crash"] = crash
@@ -207,7 +207,7 @@ class Scenario:
 
 
 def prepare(name: ScenarioName, store: Store, crawlers: Crawlers, docs: Docs) -> Scenario:
-    """The docs and a database as they are before the crawl, and the outcome of an undisturbed one."""
+    """Prepare the docs and a database before the crawl, and the result of an undisturbed crawl."""
     base = None if name == "a first crawl" else store.new()
     last_job = None
 
@@ -219,7 +219,7 @@ def prepare(name: ScenarioName, store: Store, crawlers: Crawlers, docs: Docs) ->
         wait_until_left_alone(url)
         return run
 
-    for change, then in docs.story(name):
+    for change, then in docs.changes(name):
         change()
         if base and then != "nothing":
             crawl(base, **{} if then == "crawl" else {"crash": Point("complete_job", "before", 1)})
@@ -246,9 +246,9 @@ def prepare(name: ScenarioName, store: Store, crawlers: Crawlers, docs: Docs) ->
 
 
 def disturb(scenario: Scenario, crashes: Iterable[Crash], counts: Counts, *, watched: bool = False) -> int:
-    """Runs the crawl to its end, killed at each of the crashes in turn; how many of them it came to.
+    """Run the crawl to its end, killed at each of the crash points. Returns how many were reached.
 
-    Raises AssertionError if the end is another one than that of an undisturbed crawl.
+    Raises AssertionError if the result differs from that of an undisturbed crawl.
     """
     store, docs, crashes = scenario.store, scenario.docs, iter(crashes)
     allowed = counts.allowed = most_in_flight(docs)
@@ -292,9 +292,9 @@ def disturb(scenario: Scenario, crashes: Iterable[Crash], counts: Counts, *, wat
 
 
 def give_up(scenario: Scenario, moment: float, counts: Counts) -> None:
-    """Kills the crawl after so many seconds and gives it up. The next one has to see every change all the same.
+    """Kill the crawl after some seconds and give it up. The next one has to see every change nevertheless.
 
-    Nothing of the one that was given up may be left: no validator that would let a change pass as "not modified".
+    Nothing of the abandoned crawl may be left, such as a validator that would turn a change into "not modified".
     """
     with scenario.store.database(scenario.base) as url:
         run = scenario.crawl(url, moment)
@@ -317,13 +317,13 @@ def give_up(scenario: Scenario, moment: float, counts: Counts) -> None:
 
 
 def _living(state: State) -> State:
-    """What is shown and what will be asked about next time, whichever generation brought it."""
+    """Return the shown documents and their validators, without their generations."""
     rows = [(url, *rest) for _, url, _, died, *rest in state["versions"] if died is None]
     return {"versions": sorted(rows, key=repr), "contents": state["contents"]}
 
 
 def check_interim(url: str, scenario: Scenario, *, searching: bool = True) -> Interim:
-    """Before activation's commit everything old is shown, after it everything new; and a search finds it."""
+    """Check that all old documents are shown before the commit of the activation, all new ones after it."""
     state_left = interim(url, scenario.last_job)
     assert state_left.shown in (scenario.before, scenario.after), "neither the old set nor the new one is shown"
     if state_left.shown and searching:
@@ -334,7 +334,7 @@ def check_interim(url: str, scenario: Scenario, *, searching: bool = True) -> In
 
 @contextmanager
 def watch(url: str, scenario: Scenario, counts: Counts) -> Iterator[None]:
-    """Somebody who searches all the time, through every kill."""
+    """Search all the time, through every kill."""
     old, new = ({row[0] for row in rows} for rows in (scenario.before, scenario.after))
     ended = threading.Event()
     wrong: list[str] = []
@@ -346,7 +346,7 @@ def watch(url: str, scenario: Scenario, counts: Counts) -> Iterator[None]:
             while not ended.is_set():
                 found = await _found_everywhere(db)
                 counts.answers += 1
-                await asyncio.sleep(0.01)  # it shall not take all the time that the crawl needs
+                await asyncio.sleep(0.01)  # leave time for the crawl
                 if found not in (old, new):
                     wrong.append(f"{len(found)} documents: {len(found - old)} not old, {len(found - new)} not new")
         finally:
@@ -369,7 +369,7 @@ def watch(url: str, scenario: Scenario, counts: Counts) -> Iterator[None]:
 
 
 def count_calls(scenario: Scenario, calls: str) -> int:
-    """How many of these calls the busiest thread of an undisturbed crawl makes."""
+    """Return how many of these calls the busiest thread of an undisturbed crawl makes."""
     with scenario.store.database(scenario.base) as url, tempfile.NamedTemporaryFile("r") as traced:
         run = scenario.crawl(url, inject=f"{calls}:delay_enter=0", traced=traced.name)
         assert not run.error, run.error
@@ -377,13 +377,13 @@ def count_calls(scenario: Scenario, calls: str) -> int:
 
 
 def random_moments(chance: random.Random, seconds: float) -> Iterator[float]:
-    """Kills without end; how far a crawl comes is chance."""
+    """Yield random moments without end."""
     while True:
         yield chance.uniform(0, seconds)
 
 
 def many_moments(chance: random.Random, run: Run, kills: int) -> Iterator[float]:
-    """As many kills in one crawl: one in six before it has come to anything, the others after a part of it."""
+    """Yield moments for many kills in one crawl: one in six before any progress, the others after a part of it."""
     begun = run.first_batch
     part = 2 * (run.seconds - begun) / kills
     while True:
@@ -399,7 +399,7 @@ async def _search_everywhere(url: str) -> set[str]:
 
 
 async def _found_everywhere(db: Database) -> set[str]:
-    """The pages that a search finds; those with equal texts are one hit."""
+    """Return the pages that a search finds; pages with equal texts are one hit."""
     hits = await search_service.search_sections(db, SearchRequest(text="everywhere", limit=EVERYTHING_SHOWN))
     return {url.partition("#")[0] for hit in hits for url in (hit.url, *(other["url"] for other in hit.also))}
 
@@ -435,7 +435,7 @@ def main() -> int:
     parser.add_argument("--origin", choices=["folder", "web"], default="folder")
     parser.add_argument("--rounds", type=int, default=100, help="crawls that are killed at random moments, per store")
     parser.add_argument("--store", choices=["sqlite", "postgres", "both"], default="both")
-    parser.add_argument("--pages", type=int, default=PAGES, help="of the site")
+    parser.add_argument("--pages", type=int, default=PAGES, help="pages of the site")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
     parser.add_argument("--no-points", action="store_true", help="random moments only")
     arguments = parser.parse_args()
@@ -487,7 +487,7 @@ def _kill_everywhere(scenarios: Sequence[Scenario]) -> int:
 
 
 def _kill_at_every_call(scenarios: Sequence[Scenario], chance: random.Random) -> int:
-    """At the first, the second, … until one is through unharmed; and soon after it goes on, once more."""
+    """Kill at the first, the second, … call until a crawl is complete, and once more soon after each resumption."""
     wrong = 0
     for scenario in scenarios:
         counts, calls = Counts(), calls_of(scenario)
@@ -507,7 +507,7 @@ def calls_of(scenario: Scenario) -> str:
 
 
 def _kill_anywhere(scenarios: Sequence[Scenario], chance: random.Random, rounds: int, kills: int = 0) -> int:
-    """So many crawls, and more if they were not killed often enough."""
+    """Kill a number of crawls, and more if they were not killed often enough."""
     wrong, counts = 0, Counts()
     while counts.crawls + wrong < rounds or counts.kills < kills:
         scenario = chance.choice(scenarios)

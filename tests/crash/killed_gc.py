@@ -1,7 +1,7 @@
-"""Garbage collection beside readers, crawls and activations, killed at random.
+"""Run garbage collection beside readers, crawls and activations, and kill it at random.
 
-Every retained generation shows what it showed when it became active; after two passes no garbage is left.
-``python -m tests.crash.killed_gc --seconds 60`` does it at length, on both databases.
+Every retained generation stays as it was at its activation; after two passes no garbage is left.
+``python -m tests.crash.killed_gc --seconds 60`` runs longer, on both databases.
 """
 
 import argparse
@@ -39,13 +39,13 @@ Shown = Mapping[str, tuple[str, str]]
 
 @dataclass
 class Race:
-    """What happened."""
+    """The counts and records of a run."""
 
     crawls: int = 0
     reads: int = 0
     kills: int = 0
     is_over: bool = False
-    records: dict[int, Shown] = field(default_factory=dict)  # what each generation showed when it became active
+    records: dict[int, Shown] = field(default_factory=dict)  # the documents of each generation at its activation
 
 
 async def race(url: str, seconds: float, chance: random.Random, *, readers: int = 20) -> Race:
@@ -78,7 +78,7 @@ async def race(url: str, seconds: float, chance: random.Random, *, readers: int 
 
 
 def some_pages(chance: random.Random) -> dict[str, Page]:
-    """A site of which every page says one of a few things: contents go out of use and come back."""
+    """Return a site whose pages have one of a few texts, so that contents go out of use and come back."""
     urls = [f"{ROOT}{number}" for number in range(PAGES)]
     says = {url: Page(f"{url if chance.random() < 0.7 else ''} says {chance.randrange(4)} " * 8) for url in urls}
     for url in chance.sample(urls, 3):
@@ -87,7 +87,7 @@ def some_pages(chance: random.Random) -> dict[str, Page]:
 
 
 async def read_on(db: Database, source: Source, chance: random.Random, happened: Race, pause: float) -> None:
-    """Reads generations as long as they are there: all of one, and one of its documents word for word."""
+    """Read generations while they exist: the list of one, and one of its documents."""
     while not happened.is_over:
         await asyncio.sleep(pause)
         if not happened.records:
@@ -107,7 +107,7 @@ async def read_on(db: Database, source: Source, chance: random.Random, happened:
 
 
 def kill_collectors(url: str, until: float, seed: float, happened: Race) -> None:
-    """Collectors one after the other, each killed after a while. One process makes them all, for loading takes long."""
+    """Run and kill collectors, one after the other. One process forks them all, because imports take long."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.crash.killed_gc", "--collect", url, "--seed", str(seed)],
         stdout=subprocess.PIPE,

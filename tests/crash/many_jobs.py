@@ -1,4 +1,4 @@
-"""Many small jobs, many workers: each job is run once, and what matters more goes first.
+"""Run many small jobs with many workers: each job is run once, by priority.
 
 python -m tests.crash.many_jobs --store postgres --jobs 10000 --workers 32
 python -m tests.crash.many_jobs --store sqlite --jobs 1000 --workers 8
@@ -24,8 +24,8 @@ PRIORITIES = 5
 AT_ONCE = 0.5  # seconds: claims that are closer than this are made at the same time
 
 
-async def ask(url: str, folder: Path, jobs: int, chance: random.Random) -> None:
-    """So many sources of one file each, all waiting before anybody works."""
+async def enqueue_jobs(url: str, folder: Path, jobs: int, chance: random.Random) -> None:
+    """Enqueue a number of sources of one file each, before any worker starts."""
     async with database_at(url) as db:
         for number in range(jobs):
             file = folder / f"{number % 100}" / f"{number}.md"
@@ -36,9 +36,9 @@ async def ask(url: str, folder: Path, jobs: int, chance: random.Random) -> None:
 
 
 def run(url: str, folder: Path, *, jobs: int, workers: int, chance: random.Random, seconds: float = 120.0) -> float:
-    """How many seconds the workers took. Raises AssertionError if a job was not run, or twice, or in a wrong order."""
+    """Return the seconds of the workers. Raises AssertionError if a job ran not once, or in a wrong order."""
     (folder / "docs").mkdir()
-    asyncio.run(ask(url, folder / "docs", jobs, chance))
+    asyncio.run(enqueue_jobs(url, folder / "docs", jobs, chance))
     began = time.monotonic()
     with Workers(url, folder, heartbeat=10, silent=120) as crew:
         for _ in range(workers):
@@ -59,7 +59,7 @@ def run(url: str, folder: Path, *, jobs: int, workers: int, chance: random.Rando
 
 
 def _odd(logs: str) -> str:
-    """What workers do not say when all is well."""
+    """Return the unexpected lines of the workers' logs."""
     return "\n".join(line for line in logs.splitlines() if "crawl started" not in line and "crawl ended" not in line)
 
 
@@ -73,7 +73,7 @@ def _rows(url: str, sql: str) -> list[tuple[Any, ...]]:
 
 
 def _check_order(started: list[tuple[int, float]]) -> None:
-    """Nothing began while something that matters more had been waiting for longer than a claim takes."""
+    """Check that no job started while one of higher priority had been waiting for longer than a claim takes."""
     for priority in range(PRIORITIES):
         higher = [at for other, at in started if other > priority]
         mine = [at for other, at in started if other == priority]

@@ -1,4 +1,4 @@
-"""Any commands, in any order: jobs are only ever where the commands have brought them.
+"""Run random commands in random order, and compare the statuses of jobs with a model.
 
 python -m tests.crash.random_commands --store postgres --commands 1000
 """
@@ -33,7 +33,7 @@ AT_ONCE = 30  # commands to one database
 
 
 class Commands(RuleBasedStateMachine):
-    """Two sources and everything that can happen to their jobs; a model says what each command may do."""
+    """Two sources and all commands on their jobs, with a model of the expected statuses."""
 
     names = st.sampled_from(["a", "b"])
     new_database: ClassVar[Callable[[], str]]
@@ -115,7 +115,7 @@ class Commands(RuleBasedStateMachine):
 
     @rule()
     def die(self) -> None:
-        """Somebody claims a job, and dies."""
+        """Claim a job as a worker that dies."""
         waiting = [job for job in self.live.values() if self.status[job] is JobStatus.PENDING]
         if waiting:
             lease = self.do(make_lease(self.db, host=this_host(), pid=2**22 + 1))
@@ -147,7 +147,7 @@ class Commands(RuleBasedStateMachine):
                 self.status[job] = JobStatus.CANCELLED
 
     def follow(self, name: str, job: str) -> None:
-        """What was asked for meanwhile is not lost."""
+        """Check that a request made during a crawl is not lost."""
         if job in self.again:
             follower = self.do(sources.show_source(self.db, name)).last_job
             assert follower is not None
@@ -164,7 +164,7 @@ class Commands(RuleBasedStateMachine):
 
 
 def run(server: PostgresServer | None, folder: Path, *, commands: int) -> None:
-    """About so many commands, to fresh databases of the server, or in the folder where there is none."""
+    """Run about this number of commands on new databases of the server, or in the folder without one."""
     numbers = iter(range(1_000_000))
 
     class There(Commands):

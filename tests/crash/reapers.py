@@ -1,4 +1,4 @@
-"""Reapers that are killed in the middle of a pass, and two at once: no job is stuck, and each failure counts once.
+"""Kill reapers in the middle of a pass, then run two at once: no job is stuck, and each failure counts once.
 
 python -m tests.crash.reapers --rounds 20 --jobs 500
 """
@@ -65,7 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser("tests.crash.reapers", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=500)
-    parser.add_argument("--reap", metavar="URL", help="only this: one pass")
+    parser.add_argument("--reap", metavar="URL", help="only run one pass")
     arguments = parser.parse_args()
     if arguments.reap:
         asyncio.run(reap(arguments.reap))

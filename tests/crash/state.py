@@ -55,7 +55,7 @@ SHOWN = """SELECT d.url, d.lifecycle, c.hash, (SELECT count(*) FROM sections s W
 SHOWN_ONCE = """SELECT v.url, c.hash FROM versions v JOIN contents c ON c.id = v.content_id
                  WHERE NOT v.pending AND v.born <= {number} AND (v.died IS NULL OR v.died > {number})"""
 
-# Whatever the run was: none of these may give a row.
+# None of these may return a row, whatever the run.
 UNSOUND = {
     "a URL is two documents": "SELECT source_id, url FROM documents_active GROUP BY source_id, url HAVING count(*) > 1",
     "a document is shown twice": "SELECT id FROM documents_active GROUP BY id HAVING count(*) > 1",
@@ -127,13 +127,13 @@ class Interim:
 
     shown: list[tuple[Any, ...]]
     generation: int | None
-    done: set[str]  # URLs of the crawl that was cut short
+    done: set[str]  # URLs of the interrupted crawl
     leased: set[str]
     retries: int
 
 
 def interim(url: str, last_job: str | None) -> Interim:
-    """``last_job``: the one that was there before the crawl."""
+    """Return the state after an interruption. ``last_job``: the job before the crawl."""
     with reading(url) as db:
         if not db.rows(_tables(url)):
             return Interim(shown=[], generation=None, done=set(), leased=set(), retries=0)
@@ -153,7 +153,7 @@ def interim(url: str, last_job: str | None) -> Interim:
 
 
 def wait_until_left_alone(url: str) -> None:
-    """On PostgreSQL the dead process's sessions end a moment after it."""
+    """Wait for the sessions of the dead process, which on PostgreSQL end a moment after it."""
     if url.startswith("sqlite"):
         return
     with psycopg.connect(url, autocommit=True) as session:
@@ -211,7 +211,7 @@ class _Postgres:
 
 
 def _plain(row: Sequence[Any]) -> tuple[Any, ...]:
-    """The same values from both databases; large ones by their hash."""
+    """Return the same values for both databases; large ones as hashes."""
     return tuple(_value(value) for value in row)
 
 

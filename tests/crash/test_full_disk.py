@@ -1,7 +1,7 @@
-"""The disk of the database is full, or answers with errors, at some moment of a refresh.
+"""The disk of the database is full, or fails, during a refresh.
 
-What was active stays searchable, the error is one sentence, and when the disk is well again the same job goes on to
-the end of an undisturbed one.
+The active generation stays searchable, the error is one sentence, and when the disk works again the same job goes on
+to the same result as an undisturbed one.
 """
 
 import os
@@ -28,16 +28,16 @@ def refresh(crawlers: Crawlers, tmp_path_factory: pytest.TempPathFactory) -> Sce
     return prepare("a refresh", Store(folder), crawlers, Folder(folder / "docs", 40))
 
 
-def test_a_refresh_on_a_disk_that_fills_up_goes_on_when_there_is_room(refresh: Scenario, tmp_path: Path) -> None:
+def test_a_refresh_on_a_disk_that_fills_up_goes_on_when_there_is_space(refresh: Scenario, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         full = 0
-        for room in range(40, 1000, 96):
-            base = disk.keep(refresh)
-            disk.leave(room * 1024)
+        for free in range(40, 1000, 96):
+            base = disk.copy(refresh)
+            disk.set_free(free * 1024)
             run = refresh.crawl(base)
-            full += told_that_it_is_full(run)
+            full += failed_with_advice(run)
             check_interim(base, refresh)  # here, on the full disk
-            disk.leave(8 * 1024 * 1024)
+            disk.set_free(8 * 1024 * 1024)
             goes_on_to_the_end(refresh, base)
     assert full >= 5
 
@@ -54,7 +54,7 @@ def test_a_refresh_goes_on_after_a_disk_error_at_any_write(
         until = "+" if error == "ENOSPC" else ""  # a full disk stays full
         with refresh.store.database(refresh.base) as url:
             run = refresh.crawl(url, inject=f"{WRITING}:error={error}:when={n}{until}")
-            failed += told_that_it_is_full(run)
+            failed += failed_with_advice(run)
             with refresh.store.at_rest(url) as left:
                 check_interim(left, refresh)
             goes_on_to_the_end(refresh, url)
@@ -69,7 +69,7 @@ def test_a_refresh_goes_on_after_its_files_may_grow_again(
     for _ in range(3):
         with refresh.store.database(refresh.base) as url:
             run = refresh.crawl(url, longest_file=chance.randrange(size // 4, size // 2))
-            assert told_that_it_is_full(run)
+            assert failed_with_advice(run)
             with refresh.store.at_rest(url) as left:
                 check_interim(left, refresh)
             goes_on_to_the_end(refresh, url)
@@ -89,8 +89,8 @@ def test_the_command_line_says_in_one_sentence_that_the_disk_is_full(refresh: Sc
         goes_on_to_the_end(refresh, url)
 
 
-def told_that_it_is_full(run: Run) -> bool:
-    """True: it failed, with one sentence that says what to do. False: it did not notice."""
+def failed_with_advice(run: Run) -> bool:
+    """Return whether it failed, with one sentence that says what to do; False if it succeeded."""
     assert not run.killed
     if run.error is None:
         return False
@@ -108,23 +108,23 @@ def goes_on_to_the_end(scenario: Scenario, url: str) -> None:
 
 
 class SmallDisk:
-    """A file system in memory, as large as we say."""
+    """A file system in memory with an adjustable size."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def keep(self, scenario: Scenario) -> str:
-        """A copy of the scenario's database, alone on the disk."""
+    def copy(self, scenario: Scenario) -> str:
+        """Copy the scenario's database to the empty disk."""
         assert scenario.base is not None
         for file in self.folder.iterdir():
             file.unlink()
         shutil.copyfile(scenario.base.removeprefix("sqlite:///"), self.folder / "kept.db")
         return f"sqlite:///{self.folder / 'kept.db'}"
 
-    def leave(self, room: int) -> None:
-        """So many bytes more than what is there now."""
+    def set_free(self, free: int) -> None:
+        """Resize the disk to the used bytes plus ``free``."""
         taken = sum(file.stat().st_blocks * 512 for file in self.folder.iterdir())
-        subprocess.run(["mount", "-o", f"remount,size={taken + room}", self.folder], check=True)
+        subprocess.run(["mount", "-o", f"remount,size={taken + free}", self.folder], check=True)
 
 
 @contextmanager

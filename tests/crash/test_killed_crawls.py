@@ -1,6 +1,6 @@
-"""Killed at every step, resumed, same end. `python -m tests.crash.killed_crawls` does the same at length.
+"""Killed at every step, resumed, same end. `python -m tests.crash.killed_crawls` runs longer.
 
-Chance decides which occurrence of a statement, and which side of it, is tried.
+The occurrence of a statement, and the side of it, are chosen at random.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ MakeScenario = Callable[..., Scenario]
 def make_scenario(
     crawlers: Crawlers, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> MakeScenario:
-    """A scenario, prepared once for all tests of this process."""
+    """Return a scenario, prepared once for all tests of this process."""
     scenarios: dict[tuple[str, str], Scenario] = {}
 
     def prepared(name: ScenarioName, store: str, size: int) -> Scenario:
@@ -127,14 +127,14 @@ def test_a_worker_that_was_killed_is_dead_even_while_it_is_a_zombie() -> None:
 
 
 def one_of_each_statement(scenario: Scenario, chance: random.Random) -> list[Point]:
-    """For every statement that this crawl executes, one of the moments at which it can be cut off."""
+    """Return one crash point for every statement that this crawl executes."""
     points = scenario.points()
     names = dict.fromkeys(point.name for point in points)
     return [chance.choice([point for point in points if point.name == name]) for name in names]
 
 
 def kill_at_each(scenario: Scenario, points: list[Point]) -> None:
-    """Several kills in one crawl; a point that it does not come to any more has a crawl of its own."""
+    """Kill one crawl several times; a point that it does not reach any more has a crawl of its own."""
     counts = Counts()
     for row in scenario.in_a_row(points, 4):
         killed = disturb(scenario, [point for _, point in row], counts)

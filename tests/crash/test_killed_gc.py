@@ -1,4 +1,4 @@
-"""`python -m tests.crash.killed_gc` does the same at length."""
+"""Garbage collection that is killed. `python -m tests.crash.killed_gc` runs longer."""
 
 import asyncio
 import random

@@ -1,6 +1,6 @@
-"""Crawls of a site, killed and resumed: the same end, and nothing that was committed is asked for again.
+"""Crawls of a site, killed and resumed: the same end, and no committed page is requested again.
 
-`python -m tests.crash.killed_crawls --origin web` does the same at length. What was counted is shown when all is done.
+`python -m tests.crash.killed_crawls --origin web` runs longer. The counts are shown at the end.
 """
 
 import random
@@ -63,7 +63,7 @@ def test_a_crawl_of_a_site_killed_at_random_moments_ends_like_one_that_was_not(
 def test_a_crawl_of_a_site_killed_at_any_write_or_send_ends_like_one_that_was_not(
     make_scenario: MakeScenario, chance: random.Random, record_property: Count, name: ScenarioName, store: str
 ) -> None:
-    """A tenth of the calls of both kinds of crawl together; every other one soon after it goes on."""
+    """Kill at a tenth of the calls of both kinds of crawl; every other time again soon after it resumes."""
     need_strace()
     scenario, counts = make_scenario(name, store, FEW_PAGES), Counts()
     calls = calls_of(scenario)

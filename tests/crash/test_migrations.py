@@ -1,4 +1,4 @@
-"""Opening a database makes or upgrades its schema completely or not at all, whenever the process is killed."""
+"""Opening a database creates or upgrades its schema completely or not at all, whenever the process is killed."""
 
 import asyncio
 import os
@@ -87,7 +87,7 @@ def backend(database_url: str) -> str:
 
 @pytest.fixture
 def older_url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
-    """Another database, with the oldest schema that can be upgraded."""
+    """Return another database, with the oldest schema that can be upgraded."""
     if backend == "sqlite":
         url = f"sqlite:///{tmp_path}/older.db"
         make_older(url)
@@ -204,7 +204,7 @@ def test_a_database_of_another_program_is_left_alone(database_url: str, table: s
 
 
 def schema(url: str) -> list[tuple[Any, ...]]:
-    """Everything that a schema consists of, in a form that does not depend on how it came about."""
+    """Return a schema in a form that does not depend on its history."""
     wait_until_left_alone(url)
     backend = "sqlite" if url.startswith("sqlite") else "postgres"
     if backend == "sqlite":
@@ -219,7 +219,7 @@ def schema(url: str) -> list[tuple[Any, ...]]:
 
 
 def plain_sql(kind: str, definition: str) -> Any:
-    """SQLite keeps the text of a CREATE: of a table, only its constraints count here; else all but its layout."""
+    """Normalize the SQL of SQLite: the constraints of a table; of other objects everything but the layout."""
     if definition is None:
         return None
     text = " ".join(re.sub(r"--.*", "", definition).replace('"', "").split())
@@ -243,7 +243,7 @@ def applied(url: str) -> list[int]:
 
 
 def is_newest(url: str, backend: str) -> bool:
-    """Whether the schema was made at once, or every migration since the oldest schema was made, once."""
+    """Return whether the schema is new, or every migration since the oldest schema was applied once."""
     newest = fresh_schema(backend).number
     return applied(url) in ([newest], list(range(1, newest + 1)))
 
@@ -273,7 +273,7 @@ def change(url: str, sql: str) -> None:
 
 
 async def make_generations(url: str) -> dict[int, Any]:
-    """A source with a retired, an abandoned, an active and a held generation; what they show."""
+    """Create a source with a retired, an abandoned, an active and a held generation. Returns their documents."""
     pages = {f"https://docs.test/{n}": Page(text=f"page {n} " * 20, tag="1") for n in range(20)}
     fewer = {address: page for address, page in pages.items() if not address.endswith("7")}
     changed = fewer | {"https://docs.test/3": Page(text="page 3, changed", tag="2")}
@@ -288,8 +288,8 @@ async def make_generations(url: str) -> dict[int, Any]:
 
 
 async def generations_of(url: str) -> dict[int, Any]:
-    """What every generation shows, and what a search in it finds."""
-    said: dict[int, Any] = {}
+    """Return the documents of every generation, and the hits of a search in it."""
+    result: dict[int, Any] = {}
     async with database_at(url) as db:
         source, known = await past.list_generations(db, "docs")
         for generation in known:
@@ -298,15 +298,15 @@ async def generations_of(url: str) -> dict[int, Any]:
                     db, SearchRequest(text="page", labels=("docs",), limit=100, generation=generation.number)
                 )
                 found = sorted((hit.url, hit.text, hit.document) for hit in hits)
-                said[generation.number] = generation.state, await shown(db, source, generation.number), found
+                result[generation.number] = generation.state, await shown(db, source, generation.number), found
             else:
-                said[generation.number] = generation.state, generation.documents, generation.tally
-    assert {state for state, *_ in said.values()} == {"active", "retired", "held", "abandoned"}
-    return said
+                result[generation.number] = generation.state, generation.documents, generation.tally
+    assert {state for state, *_ in result.values()} == {"active", "retired", "held", "abandoned"}
+    return result
 
 
 async def decide_and_go_on(url: str) -> None:
-    """What was held is activated, and the next crawl brings the next generation."""
+    """Activate the held generation, and make the next one with a crawl."""
     async with database_at(url) as db:
         number = await past.activate_held(db, "docs", LifecycleRules())
         view = await sources.show_source(db, "docs")
@@ -355,7 +355,7 @@ def copy_rows(url: str, older_url: str, backend: str) -> None:
 
 
 def tables_of(url: str) -> list[tuple[str, str]]:
-    """The tables in an order that foreign keys allow, with their names in the oldest schema."""
+    """Return the tables in the order of their foreign keys, with their names in the oldest schema."""
     backend = "sqlite" if url.startswith("sqlite") else "postgres"
     ddl = "\n".join(fresh_schema(backend).statements)
     tables = [table for table in re.findall(r"^CREATE TABLE (\w+)", ddl, re.MULTILINE) if table != "migrations"]

@@ -1,6 +1,6 @@
-"""What tests of the pages start from: a server of Kept, a browser, and a site that can be changed.
+"""A server of Kept, a browser, and a site that can be changed, for tests of the web pages.
 
-with a_server(database) as server, a_browser() as browser: …
+with Server(database) as server, open_browser() as browser: …
 """
 
 import os
@@ -30,7 +30,7 @@ ARGUMENTS = [
 
 
 @contextmanager
-def a_browser() -> Iterator[Browser]:
+def open_browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine")
     with sync_playwright() as playwright:

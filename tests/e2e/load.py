@@ -1,7 +1,7 @@
-"""Many who ask at once, from one process: connections that stay open, at a pace of their own.
+"""Send many concurrent requests from one process, over connections that stay open.
 
-``offer`` asks at moments that were set beforehand, whether or not the last answer has come, and counts a query's time
-from its moment on: a slow server is not flattered. ``flood`` asks as fast as answers come.
+``offer`` sends at a fixed rate, whether or not the last response has arrived, and counts the time of a query from its
+scheduled moment: a slow server is not flattered. ``flood`` sends as fast as responses arrive.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ async def connected(url: str, number: int, headers: Mapping[str, str]) -> AsyncI
             timeout = aiohttp.ClientTimeout(total=SECONDS)
             session = aiohttp.ClientSession(url, connector=connector, headers=headers, timeout=timeout)
             sessions.append(await stack.enter_async_context(session))
-            await _ask(session, "/healthz", time.perf_counter())
+            await _request(session, "/healthz", time.perf_counter())
         yield sessions
 
 
@@ -43,14 +43,14 @@ async def offer(
 ) -> list[Answer]:
     """Send queries at a fixed rate, in turn over all connections, until ``stop`` is set."""
     answers: list[Answer] = []
-    async with connected(url, connections, headers) as sessions, asyncio.TaskGroup() as asking:
+    async with connected(url, connections, headers) as sessions, asyncio.TaskGroup() as tasks:
         began = time.perf_counter()
         number = 0
         while not stop.is_set():
             due = began + number / a_second
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
             session, path = sessions[number % connections], paths[number % len(paths)]
-            asking.create_task(_add(answers, session, path, due))
+            tasks.create_task(_add(answers, session, path, due))
             number += 1
     return answers
 
@@ -59,21 +59,21 @@ async def flood(url: str, paths: Sequence[str], *, connections: int, each: int, 
     """Send ``each`` requests over every connection, one after the other."""
     answers: list[Answer] = []
 
-    async def ask(first: int, session: aiohttp.ClientSession) -> None:
+    async def request_all(first: int, session: aiohttp.ClientSession) -> None:
         for number in range(first, first + each):
             await _add(answers, session, paths[number % len(paths)], time.perf_counter())
 
-    async with connected(url, connections, headers) as sessions, asyncio.TaskGroup() as asking:
+    async with connected(url, connections, headers) as sessions, asyncio.TaskGroup() as tasks:
         for number, session in enumerate(sessions):
-            asking.create_task(ask(number * each, session))
+            tasks.create_task(request_all(number * each, session))
     return answers
 
 
 async def _add(answers: list[Answer], session: aiohttp.ClientSession, path: str, due: float) -> None:
-    answers.append(await _ask(session, path, due))
+    answers.append(await _request(session, path, due))
 
 
-async def _ask(session: aiohttp.ClientSession, path: str, due: float) -> Answer:
+async def _request(session: aiohttp.ClientSession, path: str, due: float) -> Answer:
     try:
         async with session.get(path) as response:
             await response.read()

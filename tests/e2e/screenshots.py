@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/pages.md: every page, light and dark, on a desktop and on a phone.
+"""Make the screenshots of docs/pages.md: every page, light and dark, on a desktop and on a phone.
 
 python -m tests.e2e.screenshots docs/pages
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browser import Server, a_browser, pool, tern
+from tests.e2e.browser import Server, open_browser, pool, tern
 from tests.e2e.browser import page as html
 from tests.sites.pages import serving
 from tests.sites.slow import SlowSite
@@ -28,7 +28,7 @@ def main() -> None:
     site = tern()
     with (
         tempfile.TemporaryDirectory() as home,
-        a_browser() as browser,
+        open_browser() as browser,
         Server(f"sqlite:///{home}/kept.db", settings={"XDG_DATA_HOME": home}) as server,
         serving(site) as root,
     ):
@@ -36,7 +36,7 @@ def main() -> None:
         _shoot(browser, folder, _grow(browser, server, root, site))
         with SlowSite(pages=4000, seconds=0.1) as slow:
             _shoot(browser, folder, {"live": _begin(browser, server, slow.root)}, quiet=False)
-    with tempfile.TemporaryDirectory() as home, a_browser() as browser:
+    with tempfile.TemporaryDirectory() as home, open_browser() as browser:
         database = f"sqlite:///{home}/kept.db"
         with Server(database, settings={"XDG_DATA_HOME": home, "KEPT_SERVE__HOSTS": "docs.test"}) as server:
             _shoot(browser, folder, {"login": f"{server.url}/login"})

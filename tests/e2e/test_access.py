@@ -1,4 +1,4 @@
-"""How a site is asked, through the command line: secrets, regions, lists, and a look before anything is kept."""
+"""Options for accessing a site, through the command line: secrets, regions, lists, and previews."""
 
 import asyncio
 import base64
@@ -32,7 +32,7 @@ class Site:
     """A site on loopback: its pages, and the requests it got."""
 
     pages: dict[str, tuple[int, dict[str, str], str]] = field(default_factory=dict)
-    asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     before: Callable[[str], None] = lambda path: None
     server: ThreadingHTTPServer = field(init=False)
 
@@ -48,7 +48,7 @@ class Site:
         self.pages[path] = (status, {"Content-Type": kind} | headers, body)
 
     def seen(self, header: str) -> set[str | None]:
-        return {headers.get(header) for _, headers in self.asked}
+        return {headers.get(header) for _, headers in self.requests}
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def make_site() -> Iterator[Callable[[], Site]]:
 
             def do_GET(self) -> None:
                 path = self.path.removeprefix(site.root.rstrip("/"))  # a proxy is asked for all of it
-                site.asked.append((path, dict(self.headers)))
+                site.requests.append((path, dict(self.headers)))
                 site.before(path)
                 status, headers, body = site.pages.get(path, (404, {}, ""))
                 sent = body.replace("{authorization}", self.headers.get("Authorization", "nobody")).encode()
@@ -162,7 +162,7 @@ def test_a_token_is_sent_to_its_site_only(kept: Kept, site: Site, make_site: Cal
     assert [run.code for run in runs] == [0] * len(runs), runs
     assert files_with(kept.folder / "exported", "dear reader"), "something was exported"
     assert site.seen("Authorization") == {token}
-    assert token not in json.dumps(other.asked)
+    assert token not in json.dumps(other.requests)
     assert "kept.extract.reader_pool.process" in "".join(lines), "a reader was running"
     assert token not in "".join(lines)
     assert token not in "".join(run.out + run.err for run in runs)
@@ -209,11 +209,11 @@ def test_a_secret_that_is_typed_is_stored_in_the_secrets_file_only(kept: Kept, s
 def test_a_secrets_file_that_others_may_read_is_refused(kept: Kept, site: Site) -> None:
     kept("add", site.root, "--name", "wiki", "--cookie", f"sid={TOKEN}")
     secrets_file(kept).chmod(0o644)
-    site.asked.clear()
+    site.requests.clear()
     refused = kept("refresh", "wiki")
     assert refused.code == 1
     assert f"Run: chmod 600 '{secrets_file(kept)}'" in refused.err
-    assert site.asked == []
+    assert site.requests == []
     assert kept("set", "wiki", "--cookie", "sid=other").code == 1
     secrets_file(kept).chmod(0o600)
     assert kept("refresh", "wiki").code == 0
@@ -252,7 +252,7 @@ def test_an_invalid_setting_is_refused_at_once(kept: Kept, site: Site, arguments
     assert sentence in run.sentence
     assert run.code == 2
     assert TOKEN not in run.err
-    assert site.asked == []
+    assert site.requests == []
     assert not (kept.folder / "kept.db").exists()
 
 
@@ -278,7 +278,7 @@ def test_headers_are_not_sent_to_another_origin_in_scope(site: Site, make_site: 
 
     assert isinstance(asyncio.run(visit()), Fetched)
     assert site.seen("Authorization") == {TOKEN}
-    assert "/page.html" in [path for path, _ in other.asked]
+    assert "/page.html" in [path for path, _ in other.requests]
     assert other.seen("Authorization") == other.seen("Cookie") == {None}
 
 
@@ -290,7 +290,7 @@ def test_a_proxy_is_used_and_its_password_is_hidden(kept: Kept, site: Site, make
     assert (
         "the proxy of" in kept("add", site.root, "--version", "2", "--proxy", f"http://me:{TOKEN}@127.0.0.1:1").sentence
     )
-    assert site.asked == []
+    assert site.requests == []
     assert kept.json("show", "wiki")["documents"] == 2
     login = base64.b64encode(f"me:{TOKEN}".encode()).decode()
     assert proxy.seen("Proxy-Authorization") == {f"Basic {login}"}
@@ -355,7 +355,7 @@ def test_a_list_of_pages_is_kept_and_nothing_else(kept: Kept, site: Site, make_s
     file.write_text(f"# birds\n{site.root}guide.html\n\n{other.root}one.html\n")
     assert kept.json("add", "@urls.txt")["counts"]["new"] == 2
     assert kept.json("search", "puffin")["hits"][0]["url"].startswith(f"{other.root}one.html")
-    assert {path for path, _ in other.asked} == {"/robots.txt", f"/{PROBE_NAME}", "/one.html"}
+    assert {path for path, _ in other.requests} == {"/robots.txt", f"/{PROBE_NAME}", "/one.html"}
 
     file.write_text(f"{other.root}one.html\n{other.root}two.html\n")
     again = kept.json("add", "@urls.txt")
@@ -462,7 +462,7 @@ def test_why_explains_every_page_that_was_not_kept(kept: Kept, site: Site) -> No
         assert run.code == 3
 
 
-# Nobody there --------------------------------------------------------------------------------------------------------
+# No server ----------------------------------------------------------------------------------------------------------
 
 
 def test_an_unreachable_site_is_reported_at_once_and_not_added(kept: Kept) -> None:

@@ -256,19 +256,19 @@ def test_a_signed_hook_requests_a_refresh(server: Server, docs: Path) -> None:
             refused = api.post(f"{API}/hooks/docs", content=body, headers={"X-Hub-Signature-256": signature})
             assert refused.status_code == 401
         assert api.post(f"{API}/hooks/other", content=body, headers=right).text == refused.text
-        asked = api.post(f"{API}/hooks/docs", content=body, headers=right)
-        assert asked.status_code == 202
-        assert wait_for(api, asked.json()["job_id"])["status"] == "completed"
+        response = api.post(f"{API}/hooks/docs", content=body, headers=right)
+        assert response.status_code == 202
+        assert wait_for(api, response.json()["job_id"])["status"] == "completed"
 
 
 def test_the_paths_of_the_queue_contract_work(server: Server, docs: Path) -> None:
     with server.client() as api:
         for base in ("", "/api"):
-            asked = api.post(f"{base}/knowledge-items/crawl", json={"url": str(docs), "tags": ["a"], "priority": 2})
-            assert asked.status_code == 202
-            assert asked.json()["job_id"] == asked.json()["progress_id"]
-            wait_for(api, asked.json()["job_id"])
-            progress = api.get(f"{base}/crawl-progress/{asked.json()['progress_id']}").json()
+            response = api.post(f"{base}/knowledge-items/crawl", json={"url": str(docs), "tags": ["a"], "priority": 2})
+            assert response.status_code == 202
+            assert response.json()["job_id"] == response.json()["progress_id"]
+            wait_for(api, response.json()["job_id"])
+            progress = api.get(f"{base}/crawl-progress/{response.json()['progress_id']}").json()
             assert (progress["status"], progress["progress_percentage"]) == ("completed", 100)
 
 

@@ -1,4 +1,4 @@
-"""Every operation of the API, with whatever its description allows, or does not: it does as described."""
+"""Every operation of the API behaves as its schema describes, with valid and invalid requests."""
 
 import json
 from collections.abc import Iterator

@@ -34,7 +34,7 @@ HIT = {
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a call."""
+    """The result of a call."""
 
     code: int
     out: str
@@ -42,7 +42,7 @@ class Run:
 
     @property
     def sentence(self) -> str:
-        """What a call that failed says: one line, on standard error, and nothing else anywhere."""
+        """Return the message of a failed call: one line on standard error, and no other output."""
         assert self.out == ""
         assert len(self.err.splitlines()) == 1, self.err
         assert "Traceback" not in self.err
@@ -50,7 +50,7 @@ class Run:
 
 
 class Kept:
-    """Calls ``kept`` in a folder of its own, on a database of its own."""
+    """Runs ``kept`` in a folder and on a database of its own."""
 
     def __init__(self, folder: Path, database: str) -> None:
         self.folder = folder
@@ -88,7 +88,7 @@ class Kept:
         return json.loads(run.out)
 
     def on_a_terminal(self, *arguments: str, **variables: str) -> str:
-        """What a person sees."""
+        """Return the output on a terminal."""
         ours, theirs = pty.openpty()
         with self.start(
             *arguments, stdin=theirs, stdout=theirs, stderr=theirs, env=self.environment | variables
@@ -105,7 +105,7 @@ class Kept:
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
-    except OSError:  # how a terminal says that nobody is there any more
+    except OSError:  # the terminal was closed
         return b""
 
 
@@ -123,12 +123,12 @@ def kept(tmp_path: Path) -> Kept:
 
 @pytest.fixture
 def kept_somewhere(tmp_path: Path, database_url: str) -> Kept:
-    """The same on each kind of database."""
+    """Return the same on each kind of database."""
     write(tmp_path / "docs", pool=POOL, install=INSTALL, notes=NOTES)
     return Kept(tmp_path, database_url)
 
 
-# The story -----------------------------------------------------------------------------------------------------------
+# Scenario ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_folder_is_kept_found_read_refreshed_compared_and_gone_back_to(kept_somewhere: Kept) -> None:
@@ -150,9 +150,9 @@ def test_a_folder_is_kept_found_read_refreshed_compared_and_gone_back_to(kept_so
     refreshed = kept.json("refresh", "docs")
     assert refreshed["counts"] == dict.fromkeys(COUNTS, 0) | {"changed": 1, "new": 1, "moved": 1, "gone": 1}
 
-    told = kept("diff", "docs", "1", "2").out.splitlines()
-    assert told[0] == "docs, from generation 1 to 2: 1 added, 1 removed, 1 changed, 1 moved"
-    assert told[1:-1] == [
+    output = kept("diff", "docs", "1", "2").out.splitlines()
+    assert output[0] == "docs, from generation 1 to 2: 1 added, 1 removed, 1 changed, 1 moved"
+    assert output[1:-1] == [
         f"+ {file_url(docs)}/new.md",
         f"- {file_url(docs)}/install.md",
         f"~ {file_url(docs)}/pool.md",
@@ -322,12 +322,12 @@ def test_a_limit_makes_a_partial_generation(kept: Kept) -> None:
 
 
 def test_a_crawl_that_is_only_asked_for_is_run_by_the_next_refresh(kept: Kept) -> None:
-    asked = kept.json("add", "docs", "--no-wait", "--priority", "7")
-    assert (asked["status"], asked["generation"]) == ("pending", None)
+    added = kept.json("add", "docs", "--no-wait", "--priority", "7")
+    assert (added["status"], added["generation"]) == ("pending", None)
     assert kept("search", "pool").code == 0
     assert kept.json("show", "docs")["state"] == "pending"
     done = kept.json("refresh", "docs")
-    assert (done["job"], done["status"], done["generation"]) == (asked["job"], "completed", 1)
+    assert (done["job"], done["status"], done["generation"]) == (added["job"], "completed", 1)
 
 
 def test_a_full_refresh_reads_everything_and_finds_nothing_new(kept: Kept) -> None:
@@ -384,7 +384,7 @@ def test_a_wrong_call_is_answered_with_one_sentence(
 
 @pytest.fixture(scope="module")
 def kept_docs(tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    """A folder that is kept, for calls that change nothing."""
+    """Return a kept folder, for calls that change nothing."""
     folder = tmp_path_factory.mktemp("kept")
     write(folder / "docs", pool=POOL, install=INSTALL, notes=NOTES)
     (folder / "loop").symlink_to("loop")
@@ -430,7 +430,7 @@ def test_a_database_that_is_not_there_is_not_made_by_reading(kept: Kept, argumen
     assert not (kept.folder / "kept.db").exists()
 
 
-def a_text(path: Path) -> None:
+def write_text_file(path: Path) -> None:
     path.write_text("This is not a database. " * 100)
 
 
@@ -438,7 +438,7 @@ def somebody_elses(path: Path) -> None:
     apsw.Connection(str(path)).execute("CREATE TABLE theirs (x)")
 
 
-def a_newer_one(path: Path) -> None:
+def write_newer_schema(path: Path) -> None:
     database = apsw.Connection(str(path))
     database.execute("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT, applied_at TEXT)")
     database.execute("INSERT INTO migrations VALUES (9999, 'tomorrow', '')")
@@ -447,9 +447,9 @@ def a_newer_one(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (a_text, "is not a sound database"),
+        (write_text_file, "is not a sound database"),
         (somebody_elses, "not one of Kept's"),
-        (a_newer_one, "was written by a newer Kept"),
+        (write_newer_schema, "was written by a newer Kept"),
     ],
 )
 @pytest.mark.parametrize("arguments", [["list"], ["search", "pool"], ["add", "docs"]])
@@ -476,7 +476,7 @@ def test_a_server_that_does_not_answer_is_one_sentence(kept: Kept) -> None:
 
 
 def obey_permissions() -> None:
-    """Root may read everything. Without these two capabilities it may read what its permissions say."""
+    """Drop the two capabilities with which root reads everything, so that permissions apply."""
     if os.geteuid() == 0:
         for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
             assert ctypes.CDLL(None).prctl(24, capability, 0, 0, 0) == 0  # PR_CAPBSET_DROP
@@ -527,9 +527,9 @@ def test_a_crawl_that_was_stopped_goes_on_with_the_next_call(kept: Kept, sent: s
         assert crawl.stderr
         assert "docs: reading" in crawl.stderr.readline()
         crawl.send_signal(sent)
-        told = crawl.stderr.read()
+        output = crawl.stderr.read()
     if sent is signal.SIGINT:
-        assert told == "docs: stopped. 'kept refresh docs' goes on where it was.\n"
+        assert output == "docs: stopped. 'kept refresh docs' goes on where it was.\n"
         assert crawl.returncode == 130
     done = kept.json("refresh", "docs")
     assert (done["status"], done["generation"], done["counts"]["new"]) == ("completed", 1, 1503)
@@ -591,9 +591,9 @@ def test_what_was_crawled_cannot_command_the_terminal(kept: Kept) -> None:
 
 
 def test_help_names_every_command_and_every_command_has_help(kept: Kept) -> None:
-    told = kept("--help").out
-    assert kept().out == told
-    assert all(re.search(rf"^  {name} +[A-Z]", told, re.MULTILINE) for name in Commands.modules)
+    output = kept("--help").out
+    assert kept().out == output
+    assert all(re.search(rf"^  {name} +[A-Z]", output, re.MULTILINE) for name in Commands.modules)
     for name in ("add", "search", "diff"):
         run = kept(name, "--help")
         assert run.code == 0
@@ -650,7 +650,7 @@ def test_a_search_loads_nothing_that_it_can_do_without(kept_docs: Kept) -> None:
 def test_a_cold_search_takes_at_most_twice_the_time_of_importing_what_it_stands_on(
     kept_docs: Kept, tmp_path: Path
 ) -> None:
-    """In seconds of the processor, one beside the other, and the middle of some rounds: the machine has its moods."""
+    """Both are measured in CPU seconds, alternately, and the median of some rounds counts, because of noise."""
     environment = kept_docs.environment | {"PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     search = [sys.executable, "-m", "kept", "search", "pool"]

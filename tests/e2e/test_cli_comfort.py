@@ -1,4 +1,4 @@
-"""What makes the command line pleasant: examples, completion, patience, and a doctor."""
+"""Comfort of the command line: examples, completion, progress, and the doctor."""
 
 import asyncio
 import io
@@ -34,8 +34,8 @@ def test_a_shell_completes_commands_options_and_sources(kept: Kept) -> None:
     assert kept("add", "docs", "--name", "terns").code == 0
 
     def completed(*words: str) -> list[str]:
-        asked = {"COMP_WORDS": " ".join(("kept", *words)), "COMP_CWORD": str(len(words))}
-        run = kept(env=kept.environment | asked | {"_KEPT_COMPLETE": "complete_bash"})
+        variables = {"COMP_WORDS": " ".join(("kept", *words)), "COMP_CWORD": str(len(words))}
+        run = kept(env=kept.environment | variables | {"_KEPT_COMPLETE": "complete_bash"})
         assert run.code == 0, run
         return run.out.split()
 
@@ -51,7 +51,7 @@ def test_a_shell_completes_commands_options_and_sources(kept: Kept) -> None:
 
 
 class Seen(io.StringIO):
-    """What a terminal was shown; another thread draws on it."""
+    """The output of a terminal; another thread writes to it."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What pages say about themselves, through the command line: a real server on loopback, a real crawl."""
+"""Metadata of pages (canonical URLs, robots directives …), through the command line, with a real server and crawl."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ class Site:
     root: str = ""
     pages: dict[str, str | tuple[int, dict[str, str], str]] = field(default_factory=dict)
     missing: tuple[int, dict[str, str], str] = (404, {}, "nothing here")
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def answer(self, path: str) -> tuple[int, dict[str, str], str]:
         found = self.pages.get(path)
@@ -52,7 +52,7 @@ def site() -> Iterator[Site]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            site.asked.append(self.path)
+            site.requests.append(self.path)
             status, headers, text = site.answer(self.path)
             body = text.replace("{path}", self.path).encode()
             self.send_response(status)
@@ -130,7 +130,7 @@ def test_noindex_and_nofollow_of_a_page_are_respected(kept: Kept, site: Site) ->
     kept.add()
     assert kept.shown == {"", "behind", "quiet", "after"}
     assert kept.why("hidden") == kept.why("header") == ("skipped", "the page asks not to be kept")
-    assert "/unseen" not in site.asked
+    assert "/unseen" not in site.requests
 
     kept.add("--ignore-robots")
     kept("refresh", "docs", "--full")
@@ -201,8 +201,8 @@ def test_a_page_is_not_kept_as_markdown_too(kept: Kept, site: Site) -> None:
     assert kept.shown == {"", "guide", "api", "llms.txt", "only.md"}
     assert kept.why("guide.md") == ("skipped", f"a duplicate of {site.root}guide")
     assert kept.why("index.html.md") == ("skipped", f"a duplicate of {site.root}")
-    assert "/raw/api" not in site.asked
-    assert "/llms-full.txt" not in site.asked
+    assert "/raw/api" not in site.requests
+    assert "/llms-full.txt" not in site.requests
 
 
 def test_a_site_of_markdown_is_kept_as_markdown(kept: Kept, site: Site) -> None:
@@ -242,7 +242,7 @@ def test_an_error_page_served_with_200_is_no_page(kept: Kept, site: Site) -> Non
     kept.add()
     assert kept.shown == {"", "guide", "short"}
     assert kept.why("typo") == ("skipped", "answers like a page that does not exist")
-    assert site.asked.count(f"/{PROBE_NAME}") == 1
+    assert site.requests.count(f"/{PROBE_NAME}") == 1
 
     del site.pages["/guide"]
     kept("refresh", "docs")

@@ -110,11 +110,11 @@ def test_a_token_is_sent_to_its_host_only(kept: Kept, server: GitServer, by: str
     ]
     assert [run.code for run in runs] == [0] * len(runs), runs
     assert files_with(kept.folder / "exported", "tern"), "something was exported"
-    told = "".join(run.out + run.err for run in runs)
+    output = "".join(run.out + run.err for run in runs)
     assert "git-remote-http" in "".join(lines), "git was running"
     ours = [line for line in "\n".join(lines).splitlines() if "-m kept add" not in line]  # where a person typed it
     for secret in (token, basic):
-        assert secret not in told
+        assert secret not in output
         assert secret not in "\n".join(ours)
     holder = {"header": set(), "login": {".local/share/kept/secrets.json"}, "helper": {"helper"}}[by]
     assert files_with(kept.folder, token, basic) == holder
@@ -214,7 +214,7 @@ def test_every_request_of_git_passes_the_gate(server: GitServer, tmp_path: Path)
     with git_server(tmp_path / "other") as other:
         other.repository("docs.git").commit({"a.md": TERN})
         asyncio.run(scenario(other))
-        assert not other.asked
+        assert not other.requests
 
 
 def test_a_hanging_git_is_killed_with_its_children(server: GitServer, tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_gits_own_server_works_too(tmp_path: Path) -> None:
 def test_the_users_ssh_is_used_without_prompts(tmp_path: Path) -> None:
     Repository(tmp_path / "docs.git").commit({"a.md": TERN})
     ssh = tmp_path / "ssh"
-    ssh.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/told\nfor last; do :; done\nexec sh -c "$last"\n')
+    ssh.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/output\nfor last; do :; done\nexec sh -c "$last"\n')
     ssh.chmod(0o700)
     settings = SourceSettings(access=Access(allowed=("127.0.0.1:22",)))
     way = Transport(settings=settings, environment=PLAIN | {"GIT_SSH_COMMAND": str(ssh)}, look_up=str)
@@ -324,15 +324,15 @@ def test_the_users_ssh_is_used_without_prompts(tmp_path: Path) -> None:
     origin = GitOrigin(repository, settings, transport=way, cache_folder=tmp_path / "cache", type_of=guess_content_type)
     found = asyncio.run(opened(origin))
     assert [type(visit) for visit in found.values()] == [Fetched]
-    told = (tmp_path / "told").read_text().splitlines()
-    assert len(told) == 3, "where it is, its commit, its file"
-    assert all("-oBatchMode=yes" in line and "git@127.0.0.1 git-upload-pack" in line for line in told), told
+    output = (tmp_path / "output").read_text().splitlines()
+    assert len(output) == 3, "where it is, its commit, its file"
+    assert all("-oBatchMode=yes" in line and "git@127.0.0.1 git-upload-pack" in line for line in output), output
 
 
 # Packages ------------------------------------------------------------------------------------------------------------
 
 
-def a_wheel(folder: Path, version: str, description: str) -> None:
+def make_wheel(folder: Path, version: str, description: str) -> None:
     folder.mkdir(exist_ok=True)
     about = f"birds-{version}.dist-info"
     with zipfile.ZipFile(folder / f"birds-{version}-py3-none-any.whl", "w") as wheel:
@@ -347,7 +347,7 @@ def a_wheel(folder: Path, version: str, description: str) -> None:
 def test_a_python_package_is_downloaded_by_pip_without_running_it(kept: Kept, tmp_path: Path) -> None:
     if not shutil.which("pip"):
         pytest.skip("pip is not installed")
-    a_wheel(tmp_path / "wheels", "1.0", "# Birds \u00e9\n\nSee [migration](birds/docs/migration.md).\n")
+    make_wheel(tmp_path / "wheels", "1.0", "# Birds \u00e9\n\nSee [migration](birds/docs/migration.md).\n")
     kept.environment |= {
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": str(tmp_path / "wheels"),
@@ -388,4 +388,4 @@ def test_an_npm_package_is_downloaded_by_npm_from_the_users_registry(kept: Kept,
     assert (added["source"], added["counts"]["new"]) == ("birds", 2)
     hit = kept.json("search", "pole to pole")["hits"][0]
     assert hit["url"] == "npm:/birds/README.md#terns"
-    assert {path for _, path in server.asked} == {"/birds", "/birds.tgz"}
+    assert {path for _, path in server.requests} == {"/birds", "/birds.tgz"}

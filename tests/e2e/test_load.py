@@ -1,4 +1,4 @@
-"""Many who ask while a crawl goes on: the short form of ``python -m bench.load``, which measures how fast."""
+"""Many requests during a crawl: the short form of ``python -m bench.load``, which measures the speed."""
 
 import asyncio
 import os
@@ -57,10 +57,10 @@ def test_a_worker_does_not_outlive_its_server(tmp_path: Path) -> None:
 
 async def _meanwhile(url: str, do: Callable[[], None]) -> list[Answer]:
     stop = asyncio.Event()
-    asking = asyncio.create_task(offer(url, SEARCHES, stop, connections=40, a_second=10))
+    queries = asyncio.create_task(offer(url, SEARCHES, stop, connections=40, a_second=10))
     await asyncio.to_thread(do)
     stop.set()
-    return await asking
+    return await queries
 
 
 def _worker_of(server: int) -> int:

@@ -1,4 +1,4 @@
-"""Upkeep on the command line: one walk through all of it."""
+"""Maintenance on the command line: all commands in one scenario."""
 
 import json
 import random

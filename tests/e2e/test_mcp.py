@@ -118,7 +118,7 @@ def text_of(result: CallToolResult) -> str:
     return content.text
 
 
-async def ask(client: Client, tool: str, **arguments: Any) -> Any:
+async def call(client: Client, tool: str, **arguments: Any) -> Any:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, text_of(result)
     return result.structured_content
@@ -130,7 +130,7 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
     return text_of(result)
 
 
-# The story -----------------------------------------------------------------------------------------------------------
+# Scenario ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("connect", [over_stdio, over_http])
@@ -143,7 +143,7 @@ def test_an_agent_adds_a_site_waits_for_its_crawl_searches_reads_and_removes_it(
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert tools.keys() == READING | WRITING
             check_hints(tools)
-            assert (await ask(client, "list_sources")) == {"sources": []}
+            assert (await call(client, "list_sources")) == {"sources": []}
 
             seen: list[tuple[float, float | None, str | None]] = []
 
@@ -163,8 +163,8 @@ def test_an_agent_adds_a_site_waits_for_its_crawl_searches_reads_and_removes_it(
             best = found.structured_content["hits"][0]
             assert (best["url"], best["source"], best["generation"]) == (f"{site}pool", "terns", 1)
             assert best["url"] in text_of(found)
-            assert (await ask(client, "read_doc", url=best["url"]))["markdown"].startswith("# Pools")
-            part = await ask(client, "read_doc", document=best["document"], section="more")
+            assert (await call(client, "read_doc", url=best["url"]))["markdown"].startswith("# Pools")
+            part = await call(client, "read_doc", document=best["document"], section="more")
             assert part["markdown"].startswith("## More of Pools")
             [resource] = (await client.read_resource("docs://terns/pool")).contents
             assert isinstance(resource, TextResourceContents)
@@ -172,15 +172,15 @@ def test_an_agent_adds_a_site_waits_for_its_crawl_searches_reads_and_removes_it(
             page = ResourceTemplateReference(uri="docs://{source}/{+path}")
             assert (await client.complete(page, {"name": "source", "value": "te"})).completion.values == ["terns"]
 
-            assert (await ask(client, "why_missing", url=f"{site}gone"))["outcome"] == "gone"
-            assert (await ask(client, "get_job", job=crawl["job"]))["status"] == "completed"
-            again = await ask(client, "refresh_source", source="terns")
+            assert (await call(client, "why_missing", url=f"{site}gone"))["outcome"] == "gone"
+            assert (await call(client, "get_job", job=crawl["job"]))["status"] == "completed"
+            again = await call(client, "refresh_source", source="terns")
             assert (again["status"], again["generation"]) == ("completed", 2)
-            assert [job["id"] for job in (await ask(client, "list_jobs"))["jobs"]] == [again["job"], crawl["job"]]
-            assert (await ask(client, "what_changed", source="terns"))["changed"] == []
-            assert (await ask(client, "fetch_url", url=f"{site}long"))["title"] == "Long"
-            assert await ask(client, "remove_source", source="terns") == {"source": "terns", "removed": True}
-            assert (await ask(client, "search_docs", query="connection pool"))["hits"] == []
+            assert [job["id"] for job in (await call(client, "list_jobs"))["jobs"]] == [again["job"], crawl["job"]]
+            assert (await call(client, "what_changed", source="terns"))["changed"] == []
+            assert (await call(client, "fetch_url", url=f"{site}long"))["title"] == "Long"
+            assert await call(client, "remove_source", source="terns") == {"source": "terns", "removed": True}
+            assert (await call(client, "search_docs", query="connection pool"))["hits"] == []
 
     asyncio.run(scenario())
 
@@ -201,7 +201,7 @@ def test_a_read_only_server_has_no_tool_that_writes(environment: dict[str, str],
         async with over_stdio(environment, "--read-only") as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == READING
             assert "Unknown tool" in await refused(client, "add_source", root=site)
-            assert (await ask(client, "list_sources")) == {"sources": []}
+            assert (await call(client, "list_sources")) == {"sources": []}
 
     asyncio.run(scenario())
 
@@ -241,7 +241,7 @@ def test_hostile_text_stays_between_its_marks_and_a_long_page_comes_in_parts(
 ) -> None:
     async def scenario() -> None:
         async with inside(environment) as client:
-            await ask(client, "add_source", root=site, name="terns", wait=60)
+            await call(client, "add_source", root=site, name="terns", wait=60)
             found = await client.call_tool("search_docs", {"query": "ignore instructions"})
             read = await client.call_tool("read_doc", {"url": f"{site}hostile"})
             fetched = await client.call_tool("fetch_url", {"url": f"{site}hostile"})
@@ -261,7 +261,7 @@ def test_hostile_text_stays_between_its_marks_and_a_long_page_comes_in_parts(
 
             whole, start = "", 0
             while start is not None:
-                part = await ask(client, "fetch_url", url=f"{site}long", start=start)
+                part = await call(client, "fetch_url", url=f"{site}long", start=start)
                 assert len(part["markdown"]) <= 32_000
                 whole, start = whole + part["markdown"], part["next_start"]
             assert [int(number) for number in re.findall(r"line (\d+) of", whole)] == list(range(5000))
@@ -282,7 +282,7 @@ def test_an_error_is_a_sentence_that_names_the_next_tool(environment: dict[str, 
             assert "not public" in await refused(client, "fetch_url", url=site)
             assert "command line" in await refused(client, "add_source", root="/etc")
             assert "command line" in await refused(client, "fetch_url", url="file:///etc/passwd")
-            assert (await ask(client, "list_sources")) == {"sources": []}
+            assert (await call(client, "list_sources")) == {"sources": []}
             with pytest.raises(MCPError, match="There is no source named 'terns'"):
                 await client.read_resource("docs://terns/pool")
 

@@ -39,7 +39,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-def a_folder(server: Server, name: str) -> str:
+def make_folder(server: Server, name: str) -> str:
     """Return the root of a source that the server can reach."""
     folder = Path(server.runtime.settings.database.removeprefix("sqlite:///")).parent / name
     write(folder, pool=POOL)
@@ -95,7 +95,7 @@ def test_where_keys_are_required_nothing_is_answered_without_one(public: Server,
 
 def test_a_key_allows_its_scope_and_nothing_after_its_removal(public: Server) -> None:
     read, write_, admin = (public.key(f"{scope}er", scope) for scope in ("read", "write", "admin"))
-    body = {"root": a_folder(public, "keyed")}
+    body = {"root": make_folder(public, "keyed")}
     with public.client() as api:
 
         def status(key: str, method: str, path: str, **more: object) -> int:
@@ -145,22 +145,22 @@ def test_a_person_logs_in_with_a_key_and_logs_out(public: Server) -> None:
 
 def test_a_request_over_quota_is_refused_with_retry_after(public: Server) -> None:
     with public.client(public.key("busy", "write")) as api, public.client(public.key("boss", "admin")) as boss:
-        folder = a_folder(public, "docs")
-        too_large = api.post(f"{API}/sources", json={"root": a_folder(public, "a"), "max_pages": 51})
+        folder = make_folder(public, "docs")
+        too_large = api.post(f"{API}/sources", json={"root": make_folder(public, "a"), "max_pages": 51})
         assert too_large.status_code == 429
-        first = api.post(f"{API}/sources", json={"root": a_folder(public, "a")}).json()
+        first = api.post(f"{API}/sources", json={"root": make_folder(public, "a")}).json()
         assert boss.get(f"{API}/sources/{first['source']}").json()["settings"]["limits"]["max_pages"] == 50
         assert api.post(f"{API}/sources", json={"root": folder}).status_code == 201
         once = {"Idempotency-Key": "monday"}
         assert api.post(f"{API}/sources", json={"root": folder}, headers=once).status_code == 429
-        refused = api.post(f"{API}/sources", json={"root": a_folder(public, "c")})
+        refused = api.post(f"{API}/sources", json={"root": make_folder(public, "c")})
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
         assert refused.headers["content-type"] == "application/problem+json"
         assert api.post(f"{API}/sources/docs/crawls").status_code == 429
-        assert boss.post(f"{API}/sources", json={"root": a_folder(public, "c")}).status_code == 201
+        assert boss.post(f"{API}/sources", json={"root": make_folder(public, "c")}).status_code == 201
         for job in boss.get(f"{API}/jobs", params={"status": "pending"}).json()["jobs"]:
             boss.post(f"{API}/jobs/{job['id']}/cancel")
-        body = {"root": a_folder(public, "d")}
+        body = {"root": make_folder(public, "d")}
         created = api.post(f"{API}/sources", json=body, headers=once)
         assert created.status_code == 201
         assert api.post(f"{API}/sources/{first['source']}/crawls").status_code == 202, (
@@ -170,7 +170,7 @@ def test_a_request_over_quota_is_refused_with_retry_after(public: Server) -> Non
         assert (again.status_code, again.json()["job"]) == (200, created.json()["job"]), "the same again is not another"
         for job in boss.get(f"{API}/jobs", params={"status": "pending"}).json()["jobs"]:
             boss.post(f"{API}/jobs/{job['id']}/cancel")
-        assert "3 sources" in api.post(f"{API}/sources", json={"root": a_folder(public, "e")}).json()["detail"]
+        assert "3 sources" in api.post(f"{API}/sources", json={"root": make_folder(public, "e")}).json()["detail"]
 
 
 def test_too_many_requests_are_refused_with_retry_after(public: Server) -> None:

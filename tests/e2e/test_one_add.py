@@ -1,4 +1,4 @@
-"""Every way to add a source checks, probes and refuses alike, and a refused one leaves nothing behind."""
+"""Every interface for adding a source checks, probes and refuses alike, and a refused source leaves nothing behind."""
 
 import asyncio
 import os

@@ -64,7 +64,7 @@ class InterruptedConnection:
 
 @dataclass
 class Site:
-    """The application, and pages of it that are read in peace or with an interruption."""
+    """The application, and its pages, read with or without an interruption."""
 
     services: Services
     database: InterruptedDatabase

@@ -103,8 +103,8 @@ def test_refusals_by_scope_rate_or_quota_are_pages_for_browsers(tmp_path: Path) 
         for root in roots:
             write(root, pool=POOL)
         with ThreadPoolExecutor(8) as at_once:
-            asked = [at_once.submit(_add, running, key, str(root)) for root in roots]
-            assert sorted(one.result() for one in asked) == [201] + 7 * [429], "nor do several at once get more"
+            additions = [at_once.submit(_add, running, key, str(root)) for root in roots]
+            assert sorted(one.result() for one in additions) == [201] + 7 * [429], "nor do several at once get more"
 
 
 def test_a_limit_that_is_emptied_in_the_form_is_cleared(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Pages that are nothing before their scripts have run: a real Chromium, whose requests are all ours to answer."""
+"""Pages that are empty until their scripts have run, in a real Chromium whose requests are all served by the test."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ class Site:
 
     root: str
     pages: dict[str, tuple[str, str]]
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     secrets: dict[str, str | None] = field(default_factory=dict)  # path -> the token it was asked with
 
     def shell(self, path: str, script: str) -> None:
@@ -53,10 +53,10 @@ SHOW = "const show = html => document.getElementById('app').innerHTML = html;"
 
 
 @contextmanager
-def a_site() -> Iterator[Site]:
+def serve_site() -> Iterator[Site]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            site.asked.append(self.path)
+            site.requests.append(self.path)
             site.secrets[self.path] = self.headers.get("X-Token")
             found = site.pages.get(self.path)
             body = (found[1] if found else "nothing here").encode()
@@ -66,7 +66,7 @@ def a_site() -> Iterator[Site]:
             self.send_header("Content-Length", str(len(body)))
             self.send_header("ETag", '"always-the-same"')
             self.end_headers()
-            with suppress(ConnectionError):  # whoever asked has heard enough
+            with suppress(ConnectionError):  # the client has closed the connection
                 self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None: ...
@@ -83,7 +83,7 @@ def a_site() -> Iterator[Site]:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    with a_site() as site:
+    with serve_site() as site:
         yield site
 
 
@@ -162,8 +162,8 @@ def test_pages_and_routes_are_kept_as_rendered(site: Site, kept: Callable[..., A
 
     counts = kept("add", site.root, "--name", "tern")["counts"]
     assert (counts["new"], counts["failed"]) == (5, 0)
-    assert site.asked.count("/") == 1, "the browser was given what the crawl had fetched"
-    assert site.asked.count("/birds/router.js") == 1, "the pages of a site share their scripts"
+    assert site.requests.count("/") == 1, "the browser was given what the crawl had fetched"
+    assert site.requests.count("/birds/router.js") == 1, "the pages of a site share their scripts"
     hit = kept("search", "chips")["hits"][0]
     assert hit["url"] == f"{site.root}birds/#/gulls?id=food"
     assert kept("read", hit["url"])["markdown"].startswith("## food\n\nChips.")
@@ -234,10 +234,10 @@ def test_hostile_scripts_fail_alone_and_cannot_bypass_the_gate(site: Site, datab
         found = crawled(database, site, headers=(token,))
         assert select.select([tcp, udp], [], [], 0)[0] == [], "nothing has arrived"
 
-    said = found["/attack"][2]
-    assert said.count("refused") == 10, found["/attack"]
-    assert [line for line in said.splitlines() if "reached" in line] == ["/other reached"]
-    assert not {"/writes", "/own", "/worker.js"} & {*site.asked}, "a page that is read writes nothing"
+    markdown = found["/attack"][2]
+    assert markdown.count("refused") == 10, found["/attack"]
+    assert [line for line in markdown.splitlines() if "reached" in line] == ["/other reached"]
+    assert not {"/writes", "/own", "/worker.js"} & {*site.requests}, "a page that is read writes nothing"
     assert site.secrets["/other"] == "quite-secret-token", "the page's own site is asked as the crawl asks it"
 
     for name in ("hoarding", "empty", "lying", "vanishing"):

@@ -173,31 +173,31 @@ async def all_interfaces(folder: Path) -> AsyncIterator[dict[str, Interface]]:
 
 
 def by_command_line(environment: Mapping[str, str]) -> Interface:
-    async def ask(arguments: list[str]) -> Any:
+    async def call_interface(arguments: list[str]) -> Any:
         command = [sys.executable, "-m", "kept", *arguments, "--json"]
         process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=-1, stderr=-1)
         out, err = await process.communicate()
         assert process.returncode == 0, err.decode()
         return json.loads(out)
 
-    return ask
+    return call_interface
 
 
 def by_mcp(client: Client) -> Interface:
-    async def ask(call: tuple[str, dict[str, Any]]) -> Any:
+    async def call_interface(call: tuple[str, dict[str, Any]]) -> Any:
         result = await client.call_tool(*call)
         [content] = result.content
         assert isinstance(content, TextContent)
         assert not result.is_error, content.text
         return result.structured_content
 
-    return ask
+    return call_interface
 
 
 def by_http(client: httpx2.Client) -> Interface:
     """Call the API. A request for a crawl does not wait for it, so its answer is completed with the job at its end."""
 
-    def ask(call: tuple[str, str, dict[str, Any]]) -> Any:
+    def call_interface(call: tuple[str, str, dict[str, Any]]) -> Any:
         method, path, body = call
         arguments = {"params": body} if method == "GET" else {"json": body} if method == "POST" else {}
         response = client.request(method, f"/api/v1{path}", **arguments)
@@ -210,7 +210,7 @@ def by_http(client: httpx2.Client) -> Interface:
         counts = {name: job["progress"][name] for name in source["last_job"]["counts"]}
         return answer | job | {"job": job["id"], "counts": counts, "partial": source["partial"]}
 
-    return partial(asyncio.to_thread, ask)
+    return partial(asyncio.to_thread, call_interface)
 
 
 def spelled(value: Any, words: Mapping[str, str]) -> Any:

@@ -1,4 +1,4 @@
-"""Schedules, quick refreshes and webhooks, as a person on the command line meets them."""
+"""Schedules, quick refreshes and webhooks, on the command line."""
 
 import hashlib
 import hmac
@@ -26,17 +26,17 @@ class Program(BaseHTTPRequestHandler):
     """A small site without validators, and a receiver of webhooks; it records the requests."""
 
     pages: dict[str, str]
-    asked: list[tuple[str, str, dict[str, str], bytes]]
+    requests: list[tuple[str, str, dict[str, str], bytes]]
 
     def do_GET(self) -> None:
         page = self.pages.get(self.path)
         if "made-up" not in self.path and self.path.endswith((".html", "/")):
-            self.asked.append(("GET", self.path, dict(self.headers), b""))
+            self.requests.append(("GET", self.path, dict(self.headers), b""))
         self.answer(404 if page is None else 200, (page or "there is no such page").encode())
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.asked.append(("POST", self.path, dict(self.headers), body))
+        self.requests.append(("POST", self.path, dict(self.headers), body))
         self.answer(200, b"")
 
     def answer(self, status: int, body: bytes) -> None:
@@ -57,7 +57,7 @@ def program() -> Iterator[type[Program]]:
             "/a.html": PAGE.format("Alpha", ""),
             "/b.html": PAGE.format("Beta", ""),
         }
-        asked = []  # noqa: RUF012
+        requests = []  # noqa: RUF012
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Ours)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -123,11 +123,11 @@ def test_a_quick_refresh_checks_the_root_and_reports_that_it_was_quick(kept: Kep
     url = program.url  # type: ignore[attr-defined]
     assert kept.json("add", url, "--name", "site")["counts"]["new"] == 3
     assert "none: every refresh has to fetch every page" in kept("show", "site").out
-    program.asked.clear()
+    program.requests.clear()
     program.pages["/"] = PAGE.format("Home", '<a href="a.html">a</a> <a href="c.html">c</a>')
     program.pages["/c.html"] = PAGE.format("Gamma", "")
     refreshed = kept.json("refresh", "site", "--quick")
-    assert {path for _, path, _, _ in program.asked} == {"/", "/c.html"}
+    assert {path for _, path, _, _ in program.requests} == {"/", "/c.html"}
     assert (refreshed["counts"]["new"], refreshed["counts"]["changed"]) == (1, 1)
     assert kept.json("show", "site")["documents"] == 4
     assert kept.json("generations", "site")["generations"][-1]["mode"] == "quick"
@@ -143,7 +143,7 @@ def test_the_operators_webhook_gets_the_result_of_a_crawl(kept: Kept, program: t
         "HOOK_SECRET": "between us",
     }
     job = kept.json("add", "docs")["job"]
-    [(method, path, headers, body)] = program.asked
+    [(method, path, headers, body)] = program.requests
     assert (method, path) == ("POST", "/hook")
     event = json.loads(body)
     assert (event["event"], event["source"], event["generation"], event["job"]) == (
@@ -155,7 +155,7 @@ def test_the_operators_webhook_gets_the_result_of_a_crawl(kept: Kept, program: t
     signed = f"{headers['Kept-Timestamp']}.".encode() + body
     assert headers["Kept-Signature"] == "sha256=" + hmac.new(b"between us", signed, hashlib.sha256).hexdigest()
     kept("refresh", "docs")
-    assert len(program.asked) == 1, "nothing changed: no news"
+    assert len(program.requests) == 1, "nothing changed: no news"
 
 
 def test_the_secret_of_webhooks_is_not_shown(kept: Kept) -> None:

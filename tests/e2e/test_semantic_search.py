@@ -1,4 +1,4 @@
-"""Search by meaning, as a person meets it."""
+"""Semantic search, through the command line and the server."""
 
 import json
 import threading
@@ -56,7 +56,7 @@ class RerankingServer(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Reranking)
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
 
 
@@ -64,10 +64,12 @@ class _Reranking(BaseHTTPRequestHandler):
     server: RerankingServer
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append(asked | {"path": self.path})
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.requests.append(request | {"path": self.path})
         self.server.keys.append(self.headers["Authorization"])
-        scores = [{"index": at, "relevance_score": float("brew" in text)} for at, text in enumerate(asked["documents"])]
+        scores = [
+            {"index": at, "relevance_score": float("brew" in text)} for at, text in enumerate(request["documents"])
+        ]
         body = self.server.body or json.dumps({"results": scores[::-1]}).encode()
         self.send_response(self.server.status)
         self.send_header("Content-Length", str(len(body)))
@@ -108,9 +110,9 @@ def test_a_reranker_orders_the_first_hits_and_a_failing_one_is_ignored(
     assert [hit["title"] for hit in found["hits"]] == ["Kettle", *plain[:2]], "it was shown more than the three"
     assert found["hits"][0]["score"] == 1.0
     assert "not_reranked" not in found
-    asked = reranker.asked[-1]
-    assert (asked["path"], asked["model"], asked["query"]) == ("/v1/rerank", "second-look", "tea")
-    assert asked["top_n"] == len(asked["documents"]) == 5
+    request = reranker.requests[-1]
+    assert (request["path"], request["model"], request["query"]) == ("/v1/rerank", "second-look", "tea")
+    assert request["top_n"] == len(request["documents"]) == 5
     assert reranker.keys == ["Bearer hidden-key"]
 
     for status, body, why in (

@@ -20,17 +20,17 @@ PAGE = """<!doctype html><html><head><title>{title} — Tern</title></head><body
 class Quiet(SimpleHTTPRequestHandler):
     """Python's own server: it sends Last-Modified and answers 304."""
 
-    asked: list[tuple[str, int]]
+    requests: list[tuple[str, int]]
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        self.asked.append((self.path, int(code)))
+        self.requests.append((self.path, int(code)))
 
     def log_message(self, format: str, *args: Any) -> None: ...
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[tuple[Path, str, list[tuple[str, int]]]]:
-    folder, asked = tmp_path / "site", list[tuple[str, int]]()
+    folder, requests = tmp_path / "site", list[tuple[str, int]]()
     (folder / "guide").mkdir(parents=True)
     write = partial(_write, folder)
     write(
@@ -45,10 +45,10 @@ def site(tmp_path: Path) -> Iterator[tuple[Path, str, list[tuple[str, int]]]]:
     )
     (folder / "guide/notes.md").write_text("# Notes\n\nThe heron keeps no pool at all.\n")
     (folder / "robots.txt").write_text("User-agent: *\nDisallow: /secret/\n")
-    handler = type("Handler", (Quiet,), {"asked": asked})
+    handler = type("Handler", (Quiet,), {"requests": requests})
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield folder, f"http://127.0.0.1:{server.server_port}/", asked
+    yield folder, f"http://127.0.0.1:{server.server_port}/", requests
     server.shutdown()
     server.server_close()
 
@@ -67,12 +67,12 @@ def kept(database_url: str) -> Callable[..., Any]:
 def test_a_site_is_kept_and_found_at_the_right_place(
     site: tuple[Path, str, list[tuple[str, int]]], kept: Callable[..., Any]
 ) -> None:
-    folder, root, asked = site
+    folder, root, requests = site
     added = kept("add", root, "--name", "tern")
     assert added["counts"]["new"] == 3
     assert added["counts"]["gone"] == 1
     assert added["counts"]["skipped"] == 1  # robots.txt forbids it
-    assert "/secret/" not in [path for path, _ in asked]
+    assert "/secret/" not in [path for path, _ in requests]
 
     hit = kept("search", "pool_size", "connections")["hits"][0]
     assert hit["url"] == f"{root}guide/pool.html#limits"
@@ -80,10 +80,10 @@ def test_a_site_is_kept_and_found_at_the_right_place(
     assert "NAVIGATION" not in kept("read", f"{root}guide/pool.html")["markdown"]
     assert kept("search", "heron")["hits"][0]["title"] == "Notes"
 
-    asked.clear()
+    requests.clear()
     again = kept("refresh", "tern")
     assert again["counts"]["unchanged"] == 3
-    assert [code for path, code in asked if path in ("/", "/guide/pool.html", "/guide/notes.md")] == [304] * 3
+    assert [code for path, code in requests if path in ("/", "/guide/pool.html", "/guide/notes.md")] == [304] * 3
 
     _write(
         folder, "index.html", "Tern", "Rewritten.", '<a href="guide/pool.html">The pool</a> <a href="new.html">new</a>'

@@ -1,4 +1,4 @@
-"""docs/walk.md shows the way of a page as it is: every function it names is passed, and there are not too many."""
+"""docs/walk.md is true: a page passes every function that it names, and not too many."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The pages, in a real browser against a real server: what people do with them, and what crawled text cannot do."""
+"""The pages, in a real browser against a real server: what users can do, and what crawled text cannot do."""
 
 import json
 import re
@@ -13,7 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browser import Server, a_browser, pool, tern
+from tests.e2e.browser import Server, open_browser, pool, tern
 from tests.e2e.browser import page as html
 from tests.sites.pages import serving
 from tests.sites.slow import SlowSite
@@ -23,7 +23,7 @@ expect.set_options(timeout=20_000)
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with a_browser() as browser:
+    with open_browser() as browser:
         yield browser
 
 
@@ -233,8 +233,8 @@ def harmful() -> dict[str, tuple[str, bytes]]:
 
 def test_no_crawled_or_typed_script_ever_runs(page: Page, server: Server) -> None:
     site = harmful()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     with serving(site) as root:
         add(page, server, root)
         kept = int(page.locator(".counts .new").inner_text().split()[0])
@@ -259,11 +259,11 @@ def test_no_crawled_or_typed_script_ever_runs(page: Page, server: Server) -> Non
                [...document.links].map((link) => link.protocol).filter((one) => !/^(https?|mailto):$/.test(one))]"""
         )
         assert found == [None, 0, []], address
-    assert {url for url in asked if not url.startswith(f"{server.url}/")} == set(), "other hosts get no request"
+    assert {url for url in requests if not url.startswith(f"{server.url}/")} == set(), "other hosts get no request"
 
 
 def test_forms_of_other_sites_change_nothing_and_error_pages_have_the_policy(server: Server) -> None:
-    def ask(path: str, **headers: str) -> tuple[int, str, str]:
+    def get(path: str, **headers: str) -> tuple[int, str, str]:
         request = urllib.request.Request(server.url + path, headers=headers)
         if headers:
             request.data = b"root=http://127.0.0.1:9/"
@@ -274,7 +274,7 @@ def test_forms_of_other_sites_change_nothing_and_error_pages_have_the_policy(ser
             return error.code, error.headers["Content-Security-Policy"], error.read().decode()
 
     for headers in ({"Origin": "https://evil.test"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
-        status, policy, text = ask("/add", **headers)
+        status, policy, text = get("/add", **headers)
         assert (status, "Pages of other sites" in text) == (403, True)
     wrong = (
         "/documents/x?generation=y",
@@ -285,12 +285,12 @@ def test_forms_of_other_sites_change_nothing_and_error_pages_have_the_policy(ser
     )
     absent = ("/nowhere", "/sources/tren", "/sources/%00", "/documents/%00", f"/jobs/{'9' * 40}", "/jobs/zz")
     for path, code in [*((path, 400) for path in wrong), *((path, 404) for path in absent), ("/add?root=%00%FF", 200)]:
-        status, policy, text = ask(path)
+        status, policy, text = get(path)
         assert (status, "<h1>" in text) == (code, True)
         assert "script-src 'self'" in policy
         assert "unsafe" not in policy
         assert "default-src 'none'" in policy
-    assert ask("/api/nowhere")[1] is None, "what programs ask for has answers of its own"
+    assert get("/api/nowhere")[1] is None, "what programs ask for has answers of its own"
 
 
 def test_every_page_is_accessible_in_light_and_dark(page: Page, server: Server) -> None:

@@ -1,16 +1,16 @@
-"""A site to which everything happens that can happen to a site, chapter by chapter, and the expected result of each.
+"""A site that changes in every possible way, chapter by chapter, and the expected documents after each.
 
     async with serving() as site:
         for number, chapter in CHAPTERS.items():
             site.turn(chapter)
             …                           # a crawl of site.root; then compare with state(number)
 
-A page says one word that no other says (``walker9a``: the first edition of the walker), and ``everywhere``. Its links
-are in its navigation, so that a page that only leads elsewhere has not changed.
+A page has one word that no other page has (``walker9a``: the first edition of the walker), and ``everywhere``. Its
+links are in its navigation, so that a page with only other links has not changed.
 
-TABLE has a line for each document: its name, the paths that it lives at one after the other, and what it is from which
-chapter on. ``b3'`` is its second edition (b), in its third version, at its second path ('). ``?`` it is missing and
-still shown, ``!`` it could not be read and is still shown, ``-3`` it is deleted after three versions.
+TABLE has a line for each document: its name, its paths one after the other, and its state from which chapter on.
+``b3'`` is its second edition (b), in its third version, at its second path ('). ``?`` it is missing and still shown,
+``!`` it could not be read and is still shown, ``-3`` it is deleted after three versions.
 """
 
 import asyncio
@@ -70,13 +70,13 @@ class Row:
 
     number: int  # of its line in the table
     path: str
-    word: str | None  # that a search finds it by; None: it is not shown
+    word: str | None  # by which a search finds it; None: it is not shown
     versions: int
     lifecycle: str
 
 
 def state(chapter: int) -> list[Row]:
-    """What the table says of this chapter."""
+    """Return the rows of the table for this chapter."""
     return [row for number, line in enumerate(TABLE.split("\n")) if line and (row := _row(number, line, chapter))]
 
 
@@ -113,7 +113,7 @@ class Reply:
 
 
 def page(word: str, *links: str, chrome: str = "", note: str = "", marked: str = "strong") -> Reply:
-    """``marked``: which validators it has: strong, weak, dated, none; or a lie: an ETag that never changes."""
+    """Return a page. ``marked``: its validators: strong, weak, dated, none; or a lie: an ETag that never changes."""
     named = "".join(f'<li><a href="{link}">{link.strip("/") or "home"}</a></li>' for link in links)
     body = (
         f"<!doctype html><html><head><title>On the {word}</title><meta name=build content='{chrome}'></head><body>"
@@ -164,7 +164,7 @@ fleeting private/secret extra/1 extra/2 quirky flaky walled password softened em
 
 
 def home(*more: str, without: str = "") -> Reply:
-    """The root, which leads to nearly everything."""
+    """Return the root, which links to nearly everything."""
     names = [name for name in LINKED.split() if name not in without.split()]
     return page("root9a", *(f"/{name}.html" for name in [*names, *more]))
 
@@ -172,12 +172,12 @@ def home(*more: str, without: str = "") -> Reply:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chapter:
     happens: str
-    pages: Mapping[str, Reply | None] = field(default_factory=dict)  # what answers otherwise than before; None: nothing
-    absent: Reply = GONE  # what all other paths answer
+    pages: Mapping[str, Reply | None] = field(default_factory=dict)  # changed responses; None: not found
+    absent: Reply = GONE  # the response of all other paths
     mode: str = "refresh"  # or full, failed; or rollback, to what was shown two chapters before
     settings: Callable[[SourceSettings], SourceSettings] = lambda settings: settings
     ends: str = "active"  # or held, or cancelled when it comes to a page that hangs
-    then: str = ""  # what a person makes of a held generation
+    then: str = ""  # the decision about a held generation
 
 
 def _excluding(*patterns: str) -> Callable[[SourceSettings], SourceSettings]:
@@ -418,7 +418,7 @@ CHAPTERS = {
             "/gate.html": page("password9a"),
         },
     ),
-    42: Chapter(happens="somebody goes back to the chapter before that", mode="rollback"),
+    42: Chapter(happens="a user rolls back to the chapter before that", mode="rollback"),
     43: Chapter(happens="and the next crawl finds the site as it is"),
     44: Chapter(
         happens="a page vanishes, and two appear that say what it said",
@@ -448,7 +448,7 @@ class Site:
     """The site on loopback, in this process."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, int]] = []  # in this chapter: paths and statuses
+        self.requests: list[tuple[str, int]] = []  # in this chapter: paths and statuses
         self.hanging = asyncio.Event()  # a client waits for a page that hangs
         self.origin = ""
         self._pages: dict[str, Reply] = {}
@@ -459,11 +459,11 @@ class Site:
         return f"{self.origin}/"
 
     def turn(self, chapter: Chapter) -> None:
-        """The next chapter begins."""
+        """Begin the next chapter."""
         self.answer(chapter.pages, absent=chapter.absent)
 
     def answer(self, pages: Mapping[str, Reply | None], *, absent: Reply = GONE) -> None:
-        self._absent, self.asked = absent, []
+        self._absent, self.requests = absent, []
         self._pages |= {path: reply or GONE for path, reply in pages.items()}
 
     def paths(self) -> list[str]:
@@ -477,18 +477,18 @@ class Site:
                 reply = self._pages.get(path, self._absent)
                 if reply.hangs:
                     self.hanging.set()
-                    await reader.read()  # until the other goes
+                    await reader.read()  # until the client disconnects
                 writer.write(self._answer(path, reply, head))
                 await writer.drain()
         writer.close()
 
     def _answer(self, path: str, reply: Reply, head: str) -> bytes:
         status, body = reply.status, reply.body.replace(b"{origin}", self.origin.encode())
-        asked = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
-        held = {asked.get("if-none-match"), asked.get("if-modified-since")}
+        headers = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+        held = {headers.get("if-none-match"), headers.get("if-modified-since")}
         if held & {one.lower() for one in (reply.etag, reply.modified) if one}:
             status, body = 304, b""
-        self.asked.append((path, status))
+        self.requests.append((path, status))
         said = {"ETag": reply.etag, "Last-Modified": reply.modified, "Location": reply.location}
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"Content-Type: {reply.content_type}"]
         lines += [f"Content-Length: {len(body)}", *(f"{name}: {value}" for name, value in said.items() if value)]

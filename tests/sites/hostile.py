@@ -48,7 +48,7 @@ class HostileSite:
     def url(self, path: str) -> str:
         return self.origin + path
 
-    def asked(self, path: str) -> int:
+    def count_requests(self, path: str) -> int:
         return sum(request.path == path for request in self.requests)
 
 
@@ -155,8 +155,8 @@ async def _(reply: Reply) -> None:
 
 @at("/validated")
 async def _(reply: Reply) -> None:
-    asked = reply.request.headers
-    if asked.get("if-none-match") == 'W/"v1"' or asked.get("if-modified-since") == MODIFIED:
+    headers = reply.request.headers
+    if headers.get("if-none-match") == 'W/"v1"' or headers.get("if-modified-since") == MODIFIED:
         await reply.page("304 Not Modified", 'ETag: W/"v1"', body=b"")
     else:
         await reply.page("200 OK", 'ETag: W/"v1"', f"Last-Modified: {MODIFIED}")

@@ -2,7 +2,7 @@
 
     with served(3000) as site:
         …                        # a crawl of site.root
-        site.asked()             # every request since the last call: time, path and status
+        site.requests()          # every request since the last call: time, path and status
         site.revise()            # some pages change, move, disappear or are new
 
 An index links to the chapters, a chapter to its pages; a page to the next, the previous and some related ones. Some
@@ -27,8 +27,8 @@ from pathlib import Path
 CHAPTER = 30  # pages
 WORDS = ("avocet", "bittern", "curlew", "dunlin", "egret", "fulmar", "godwit", "heron", "knot", "plover", "stint")
 
-HOP = "/current.html"  # where a temporary redirect leads, and nothing else: asked for as a part of that visit
-LISTS = frozenset({"/robots.txt", "/sitemap.xml", "/llms.txt", "/llms-full.txt"})  # asked for besides the pages
+HOP = "/current.html"  # only the target of a temporary redirect: requested as a part of that visit
+LISTS = frozenset({"/robots.txt", "/sitemap.xml", "/llms.txt", "/llms-full.txt"})  # requested besides the pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Reply:
 
 
 def manual(pages: int, *, revised: bool = False) -> dict[str, Reply]:
-    """The response of each path. Every other path is not found."""
+    """Return the response of each path. Every other path is not found."""
     return _Manual(pages, revised).replies()
 
 
@@ -133,7 +133,7 @@ def _page(title: str, links: list[str], *, comment: str = "") -> Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LoggedRequest:
     at: float
     path: str
     status: int
@@ -151,13 +151,13 @@ class Site:
 
     def revise(self) -> None:
         self.revised = True
-        self._tell("revise")
+        self._send_command("revise")
 
-    def asked(self) -> list[Asked]:
+    def requests(self) -> list[LoggedRequest]:
         """Return every request since the last call. Waits until its client has disconnected."""
-        return [Asked(*one) for one in json.loads(self._tell("asked"))]
+        return [LoggedRequest(*one) for one in json.loads(self._send_command("requests"))]
 
-    def _tell(self, command: str) -> str:
+    def _send_command(self, command: str) -> str:
         assert self._server.stdin is not None
         self._server.stdin.write(f"{command}\n")
         self._server.stdin.flush()
@@ -194,14 +194,14 @@ def write(folder: Path, pages: int) -> None:
 # From here on: in the process that serves ---------------------------------------------------------------------------
 
 
-OURS = "/is-somebody-there"
+OURS = "/is-ready"
 
 
 @dataclass
 class _Server:
     pages: int
     replies: dict[str, Reply] = field(default_factory=dict)
-    record: list[Asked] = field(default_factory=list)
+    record: list[LoggedRequest] = field(default_factory=list)
     clients: set[asyncio.Task[None]] = field(default_factory=set)
     port: int = 0
 
@@ -214,7 +214,7 @@ class _Server:
             answer: object = None
             if command == "revise\n":
                 self.replies = manual(self.pages, revised=True)
-            elif command == "asked\n":
+            elif command == "requests\n":
                 await self._until_alone()
                 answer = [(one.at, one.path, one.status) for one in self.record if one.path != OURS]
                 self.record = []
@@ -247,7 +247,7 @@ class _Server:
         status, body = reply.status, reply.body
         if reply.etag and f"if-none-match: {reply.etag}\r\n" in head.replace("If-None-Match", "if-none-match"):
             status, body = 304, b""
-        self.record.append(Asked(time.time(), path, status))
+        self.record.append(LoggedRequest(time.time(), path, status))
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"Content-Type: {reply.content_type}"]
         lines += [f"Content-Length: {len(body)}", *reply.headers]
         if reply.etag:

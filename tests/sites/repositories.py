@@ -65,7 +65,7 @@ class GitServer:
 
     folder: Path
     login: str = ""  # 'user:password' that is required; empty for none
-    asked: list[tuple[str, str]] = field(default_factory=list)  # (method, path and query)
+    requests: list[tuple[str, str]] = field(default_factory=list)  # (method, path and query)
     pages: dict[str, tuple[int, str]] = field(default_factory=dict)  # what is answered without git: status and body
     before: Callable[[], None] = lambda: None
     server: ThreadingHTTPServer = field(init=False)
@@ -87,7 +87,7 @@ def git_server(folder: Path) -> Iterator[GitServer]:
 
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            site.asked.append((self.command, self.path))
+            site.requests.append((self.command, self.path))
             site.before()
             expected = base64.b64encode(site.login.encode()).decode()
             path, _, query = self.path.partition("?")

@@ -16,8 +16,10 @@ class SlowSite:
     def __init__(self, pages: int, seconds: float) -> None:
         self.visits: Counter[str] = Counter()
         self.most_at_once = 0
-        self.asked = threading.Event()  # set by every request; with the moment of the first since it was cleared
-        self.first_asked = 0.0
+        self.requested = (
+            threading.Event()
+        )  # set by every request; first_request_at has the time of the first since it was cleared
+        self.first_request_at = 0.0
         self.open = threading.Event()
         self.open.set()
         self._at_once = 0
@@ -30,16 +32,16 @@ class SlowSite:
 
             def do_GET(self) -> None:
                 with site._lock:
-                    if not site.asked.is_set():
-                        site.first_asked = time.monotonic()
-                        site.asked.set()
+                    if not site.requested.is_set():
+                        site.first_request_at = time.monotonic()
+                        site.requested.set()
                     site.visits[self.path] += 1
                     site._at_once += 1
                     site.most_at_once = max(site.most_at_once, site._at_once)
                 time.sleep(seconds)
                 site.open.wait()
                 body = site._body(self.path, pages)
-                with site._lock:  # before the answer: who has it may ask again at once
+                with site._lock:  # before the response: its client may send the next request at once
                     site._at_once -= 1
                 self.send_response(200 if body else 404)
                 self.send_header("Content-Type", "text/html")

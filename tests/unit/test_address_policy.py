@@ -1,7 +1,7 @@
 """No address that is not public is ever dialled, however it is spelled and wherever it comes from (fault 15).
 
 Nothing here leaves this machine. Names are resolved by a table; every connection that the code under test tries to make
-is written down, and led to a server on loopback if it is for the one public address of the table, else refused.
+is recorded, and redirected to a server on loopback if it is for the one public address of the table, else refused.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ CIRCLED = str.maketrans("123456789", "①②③④⑤⑥⑦⑧⑨")
 
 
 def spellings(address: str) -> list[str]:
-    """The hosts of URLs that lead, or may lead, to an IPv4 address."""
+    """Return the spellings of a host that mean, or may mean, an IPv4 address."""
     a, b, c, d = map(int, address.split("."))
     number = int(IPv4Address(address))
     high, low = number >> 16, number & 0xFFFF
@@ -90,7 +90,7 @@ def test_there_are_enough_spellings() -> None:
 
 
 class World:
-    """A table of names, a server behind the public address, and a list of everything that was dialled."""
+    """A table of names, a server behind the public address, and a list of all dialled addresses."""
 
     def __init__(self) -> None:
         self.names = dict(NAMES)
@@ -137,7 +137,7 @@ class World:
 
 
 class _Led(socket.socket):
-    """Believes that it connects to a public address."""
+    """A socket redirected to loopback that reports the public address."""
 
     def __init__(self, port: int) -> None:
         super().__init__(socket.AF_INET, socket.SOCK_STREAM)
@@ -148,7 +148,7 @@ class _Led(socket.socket):
 
 
 @asynccontextmanager
-async def a_world() -> AsyncIterator[World]:
+async def open_world() -> AsyncIterator[World]:
     world = World()
     server = await asyncio.start_server(world.serve, "127.0.0.1", 0)
     world._port = server.sockets[0].getsockname()[1]
@@ -186,7 +186,7 @@ async def as_root(world: World, host: str) -> None:
 
 
 async def as_link(world: World, host: str) -> None:
-    """A page of the source links there, and its scope lets it."""
+    """Link to the address from a page, within the scope of the source."""
     link = resolve_link(f"http://{host}/page", f"{SITE}/")
     if link is None or link.startswith(f"{SITE}/"):
         return
@@ -197,7 +197,7 @@ async def as_link(world: World, host: str) -> None:
 
 
 async def as_base(world: World, host: str) -> None:
-    """A page says that its links are relative to there."""
+    """Use the address as the base URL of a page."""
     link = resolve_link("page", f"http://{host}/")
     if link is None or link.startswith(f"{SITE}/"):
         return
@@ -228,7 +228,7 @@ async def as_robots(world: World, host: str) -> None:
 
 
 async def as_sitemap(world: World, host: str) -> None:
-    """robots.txt names a sitemap there; a sitemap index does; a sitemap and llms.txt list pages there."""
+    """Use the address in robots.txt, a sitemap index, a sitemap and llms.txt."""
     there = f"http://{host}/x".replace("&", "&amp;").replace("<", "&lt;")
     world.answers["/robots.txt"] = body(f"Sitemap: http://{host}/sitemap.xml\nSitemap: {SITE}/index.xml")
     world.answers["/index.xml"] = body(
@@ -247,7 +247,7 @@ async def as_sitemap(world: World, host: str) -> None:
 
 
 async def as_name(world: World, host: str) -> None:
-    """A harmless name resolves to it: at once, or only when it is asked again (rebinding)."""
+    """Let a harmless name resolve to the address: at once, or only the second time (rebinding)."""
     target = resolve_link("/", f"http://{host}/")
     address = (target or "").removeprefix("http://").strip("/[]")
     if why_not_public(address) in (None, "not an address"):
@@ -267,7 +267,7 @@ WAYS = (as_root, as_link, as_base, as_redirect, as_robots, as_sitemap, as_name)
 @pytest.mark.parametrize("way", WAYS)
 def test_no_address_that_is_not_public_is_dialled(way: Any) -> None:
     async def scenario() -> None:
-        async with a_world() as world:
+        async with open_world() as world:
             for host in HOSTS:
                 await way(world, host)
                 assert world.strays == [], host
@@ -280,7 +280,7 @@ def test_no_address_that_is_not_public_is_dialled(way: Any) -> None:
 
 def test_a_public_host_is_dialled_at_exactly_the_checked_address() -> None:
     async def scenario() -> None:
-        async with a_world() as world:
+        async with open_world() as world:
             world.answers["/page"] = body("hello")
             client = world.client()
             answer = await client.request(f"{SITE}/page", max_bytes=1000)

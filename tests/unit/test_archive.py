@@ -21,7 +21,7 @@ from kept.origins.packages.download import extract_readme
 EVIL = ["../out.md", "/etc/out.md", "a/../../out.md", "..\\out.md", "C:/out.md", "a\n.md", "", "."]
 
 
-def a_tarball(path: Path, names: list[str], body: bytes = b"# Hi\n") -> Path:
+def make_tarball(path: Path, names: list[str], body: bytes = b"# Hi\n") -> Path:
     with tarfile.open(path, "w:gz") as tar:
         for name in names:
             member = tarfile.TarInfo(f"package/{name}")
@@ -34,7 +34,7 @@ def a_tarball(path: Path, names: list[str], body: bytes = b"# Hi\n") -> Path:
     return path
 
 
-def a_zip(path: Path, names: list[str], body: bytes = b"# Hi\n") -> Path:
+def make_zip(path: Path, names: list[str], body: bytes = b"# Hi\n") -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         for name in names:
             made.writestr(name or "/", body)
@@ -44,7 +44,7 @@ def a_zip(path: Path, names: list[str], body: bytes = b"# Hi\n") -> Path:
     return path
 
 
-@pytest.mark.parametrize("make", [a_tarball, a_zip])
+@pytest.mark.parametrize("make", [make_tarball, make_zip])
 def test_no_name_in_an_archive_leads_out_of_its_folder(tmp_path: Path, make) -> None:  # type: ignore[no-untyped-def]
     packed = make(tmp_path / "a.bin", [*EVIL, "docs/a.md", "./b.md", "code.py"])
     (tmp_path / "into").mkdir()
@@ -55,13 +55,13 @@ def test_no_name_in_an_archive_leads_out_of_its_folder(tmp_path: Path, make) -> 
 
 
 def test_an_entry_without_a_name_is_skipped(tmp_path: Path) -> None:
-    packed = a_zip(tmp_path / "a.zip", ["a.md", "b.md"])
+    packed = make_zip(tmp_path / "a.zip", ["a.md", "b.md"])
     packed.write_bytes(packed.read_bytes().replace(b"a.md", b"\0.md"))
     (tmp_path / "into").mkdir()
     assert list(unpack_archive(packed, tmp_path / "into", lambda path: True)) == ["b.md"]
 
 
-@pytest.mark.parametrize("make", [a_tarball, a_zip])
+@pytest.mark.parametrize("make", [make_tarball, make_zip])
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, make, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(archive, "MAX_BYTES", 100_000)
     packed = make(tmp_path / "a.bin", ["bomb.md"], b"0" * 5_000_000)
@@ -89,10 +89,10 @@ def test_an_oversized_extended_header_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_an_archive_is_refused(tmp_path: Path) -> None:
     text = " ".join(f"word{number * number}" for number in range(400)).encode()
-    damaged = bytearray(a_zip(tmp_path / "x.zip", ["a.md"], text).read_bytes())
+    damaged = bytearray(make_zip(tmp_path / "x.zip", ["a.md"], text).read_bytes())
     damaged[50:120] = b"\xff" * 70
-    cut = a_tarball(tmp_path / "x.tgz", ["a.md"] * 50).read_bytes()[:200]
-    misnamed = a_zip(tmp_path / "y.zip", ["é.md"]).read_bytes().replace("é".encode(), b"\xff\xff", 1)
+    cut = make_tarball(tmp_path / "x.tgz", ["a.md"] * 50).read_bytes()[:200]
+    misnamed = make_zip(tmp_path / "y.zip", ["é.md"]).read_bytes().replace("é".encode(), b"\xff\xff", 1)
     for number, body in enumerate([b"", b"nonsense", cut, damaged, misnamed]):
         (tmp_path / f"{number}.tgz").write_bytes(body)
         into = tmp_path / str(number)

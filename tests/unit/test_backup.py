@@ -1,4 +1,4 @@
-"""A backup of what is no database."""
+"""A backup of a file that is not a database."""
 
 from pathlib import Path
 

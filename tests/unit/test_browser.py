@@ -1,4 +1,4 @@
-"""The conversation with a real Chromium, and what becomes of it when the browser is missing or dies."""
+"""The connection to a real Chromium, also when the browser is missing or dies."""
 
 import asyncio
 import os
@@ -48,7 +48,7 @@ RESTLESS = Fetched(
 )
 
 
-def a_browser(program: str = "", seconds: float = 20) -> Browser:
+def make_browser(program: str = "", seconds: float = 20) -> Browser:
     return Browser(
         HttpClient(),
         program=program,
@@ -86,7 +86,7 @@ def test_a_browser_survives_its_pages_and_is_restarted_after_a_crash(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     async def test() -> None:
-        browser = a_browser()
+        browser = make_browser()
         died = await DevTools.start(chromium)
         os.kill(died.process_id, signal.SIGSTOP)
         os.kill(died.process_id, signal.SIGKILL)
@@ -102,7 +102,7 @@ def test_a_browser_survives_its_pages_and_is_restarted_after_a_crash(
             assert isinstance(greedy, Unreachable)
             assert greedy.reason == "its scripts take more memory than a page may take"
             assert isinstance(await browser.render("https://docs.test/", PAGE), Fetched), "it costs that page only"
-            impatient = a_browser(seconds=6)
+            impatient = make_browser(seconds=6)
             impatient._devtools = browser._devtools
             restless = await impatient.render("https://docs.test/", RESTLESS)
             assert isinstance(restless, Fetched), "a page that never stands still is taken as it is"
@@ -116,7 +116,7 @@ def test_a_browser_survives_its_pages_and_is_restarted_after_a_crash(
 @pytest.mark.parametrize("program", ["/nowhere/chromium", "/bin/false"])
 def test_a_browser_that_is_missing_or_does_not_start_is_a_reason(program: str) -> None:
     async def test() -> None:
-        visit = await a_browser(program).render("https://docs.test/", PAGE)
+        visit = await make_browser(program).render("https://docs.test/", PAGE)
         assert isinstance(visit, Unreachable)
         assert program in visit.reason
         assert not visit.is_retryable

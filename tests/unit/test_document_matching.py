@@ -1,4 +1,4 @@
-"""Which document a new URL is: the rules, in their order; and which pages are duplicates."""
+"""Matching of new URLs with documents, rule by rule, and detection of duplicates."""
 
 import itertools
 

@@ -147,7 +147,7 @@ LINKED = p('<w:hyperlink r:id="x"><w:r><w:t>here</w:t></w:r></w:hyperlink>')
 
 
 def strict(body: bytes) -> bytes:
-    """The same document with the namespaces of the strict variant."""
+    """Return the same document with the namespaces of the strict variant."""
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     return zipped({

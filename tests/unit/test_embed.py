@@ -1,4 +1,4 @@
-"""Embedders: what each promises, and how two orders become one."""
+"""Embedders, and the fusion of two rankings."""
 
 import asyncio
 import json
@@ -20,16 +20,16 @@ from kept.store.vector_index import quantize
 
 
 class Server:
-    """Answers as it was told, in turn, then with vectors of three numbers."""
+    """Returns the scripted replies, then vectors of three numbers."""
 
     def __init__(self, *replies: ModelResponse) -> None:
         self.replies = list(replies)
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
 
     async def post(self, body: bytes, seconds: float) -> ModelResponse:
         assert 0 < seconds <= 90
-        self.asked.append(json.loads(body))
-        return self.replies.pop(0) if self.replies else good(self.asked[-1]["input"])
+        self.requests.append(json.loads(body))
+        return self.replies.pop(0) if self.replies else good(self.requests[-1]["input"])
 
 
 def good(texts: Sequence[str]) -> ModelResponse:
@@ -42,7 +42,7 @@ def embed(embedder: Embedder, *texts: str) -> Any:
 
 
 @pytest.mark.parametrize("make", [static.StaticEmbedder, lambda: RemoteEmbedder(Server().post, "small")])
-def test_every_embedder_gives_a_row_of_length_one_for_each_text_the_same_whenever_it_is_asked(make: Any) -> None:
+def test_every_embedder_gives_a_row_of_length_one_for_each_text_the_same_every_time(make: Any) -> None:
     texts = ["How to limit connections", "x" * 20_000, "日本語の文書", "\ud800 a lone surrogate, \x00 and 🦙", "a"]
     embedder = make()
     rows = embed(embedder, *texts)
@@ -89,9 +89,9 @@ def test_a_busy_server_is_asked_again_after_the_time_it_names(monkeypatch: pytes
     ]
     server = Server(*busy)
     assert embed(RemoteEmbedder(server.post, "small", dimensions=3), "a", "bb").shape == (2, 3)
-    assert len(server.asked) == 4
-    assert server.asked[0] == server.asked[3]
-    assert {"model": "small", "input": ["a", "bb"], "dimensions": 3}.items() <= server.asked[0].items()
+    assert len(server.requests) == 4
+    assert server.requests[0] == server.requests[3]
+    assert {"model": "small", "input": ["a", "bb"], "dimensions": 3}.items() <= server.requests[0].items()
     assert waits[0] == 7.0
     assert 0.5 <= waits[1] <= 1.0
     assert 1.0 <= waits[2] <= 2.0
@@ -129,29 +129,29 @@ def test_an_answer_that_asking_again_would_not_change_is_an_error_at_once(
     server = Server(reply)
     with pytest.raises(error, match=says):
         embed(RemoteEmbedder(server.post, "small"), "text")
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_server_that_is_not_there_is_given_up_soon() -> None:
     server = Server(*[ModelResponse(status=None, reason="refused")] * 9)
     with pytest.raises(EmbedderUnavailable, match="did not answer: refused"):
         embed(RemoteEmbedder(server.post, "small"), "text")
-    assert len(server.asked) == 2
+    assert len(server.requests) == 2
 
 
 # The operator's choice -----------------------------------------------------------------------------------------
 
 
 def test_the_choice_is_the_operators_and_the_model_that_serves_is_found_whatever_the_choice(tmp_path: Path) -> None:
-    def chosen(**said: Any) -> EmbedderFactory:
-        return EmbedderFactory(EmbedderConfig(**said), Server().post)
+    def chosen(**config: Any) -> EmbedderFactory:
+        return EmbedderFactory(EmbedderConfig(**config), Server().post)
 
-    def wanted(**said: Any) -> str | None:
-        embedder = chosen(**said).for_indexing()
+    def wanted(**config: Any) -> str | None:
+        embedder = chosen(**config).for_indexing()
         return embedder.model if embedder else None
 
     assert wanted(provider="none") is None
-    assert wanted(provider="auto", is_vector_search_enabled=False) is None, "nobody would look at the vectors"
+    assert wanted(provider="auto", is_vector_search_enabled=False) is None, "vector search is off"
     assert wanted(provider="auto") == wanted(provider="static") == static.MODEL
     assert wanted(provider="openai", model="small", has_url=True) == "small"
     assert wanted(provider="openai", model="small", has_url=True, dimensions=256) == "small/256"

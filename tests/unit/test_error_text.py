@@ -1,4 +1,4 @@
-"""What an error says where there are no commands and no options."""
+"""Error messages for clients without commands and options."""
 
 from kept.errors import InvalidInput, NotFound
 from kept.server.error_text import replace_cli_hints, strip_cli_hints

@@ -1,4 +1,4 @@
-"""How a host's request budget is divided among the leases that crawl it."""
+"""Division of a host's request budget among the leases that crawl it."""
 
 from hypothesis import given
 from hypothesis import strategies as st

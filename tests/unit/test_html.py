@@ -1,4 +1,4 @@
-"""HTML becomes Markdown as a careful person would write it.
+"""HTML becomes Markdown as a careful writer would write it.
 
 `golden/` has a page of each generator, with its markup and its navigation; `.md` is the exact result; `.sections`
 has the level, the anchor and the heading of each of its sections. To see how the reader differs from them:

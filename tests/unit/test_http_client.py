@@ -142,7 +142,7 @@ def test_the_read_and_the_total_timeout_end_a_task_and_nothing_else_does() -> No
         assert current.cancelling() == 0
         with deadlines.track():
             await asyncio.sleep(0.05)
-        await asyncio.sleep(0.2)  # nobody is timed any more, nobody is cancelled
+        await asyncio.sleep(0.2)  # no timeout is left that could cancel anything
 
     asyncio.run(scenario())
 
@@ -193,13 +193,13 @@ def test_secrets_are_redacted_from_text() -> None:
 
 
 def test_a_client_is_built_from_the_settings_of_a_source() -> None:
-    asked = SourceSettings(
+    source_settings = SourceSettings(
         access=Access(
             headers=(Header(name="Authorization", value="env:T"),), proxy="secret:p", allowed=("localhost:80",)
         )
     )
     values = {"env:T": "Bearer abcdefgh", "secret:p": "http://u:p@127.0.0.1:3128"}
-    client = make_http_client("https://docs.test/", asked, look_up=values.__getitem__)
+    client = make_http_client("https://docs.test/", source_settings, look_up=values.__getitem__)
     assert client.redact("abcdefgh") == "***"
     assert "3128" not in repr(client)
     for wrong in (
@@ -309,10 +309,10 @@ def test_failures_have_readable_reasons() -> None:
 
 def test_a_host_name_that_does_not_resolve() -> None:
     async def scenario() -> None:
-        async def nobody(host: str, port: int) -> Sequence[str]:
+        async def resolve_nothing(host: str, port: int) -> Sequence[str]:
             raise OSError("no such name")
 
-        client = HttpClient(resolver=nobody)
+        client = HttpClient(resolver=resolve_nothing)
         answer = await client.request("https://docs.test/", max_bytes=10)
         assert isinstance(answer, FailedRequest)
         assert (answer.kind, answer.reason) == (FailureKind.TEMPORARY, "its host name cannot be resolved")
@@ -323,7 +323,7 @@ def test_a_host_name_that_does_not_resolve() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of docs.test, in one file with its key."""
+    """Return a certificate of docs.test, in one file with its key."""
     if not shutil.which("openssl"):
         pytest.skip("there is no openssl to make a certificate with")
     file = tmp_path_factory.mktemp("tls") / "certificate.pem"
@@ -380,8 +380,8 @@ def test_tls_checks_the_host_name_though_the_address_is_pinned(certificate: Path
 # ── The gate as a proxy ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def said(proxy: GateProxy, request: str, *, password: str | None = None) -> bytes:
-    """What the proxy answers to a request, until it closes the connection."""
+async def send_to_proxy(proxy: GateProxy, request: str, *, password: str | None = None) -> bytes:
+    """Send a request to the proxy and return everything it sends until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
     login = base64.b64encode(f"{proxy.username}:{password or proxy.password}".encode()).decode()
     writer.write(f"{request}\r\nProxy-Authorization: Basic {login}\r\n\r\n".encode())
@@ -397,7 +397,7 @@ def test_the_gate_proxy_forwards_to_allowed_hosts_only() -> None:
             client = client_for(site)
             async with GateProxy(client) as proxy:
                 assert proxy.url.startswith("http://127.0.0.1:")
-                page = await said(
+                page = await send_to_proxy(
                     proxy, f"GET {site.url('/good')} HTTP/1.1\r\nHost: liar.test\r\nConnection: keep-alive"
                 )
                 assert page.startswith(b"HTTP/1.1 200")
@@ -413,8 +413,8 @@ def test_the_gate_proxy_forwards_to_allowed_hosts_only() -> None:
                     "GET ftp://docs.test/ HTTP/1.1": b"400",
                     "nonsense": b"400",
                 }.items():
-                    assert (await said(proxy, request)).split(b" ")[1] == status, request
-                wrong = await said(proxy, f"GET {site.url('/good')} HTTP/1.1", password="guess")
+                    assert (await send_to_proxy(proxy, request)).split(b" ")[1] == status, request
+                wrong = await send_to_proxy(proxy, f"GET {site.url('/good')} HTTP/1.1", password="guess")
                 assert wrong.startswith(b"HTTP/1.1 407")
                 assert proxy.password not in repr(proxy)
                 assert not other.requests
@@ -450,7 +450,7 @@ def test_another_http_client_can_use_the_tunnel() -> None:
 
 
 def test_one_gate_proxy_behind_another() -> None:
-    """A source's own proxy is the way out for programs as well."""
+    """The proxy of a source is used for subprocesses as well."""
 
     async def scenario() -> None:
         async with hostile() as site:
@@ -462,7 +462,7 @@ def test_one_gate_proxy_behind_another() -> None:
                 assert isinstance(answer, HttpResponse)
                 assert answer.body == PAGE
                 async with GateProxy(inner) as proxy:
-                    assert PAGE in await said(proxy, f"GET {site.url('/good')} HTTP/1.1")
+                    assert PAGE in await send_to_proxy(proxy, f"GET {site.url('/good')} HTTP/1.1")
                 await inner.close()
             await outer.close()
 
@@ -482,7 +482,7 @@ def test_the_gate_proxy_works_behind_a_proxy_with_tls(certificate: Path) -> None
                         allowed=frozenset({("127.0.0.1", site.port)}), proxy=where, ca_file=trusted, resolver=here
                     )
                     async with GateProxy(inner) as proxy:
-                        answer = await said(proxy, f"GET {site.url('/good')} HTTP/1.1")
+                        answer = await send_to_proxy(proxy, f"GET {site.url('/good')} HTTP/1.1")
                         assert answer.split(b" ")[1] == status
                     await inner.close()
                 secured.close()
@@ -506,7 +506,7 @@ def test_a_proxy_that_hangs_up_instead_of_answering_is_a_bad_gateway() -> None:
         port = server.sockets[0].getsockname()[1]
         client = HttpClient(allowed=frozenset({("127.0.0.1", 9)}), proxy=f"http://127.0.0.1:{port}")
         async with GateProxy(client) as proxy:
-            assert (await said(proxy, "CONNECT 127.0.0.1:9 HTTP/1.1")).startswith(b"HTTP/1.1 502")
+            assert (await send_to_proxy(proxy, "CONNECT 127.0.0.1:9 HTTP/1.1")).startswith(b"HTTP/1.1 502")
             await asyncio.wait_for(gone.wait(), 5)
         await client.close()
         server.close()

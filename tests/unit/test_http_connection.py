@@ -25,7 +25,7 @@ PATIENCE = Timeouts(connect=2, read=2, total=5)
 
 
 class Server:
-    """Answers what it is told, connection by connection. What it was asked, head by head, is in ``heads``."""
+    """Sends scripted responses, connection by connection. ``heads`` has the heads of the requests."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -43,7 +43,7 @@ Talk = Callable[[Server, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[
 
 
 @asynccontextmanager
-async def a_server(talk: Talk, **more: Any) -> AsyncIterator[Server]:
+async def open_server(talk: Talk, **more: Any) -> AsyncIterator[Server]:
     made, tasks = Server(), set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,8 +64,8 @@ async def a_server(talk: Talk, **more: Any) -> AsyncIterator[Server]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def saying(*pieces: bytes, then: str = "listen", pause: float = 0.0) -> Talk:
-    """To every request the same pieces; ``then`` it listens again, or closes, or waits."""
+def respond_with(*pieces: bytes, then: str = "listen", pause: float = 0.0) -> Talk:
+    """Send the same pieces to every request; ``then`` listen again, close, or wait."""
 
     async def talk(made: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
@@ -82,13 +82,13 @@ def saying(*pieces: bytes, then: str = "listen", pause: float = 0.0) -> Talk:
     return talk
 
 
-def asked(
+def send_requests(
     talk: Talk, times: int = 1, most: int = 100_000, **more: Any
 ) -> tuple[list[HttpResponse | FailedRequest], Server]:
-    """The answers to some requests, one after the other."""
+    """Send requests one after the other, and return the responses and the server."""
 
     async def scenario() -> tuple[list[HttpResponse | FailedRequest], Server]:
-        async with a_server(talk) as server:
+        async with open_server(talk) as server:
             client = server.client()
             answers = [await client.request(server.url(), max_bytes=most, **more) for _ in range(times)]
             await client.close()
@@ -127,9 +127,9 @@ WHOLE = {
 @pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("at_once", [True, False])
 def test_the_end_of_a_body_is_found_in_each_framing(name: str, at_once: bool) -> None:
-    said, then = WHOLE[name]
-    pieces = [said] if at_once else [said[start : start + 1] for start in range(len(said))]
-    (answer,), _ = asked(saying(*pieces, then=then))
+    sent, then = WHOLE[name]
+    pieces = [sent] if at_once else [sent[start : start + 1] for start in range(len(sent))]
+    (answer,), _ = send_requests(respond_with(*pieces, then=then))
     assert body_of(answer) == b"hello"
     assert isinstance(answer, HttpResponse)
     assert "link" not in answer.headers, "an interim answer's"
@@ -137,13 +137,13 @@ def test_the_end_of_a_body_is_found_in_each_framing(name: str, at_once: bool) ->
 
 @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
 def test_some_statuses_have_no_body_whatever_the_headers_say(status: bytes) -> None:
-    answers, server = asked(saying(b"HTTP/1.1 " + status + b"\r\nContent-Length: 50\r\n\r\n"), times=3)
+    answers, server = send_requests(respond_with(b"HTTP/1.1 " + status + b"\r\nContent-Length: 50\r\n\r\n"), times=3)
     assert [body_of(answer) for answer in answers] == [b""] * 3
     assert server.connections == 1
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("sent", "reason"),
     [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", "the answer was cut short"),
         (b"HTTP/1.1 200 OK\r\nContent-Length : 6\r\n\r\nhello", "the answer was cut short"),
@@ -169,8 +169,8 @@ def test_some_statuses_have_no_body_whatever_the_headers_say(status: bytes) -> N
         (b"HTTP/1.1 103 Hints\r\n\r\n" * 30 + GOOD, "the server sent nothing but interim answers"),
     ],
 )
-def test_a_truncated_or_invalid_response_is_a_failure(said: bytes, reason: str) -> None:
-    (answer,), _ = asked(saying(said, then="close"))
+def test_a_truncated_or_invalid_response_is_a_failure(sent: bytes, reason: str) -> None:
+    (answer,), _ = send_requests(respond_with(sent, then="close"))
     assert isinstance(answer, FailedRequest), answer
     assert answer.kind is FailureKind.TEMPORARY
     assert answer.reason.startswith(reason)
@@ -187,14 +187,14 @@ def test_a_truncated_or_invalid_response_is_a_failure(said: bytes, reason: str) 
     ],
 )
 def test_endless_data_without_content_is_a_failure(begins: bytes) -> None:
-    answer = asked(saying(begins, *[b"a" * 65_536] * 200))[0][0]
+    answer = send_requests(respond_with(begins, *[b"a" * 65_536] * 200))[0][0]
     assert reason_of(answer) == "its headers are too long"
 
 
 @pytest.mark.parametrize(("longest", "lines"), [(connection.MAX_HEADER_BYTES, 1), (1, connection.MAX_HEADERS + 1)])
 def test_headers_are_bounded_line_by_line(longest: int, lines: int) -> None:
     header = b"\r\n".join([b"X: " + b"a" * longest] * lines)
-    answer = asked(saying(b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n", then="wait"))[0][0]
+    answer = send_requests(respond_with(b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n", then="wait"))[0][0]
     assert reason_of(answer) == "its headers are too long"
 
 
@@ -203,15 +203,15 @@ def test_headers_are_bounded_line_by_line(longest: int, lines: int) -> None:
 
 def test_a_connection_that_was_closed_while_idle_is_replaced() -> None:
     async def one_each(made: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answers once; at the second request it closes, as a server does whose patience has just ended."""
+        """Respond once; close at the second request, like a server whose keep-alive has just timed out."""
         made.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
         writer.write(GOOD)
         made.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
 
-    answers, server = asked(one_each, times=3)
+    answers, server = send_requests(one_each, times=3)
     assert [body_of(answer) for answer in answers] == [b"hello"] * 3
     assert (server.connections, len(server.heads)) == (3, 5)
-    answers, server = asked(one_each, times=2, body=b"x")
+    answers, server = send_requests(one_each, times=2, body=b"x")
     assert body_of(answers[0]) == b"hello"
     assert reason_of(answers[1]) == "the connection was closed before an answer came"
     assert server.connections == 1, "it may have been acted upon"
@@ -219,11 +219,11 @@ def test_a_connection_that_was_closed_while_idle_is_replaced() -> None:
 
 def test_a_request_is_not_repeated_after_half_a_response() -> None:
     async def talk(made: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        for said in (GOOD, GOOD[:8]):
+        for sent in (GOOD, GOOD[:8]):
             made.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
-            writer.write(said)
+            writer.write(sent)
 
-    answers, server = asked(talk, times=2)
+    answers, server = send_requests(talk, times=2)
     assert reason_of(answers[1]) == "the connection was closed before an answer came"
     assert server.connections == 1
 
@@ -231,9 +231,9 @@ def test_a_request_is_not_repeated_after_half_a_response() -> None:
 def test_an_idle_connection_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     from kept.origins.web.http import pool
 
-    assert asked(saying(GOOD), times=3)[1].connections == 1
+    assert send_requests(respond_with(GOOD), times=3)[1].connections == 1
     monkeypatch.setattr(pool, "MAX_IDLE_SECONDS", 0.0)
-    assert asked(saying(GOOD), times=3)[1].connections == 3
+    assert send_requests(respond_with(GOOD), times=3)[1].connections == 3
 
 
 @pytest.mark.parametrize("more", [b"and more", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlies", b"HTTP/1.1 2"])
@@ -241,7 +241,7 @@ def test_an_idle_connection_expires(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unrequested_data_is_never_taken_for_a_response(more: bytes, at_once: bool) -> None:
     async def scenario() -> None:
         pieces = [GOOD + more] if at_once else [GOOD, more]
-        async with a_server(saying(*pieces, pause=0.02)) as server:
+        async with open_server(respond_with(*pieces, pause=0.02)) as server:
             client = server.client()
             for _ in range(3):
                 assert body_of(await client.request(server.url(), max_bytes=100)) == b"hello"
@@ -254,7 +254,7 @@ def test_unrequested_data_is_never_taken_for_a_response(more: bytes, at_once: bo
 
 def test_a_cancelled_request_closes_its_connection_and_no_other() -> None:
     async def scenario() -> None:
-        async with a_server(saying(GOOD[:9], GOOD[9:], pause=0.2)) as server:
+        async with open_server(respond_with(GOOD[:9], GOOD[9:], pause=0.2)) as server:
             client = server.client()
             tasks = [asyncio.create_task(client.request(server.url(f"/{n}"), max_bytes=100)) for n in range(20)]
             await asyncio.sleep(0.1)
@@ -271,7 +271,7 @@ def test_a_cancelled_request_closes_its_connection_and_no_other() -> None:
 
 def test_closing_the_client_ends_requests_in_flight() -> None:
     async def scenario() -> None:
-        async with a_server(saying(then="wait")) as server:
+        async with open_server(respond_with(then="wait")) as server:
             client = server.client()
             task = asyncio.create_task(client.request(server.url(), max_bytes=100))
             await asyncio.sleep(0.05)
@@ -296,9 +296,9 @@ UNWANTED = {
 
 @pytest.mark.parametrize("name", UNWANTED)
 def test_an_unwanted_body_is_drained_only_if_it_is_small(name: str) -> None:
-    said, then, connections = UNWANTED[name]
+    sent, then, connections = UNWANTED[name]
     began = time.monotonic()
-    answers, server = asked(saying(said, then=then), times=3)
+    answers, server = send_requests(respond_with(sent, then=then), times=3)
     assert [(body_of(answer), answer.status) for answer in answers] == [(b"", 404)] * 3
     assert server.connections == connections
     assert time.monotonic() - began < connection.DRAIN_SECONDS
@@ -306,7 +306,7 @@ def test_an_unwanted_body_is_drained_only_if_it_is_small(name: str) -> None:
 
 def test_an_unwanted_body_that_is_slow_is_not_drained() -> None:
     began = time.monotonic()
-    (answer,), _ = asked(saying(b"HTTP/1.1 404 No\r\nContent-Length: 500\r\n\r\nhello", then="wait"))
+    (answer,), _ = send_requests(respond_with(b"HTTP/1.1 404 No\r\nContent-Length: 500\r\n\r\nhello", then="wait"))
     assert (body_of(answer), answer.status) == (b"", 404)
     assert time.monotonic() - began < connection.DRAIN_SECONDS + 0.5
 
@@ -316,7 +316,7 @@ def test_an_unwanted_body_that_is_slow_is_not_drained() -> None:
 
 def test_the_bytes_of_a_request() -> None:
     async def scenario() -> None:
-        async with a_server(saying(GOOD)) as server:
+        async with open_server(respond_with(GOOD)) as server:
             secrets = SecretHeaders(
                 parse_endpoint(server.url()), (("X-Key", "one"), ("X-Key", "two"), ("accept", "text/x-own"))
             )
@@ -376,7 +376,7 @@ def test_no_certificates_are_loaded_for_http(monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError("they were")
 
     monkeypatch.setattr(ssl, "create_default_context", never)
-    assert body_of(asked(saying(GOOD))[0][0]) == b"hello"
+    assert body_of(send_requests(respond_with(GOOD))[0][0]) == b"hello"
 
 
 # ── Through a proxy, and by TLS ──────────────────────────────────────────────────────────────────────────────────────
@@ -407,7 +407,7 @@ def test_requests_go_through_the_proxy_and_its_connections_are_reused(
 ) -> None:
     async def scenario() -> None:
         tls = {"ssl": serving(certificate)}
-        async with a_server(saying(GOOD), **(tls if secure_site else {})) as site:
+        async with open_server(respond_with(GOOD), **(tls if secure_site else {})) as site:
             allowed = frozenset({("docs.test", site.port)})
             outer = HttpClient(allowed=allowed, resolver=here)
             async with GateProxy(outer) as upstream:
@@ -455,7 +455,7 @@ def test_a_site_without_tls_and_one_that_closes_without_a_response(certificate: 
         writer.write(GOOD)
 
     async def scenario() -> None:
-        async with a_server(plainly) as plain, a_server(ends, ssl=serving(certificate)) as site:
+        async with open_server(plainly) as plain, open_server(ends, ssl=serving(certificate)) as site:
             for server, reason in ((plain, "no secure connection could be made"), (site, "the answer was cut short")):
                 client = HttpClient(
                     allowed=frozenset({("docs.test", server.port)}), resolver=here, ca_file=str(certificate)

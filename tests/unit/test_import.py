@@ -1,4 +1,4 @@
-"""What an import makes of a version that somebody has edited."""
+"""Import of a version that was edited in the export."""
 
 import json
 from datetime import UTC, datetime

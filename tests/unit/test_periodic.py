@@ -1,4 +1,4 @@
-"""Small clocks: what goes wrong in one pass is tried again in the next; what is left behind is taken away once."""
+"""Periodic tasks: a failed pass is retried in the next one; leftovers are removed once."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What a person types becomes terms; nothing that is typed is a syntax error."""
+"""Queries become terms; no query is a syntax error."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The rules of robots.txt, and what holds when it cannot be read (RFC 9309)."""
+"""The rules of robots.txt, also when it cannot be read (RFC 9309)."""
 
 import asyncio
 from datetime import timedelta
@@ -178,7 +178,7 @@ def test_delays_and_sitemaps() -> None:
 
 
 class Scripted(HttpClient):
-    """Answers from a list."""
+    """A client with scripted responses."""
 
     def __init__(self, *answers: HttpResponse | FailedRequest) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a page asks of robots."""
+"""Parsing of robots directives in headers and meta elements."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from kept.model.robots_directives import RobotsDirectives, parse_robots_directiv
 
 
 @pytest.mark.parametrize(
-    ("values", "wishes"),
+    ("values", "directives"),
     [
         ([], RobotsDirectives()),
         (["index, follow, max-snippet:-1"], RobotsDirectives()),
@@ -17,11 +17,11 @@ from kept.model.robots_directives import RobotsDirectives, parse_robots_directiv
         (["noindexing, not-nofollow"], RobotsDirectives()),
     ],
 )
-def test_rules_ask(values: list[str], wishes: RobotsDirectives) -> None:
-    assert parse_robots_directives(values) == wishes
+def test_directives_are_parsed(values: list[str], directives: RobotsDirectives) -> None:
+    assert parse_robots_directives(values) == directives
 
 
-def test_who_asks_in_two_places_has_asked_for_both() -> None:
+def test_directives_of_two_places_are_combined() -> None:
     assert RobotsDirectives(noindex=True) | RobotsDirectives(nofollow=True) == RobotsDirectives(
         noindex=True, nofollow=True
     )

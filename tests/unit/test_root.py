@@ -1,4 +1,4 @@
-"""What a person types as a root, and what Kept calls it."""
+"""Parsing of roots as users type them."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""When a source is refreshed: what schedules say, and what the history of a source makes of 'auto'."""
+"""Schedules, and the adaptive interval of 'auto'."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -88,7 +88,7 @@ def test_more_looks_that_see_nothing_make_it_longer_and_changes_make_it_shorter(
 
 @pytest.mark.parametrize("period", [5 * HOUR, DAY, 3 * DAY, 14 * DAY])
 def test_the_adaptive_interval_converges_on_a_site_that_changes_regularly(period: timedelta) -> None:
-    """A scripted site, refreshed as often as was learned so far: about a third of its period, and it stays there."""
+    """A scripted site is refreshed at the learned interval, which converges to about a third of its period."""
     now, changes, seen, used = NOON, NOON, [], []
     for _ in range(80):
         interval = suggest_refresh_interval(seen[-30:], WIDE)
@@ -109,7 +109,7 @@ def test_bounds_hold_whatever_was_learned() -> None:
     assert suggest_refresh_interval([ChangeSample(30 * DAY, False)] * 30, WIDE) == 30 * DAY
 
 
-def a_generation(number: int, mode: str | None, tally: Tally, *, active: bool = True) -> Generation:
+def make_generation(number: int, mode: str | None, tally: Tally, *, active: bool = True) -> Generation:
     at = NOON + number * DAY
     return Generation(
         source_id="s",
@@ -127,14 +127,14 @@ def a_generation(number: int, mode: str | None, tally: Tally, *, active: bool = 
 
 def test_repairs_rollbacks_and_what_was_given_up_teach_nothing() -> None:
     history = [
-        a_generation(1, "refresh", Tally(new=9)),
-        a_generation(2, "quick", Tally(unchanged=9)),
-        a_generation(3, "failed", Tally(changed=1)),
-        a_generation(4, "full", Tally(changed=1)),
-        a_generation(5, "refresh", Tally(changed=1), active=False),
-        a_generation(6, None, Tally(changed=1)),
-        a_generation(7, "refresh", Tally(changed=1)),
-        a_generation(8, "refresh", Tally(unchanged=8, failed=1)),
+        make_generation(1, "refresh", Tally(new=9)),
+        make_generation(2, "quick", Tally(unchanged=9)),
+        make_generation(3, "failed", Tally(changed=1)),
+        make_generation(4, "full", Tally(changed=1)),
+        make_generation(5, "refresh", Tally(changed=1), active=False),
+        make_generation(6, None, Tally(changed=1)),
+        make_generation(7, "refresh", Tally(changed=1)),
+        make_generation(8, "refresh", Tally(unchanged=8, failed=1)),
     ]
     assert change_samples(history) == [ChangeSample(DAY, False), ChangeSample(2 * DAY, True), ChangeSample(DAY, False)]
 

@@ -1,4 +1,4 @@
-"""Which links join a crawl, and which would lead it astray."""
+"""Links that belong to a crawl, and traps that do not."""
 
 import time
 

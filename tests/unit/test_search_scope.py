@@ -1,4 +1,4 @@
-"""Where a search looks: which URLs lie below a path."""
+"""The scope of a search: which URLs are below a path."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What only a site may see: where it is written, and where it is not."""
+"""Secrets: where they are stored, and where they never appear."""
 
 import json
 import os
@@ -33,10 +33,10 @@ def held(secrets: SecretStore) -> dict[str, str]:
 
 
 def test_a_value_that_is_said_goes_into_the_file_and_a_reference_into_the_settings(secrets: SecretStore) -> None:
-    said = settings(
+    plain = settings(
         ("Authorization", f"Bearer {TOKEN}"), ("Cookie", "sid=env:TOKEN"), proxy="http://me:pw@proxy.test:3128"
     )
-    sealed = secrets.seal(said)
+    sealed = secrets.seal(plain)
     stored = json.dumps(sealed.as_json())
     assert TOKEN not in stored
     assert "pw@proxy" not in stored
@@ -45,7 +45,7 @@ def test_a_value_that_is_said_goes_into_the_file_and_a_reference_into_the_settin
     assert sorted(held(secrets).values()) == [f"Bearer {TOKEN}", "http://me:pw@proxy.test:3128"]
     assert secrets._file.stat().st_mode & 0o777 == 0o600
     assert secrets.seal(sealed, before=sealed) == sealed, "what is a reference already stays"
-    assert TOKEN not in repr(said) + repr(sealed) + repr(secrets)
+    assert TOKEN not in repr(plain) + repr(sealed) + repr(secrets)
 
 
 def test_nobody_refers_to_the_secrets_of_others(secrets: SecretStore) -> None:

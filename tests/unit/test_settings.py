@@ -1,4 +1,4 @@
-"""Settings that cannot be, in a file."""
+"""Invalid settings in a file."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from kept.settings import load
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("text", "sentence"),
     [
         ("[crawl]\ngrace_crawls = inf", "crawl.grace_crawls should be a whole number and not negative; it is inf."),
         ("[crawl]\ngrace_crawls = 1.5", "crawl.grace_crawls should be a whole number and not negative; it is 1.5."),
@@ -18,8 +18,8 @@ from kept.settings import load
         ("[embed]\nkey = 31337", "embed.key should be a text."),
     ],
 )
-def test_a_value_of_another_kind_is_named_unless_it_is_a_secret(tmp_path: Path, said: str, sentence: str) -> None:
-    (tmp_path / "kept.toml").write_text(said)
+def test_a_value_of_another_kind_is_named_unless_it_is_a_secret(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "kept.toml").write_text(text)
     with pytest.raises(InvalidInput) as wrong:
         load(environment={}, folder=tmp_path)
     assert sentence in str(wrong.value)

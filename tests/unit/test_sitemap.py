@@ -1,4 +1,4 @@
-"""Sitemaps and llms.txt: what a site lists of itself, and nothing that it smuggles in."""
+"""Sitemaps and llms.txt: only the URLs of the site are listed."""
 
 import asyncio
 import gzip
@@ -154,7 +154,7 @@ def test_no_bytes_break_it(body: bytes) -> None:
 def listed(
     files: dict[str, bytes | str], *, robots_txt: str = "", root: str = "/", known: tuple[str, ...] = ()
 ) -> tuple[list[str], list[str]]:
-    """The paths that are listed (the root left out), and those that could not be read. A text is a status."""
+    """Return the listed paths (without the root), and the lists that could not be read. A string is a status."""
 
     async def scenario() -> tuple[list[str], list[str]]:
         async with hostile() as site:

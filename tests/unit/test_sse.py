@@ -13,7 +13,7 @@ KEEPALIVE = b": still here\n\n"
 
 
 class Poller(ChangePoller):
-    """Counts the waits instead of waiting; shuts down after so many."""
+    """Counts waits instead of waiting; shuts down after a number of them."""
 
     def __init__(self, waits: int = 100) -> None:
         super().__init__(services=None, shutting_down=asyncio.Event())  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What agents are shown: clean texts in envelopes, errors in the words of tools, versions that fit."""
+"""Output for MCP clients: cleaned texts in envelopes, errors that name tools, versions that match."""
 
 import sys
 import unicodedata

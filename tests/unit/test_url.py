@@ -1,6 +1,6 @@
-"""One spelling for a URL, and the way from a link to it.
+"""Canonical URLs, and the resolution of links.
 
-The quick ways are proved against the plain ones: canonical() against the parser without its shortcut, resolve_all()
+The fast paths are tested against the plain ones: canonical() against the parser without its shortcut, resolve_all()
 against resolve().
 """
 
@@ -408,7 +408,7 @@ def test_the_shortcut_for_settled_urls_says_what_the_long_way_says(url: str) -> 
 @given(ANYTHING)
 @settings(max_examples=100)
 def test_nothing_but_spelling_is_lost_from_a_web_address(url: str) -> None:
-    """Unescaped, path and query are those of the browser's own reading, tracking apart."""
+    """Unescaped, path and query equal those of a browser, without tracking parameters."""
     spelling = canonicalize_url(url)
     if spelling is None or spelling.startswith("file:") or re.search("utm|clid", spelling + url, re.IGNORECASE):
         return
@@ -644,7 +644,7 @@ def test_any_anchor_comes_back_from_its_fragment(anchor: str) -> None:
 )
 def test_a_route_has_one_spelling(url: str, spelled: str | None) -> None:
     assert canonicalize_route_url(url) == spelled
-    assert canonicalize_url(url) == (spelled and spelled.partition("#")[0]), "nobody else keeps it"
+    assert canonicalize_url(url) == (spelled and spelled.partition("#")[0]), "a route is only kept there"
 
 
 @given(st.text(), st.text().filter(lambda anchor: not anchor[:1].isdigit()))

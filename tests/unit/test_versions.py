@@ -1,4 +1,4 @@
-"""Which label answers to what is asked for."""
+"""Selection of a version label."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Documents as people read them: their own anchors, harmless links, no pictures; two versions side by side."""
+"""Documents as HTML: anchors, safe links, no images; diffs side by side."""
 
 import time
 from datetime import UTC, datetime

@@ -17,7 +17,7 @@ PACKINGS = {"deflate": zipfile.ZIP_DEFLATED, "bzip2": zipfile.ZIP_BZIP2, "lzma":
 TEXT = "# Page\n\n" + " ".join(f"word{number * number}" for number in range(400))
 
 
-def a_zip(path: Path, packing: int, members: int = 1) -> ZipOrigin:
+def make_zip(path: Path, packing: int, members: int = 1) -> ZipOrigin:
     with zipfile.ZipFile(path, "w", packing) as made:
         for number in range(members):
             made.writestr(f"{number}.md", TEXT)
@@ -37,7 +37,7 @@ async def visited(origin: ZipOrigin) -> list[Visit]:
 @pytest.mark.parametrize("packing", PACKINGS)
 def test_a_damaged_member_cannot_be_unpacked_with_any_compression(tmp_path: Path, packing: str) -> None:
     path = tmp_path / "docs.zip"
-    origin = a_zip(path, PACKINGS[packing])
+    origin = make_zip(path, PACKINGS[packing])
     (whole,) = asyncio.run(visited(origin))
     assert isinstance(whole, Fetched)
     damaged = bytearray(path.read_bytes())
@@ -50,7 +50,7 @@ def test_a_damaged_member_cannot_be_unpacked_with_any_compression(tmp_path: Path
 
 def test_a_member_whose_name_is_damaged_cannot_be_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "docs.zip"
-    origin = a_zip(path, zipfile.ZIP_STORED)
+    origin = make_zip(path, zipfile.ZIP_STORED)
     with zipfile.ZipFile(path, "a") as more:
         more.writestr("é.md", TEXT)
         more.writestr("x.md", TEXT)
@@ -61,7 +61,7 @@ def test_a_member_whose_name_is_damaged_cannot_be_unpacked(tmp_path: Path) -> No
 
 
 def test_members_are_indexed_once(tmp_path: Path) -> None:
-    origin = a_zip(tmp_path / "docs.zip", zipfile.ZIP_STORED, members=20)
+    origin = make_zip(tmp_path / "docs.zip", zipfile.ZIP_STORED, members=20)
     with patch.object(zipfile.ZipFile, "infolist", autospec=True, side_effect=zipfile.ZipFile.infolist) as looked:
         assert len(asyncio.run(visited(origin))) == 20
     assert looked.call_count == 1
