@@ -12,6 +12,7 @@ import pytest
 
 from kept.errors import InvalidInput, NotFound
 from kept.extract.sections import SectionNode, SectionRules, build_content, compute_content_hash
+from kept.maintenance.import_ import ImportReport
 from kept.model.document import Content
 from kept.service import documents, export
 from kept.store.database import Database
@@ -26,7 +27,7 @@ async def read(text: str, url: str) -> Content:
     return build_content("", text, SectionNode(content=text), SectionRules())
 
 
-async def take(db: Database, folder: Path) -> export.ImportReport:
+async def take(db: Database, folder: Path) -> ImportReport:
     return await export.import_(db, str(folder), read=read, hash_content=compute_content_hash)
 
 

@@ -33,7 +33,9 @@ async def serve(
 
     async with cli.open_runtime(create=True) as runtime:
         if runtime.server_host.requires_keys(host) and not await list_keys(runtime.db):
-            cli.err.line("Whoever asks here needs a key, and there is none yet: kept keys add NAME --scope write")
+            cli.err.line(
+                "Requests to this address need an API key, and there is none yet: kept keys add NAME --scope write"
+            )
         await runtime.server_host.serve(
             stop, host=host, port=port, workers=workers, on_ready=ready, separate_process=True, verbose=cli.verbose
         )
