@@ -102,9 +102,9 @@ def test_the_command_stays_and_keeps_the_folder_live_until_it_is_interrupted(tmp
     assert process.stderr is not None
     try:
         until(process.stderr, "watching")
-        until(process.stderr, "generation 2 is live: 1 unchanged")  # from here on, events come
+        until(process.stderr, "generation 2 is active: 1 unchanged")  # from here on, events come
         (tmp_path / "docs" / "two.md").write_text("# Two\n\nAnother page.\n")
-        until(process.stderr, "generation 3 is live: 1 new")
+        until(process.stderr, "generation 3 is active: 1 new")
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
     finally:

@@ -174,7 +174,7 @@ def test_a_token_is_sent_to_its_site_only(kept: Kept, site: Site, make_site: Cal
     failed = kept("refresh", "wiki", "--json")
     assert failed.code == 1
     assert "The environment variable SITE_TOKEN is not set" in json.loads(failed.out)["error"]
-    assert kept.json("show", "wiki")["generation"] == 2, "what was live stays live"
+    assert kept.json("show", "wiki")["generation"] == 2, "what was active stays active"
 
 
 @pytest.mark.parametrize("by", ["header", "cookie", "login"])

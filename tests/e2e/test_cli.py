@@ -135,7 +135,7 @@ def test_a_folder_is_kept_found_read_refreshed_compared_and_gone_back_to(kept_so
     kept, docs = kept_somewhere, kept_somewhere.docs
     added = kept("add", "docs")
     assert (added.code, added.out) == (0, "")
-    assert re.search(r"^docs: generation 1 is live: 3 new in [\d.]+ s\.$", added.err, re.MULTILINE)
+    assert re.search(r"^docs: generation 1 is active: 3 new in [\d.]+ s\.$", added.err, re.MULTILINE)
 
     found = kept("search", "connection", "pool")
     assert found.code == 0
@@ -180,7 +180,7 @@ def test_a_folder_is_kept_found_read_refreshed_compared_and_gone_back_to(kept_so
     assert kept("read", "docs/install.md").code == 3
     assert "Install" in kept("search", "unpack", "--source", "docs", "--generation", "1").out
 
-    assert "generation 3 is live: it shows what generation 1 showed" in kept("rollback", "docs", "1").out
+    assert "generation 3 is active: it shows what generation 1 showed" in kept("rollback", "docs", "1").out
     assert "Unpack it" in kept("read", "docs/install.md").out
     states = {one["number"]: one["state"] for one in kept.json("generations", "docs")["generations"]}
     assert states == {1: "retired", 2: "retired", 3: "active"}
@@ -199,7 +199,7 @@ def test_a_generation_that_loses_much_is_held_until_a_person_decides(kept: Kept)
     assert run.code == 4
     answer = json.loads(run.out)
     assert (answer["status"], answer["held"], answer["generation"]) == ("completed", True, 2)
-    assert "10 of 13 documents would be lost. Generation 1 stays live" in run.err
+    assert "10 of 13 documents would be lost. Generation 1 stays active" in run.err
     assert "kept activate docs" in run.err
     assert "kept discard docs" in run.err
     assert "generation 2 is held: 10 of 13 documents would be lost" in kept("show", "docs").out
@@ -573,7 +573,7 @@ def test_a_terminal_gets_bold_words_and_a_bar_and_a_pipe_does_not(kept: Kept) ->
     seen = kept.on_a_terminal("add", "docs")
     assert "━" in seen
     assert "100%" in seen
-    assert "docs: generation 1 is live: 3 new" in seen
+    assert "docs: generation 1 is active: 3 new" in seen
     assert "\x1b[1mwaits\x1b[0m" in kept.on_a_terminal("search", "waits")
     assert "\x1b[3" not in kept.on_a_terminal("list", NO_COLOR="1")
     assert "\x1b" not in kept("search", "waits").out

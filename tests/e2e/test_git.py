@@ -125,7 +125,7 @@ def test_a_token_is_sent_to_its_host_only(kept: Kept, server: GitServer, by: str
     assert "requires another login. Give a token that may read it" in refused.err
     assert token not in refused.err
     assert basic not in refused.err
-    assert kept.json("show", "docs")["generation"] == 1, "what was live stays live"
+    assert kept.json("show", "docs")["generation"] == 1, "what was active stays active"
 
 
 # Versions and what is chosen -----------------------------------------------------------------------------------------

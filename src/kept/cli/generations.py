@@ -99,7 +99,7 @@ async def rollback(
     if cli.as_json:
         cli.print_json({"source": name, "generation": made, "rolled_back_to": number})
     else:
-        cli.out.line(f"{name}: generation {made} is live: it shows what generation {number} showed.")
+        cli.out.line(f"{name}: generation {made} is active: it shows what generation {number} showed.")
 
 
 async def activate(context: typer.Context, name: options.SourceArgument) -> None:
@@ -115,11 +115,11 @@ async def activate(context: typer.Context, name: options.SourceArgument) -> None
     if cli.as_json:
         cli.print_json({"source": name, "generation": number, "state": "active"})
     else:
-        cli.out.line(f"{name}: generation {number} is live.")
+        cli.out.line(f"{name}: generation {number} is active.")
 
 
 async def discard(context: typer.Context, name: options.SourceArgument) -> None:
-    """Give a held generation up: what was live stays live.
+    """Give a held generation up: what was active stays active.
 
     \b
     kept discard django@5.2

@@ -62,7 +62,7 @@ async def resume(context: typer.Context, id: options.JobIdArgument) -> None:
 
 
 async def cancel(context: typer.Context, id: options.JobIdArgument) -> None:
-    """Give a crawl up. What was live stays live.
+    """Give a crawl up. What was active stays active.
 
     \b
     kept cancel 01a1e247

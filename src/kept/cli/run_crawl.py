@@ -86,7 +86,7 @@ def _summarize_crawl(label: str, job: CrawlJob, generation: Generation | None, s
     """Describe the result of a crawl in a sentence or two."""
     match job.status:
         case JobStatus.COMPLETED if generation and job.held:
-            base = f"Generation {generation.base} stays live" if generation.base else "Nothing is live"
+            base = f"Generation {generation.base} stays active" if generation.base else "Nothing is active"
             return f"{label}: generation {generation.number} is held: {generation.reason}. {base} until you decide:"
         case JobStatus.COMPLETED if generation:
             counts = format_counts(job.progress.tally) or "no documents were found"
@@ -95,7 +95,9 @@ def _summarize_crawl(label: str, job: CrawlJob, generation: Generation | None, s
                 "limit": " It is partial: a limit was reached.",
                 "errors": " It is partial: what could not be read is shown as it was.",
             }[generation.partial]
-            return f"{label}: generation {generation.number} is live: {counts} in {format_duration(seconds)}.{partial}"
+            return (
+                f"{label}: generation {generation.number} is active: {counts} in {format_duration(seconds)}.{partial}"
+            )
         case JobStatus.FAILED:
             return f"{label}: the crawl failed: {job.error}"
         case JobStatus.PAUSED:
