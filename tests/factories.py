@@ -21,14 +21,17 @@ from kept.model.frontier import (
     Redirected,
     Refused,
     Unreachable,
+    UrlFamily,
     Visit,
 )
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, Lease
 from kept.model.source import Source, SourceKind, SourceSettings
 from kept.origins.origin import AllotHostSlots
+from kept.origins.web.traps import find_url_family
 from kept.store import documents, jobs, sources
 from kept.store.database import Database, open_database
+from tests.ledger_check import check_ledger
 
 ROOT = "https://docs.test/"
 CANONICAL = "canonical: "
@@ -118,6 +121,9 @@ class Site:
     def admits(self, url: str) -> bool:
         return url not in self.excluded
 
+    def find_family(self, url: str) -> UrlFamily | None:
+        return find_url_family(url)
+
     async def list(self) -> AsyncIterator[ListedUrl | ListingFailure]:
         for unlisted in self.unlisted:
             yield unlisted
@@ -190,6 +196,7 @@ async def crawl(
 
     done = await claim_and_run(db, job.id, make_run)
     assert done is not None
+    await check_ledger(db, done, site.admits)
     return done
 
 

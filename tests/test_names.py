@@ -19,6 +19,8 @@ SHARED_TYPE_NAMES: dict[str, str] = {}
 """Type names that are defined more than once, and why."""
 
 SMALL_MODULES: dict[str, str] = {
+    "private_files.py": "one idea that every package above uses",
+    "store/write_ahead_log.py": "one file format",
     "cli/completion.py": "a command",
     "cli/config.py": "a command",
     "cli/keys.py": "a group of commands",
@@ -49,7 +51,6 @@ SMALL_MODULES: dict[str, str] = {
     "maintenance/periodic.py": "one loop for all periodic tasks",
     "model/duration.py": "one syntax",
     "model/embedding.py": "a noun",
-    "model/export.py": "nouns of the export",
     "model/ids.py": "one algorithm",
     "model/key.py": "a noun",
     "model/package.py": "a noun and its syntax",
@@ -58,7 +59,6 @@ SMALL_MODULES: dict[str, str] = {
     "origins/file_selection.py": "one rule, pure (decision 13)",
     "origins/web/llms.py": "one format",
     "runtime/deferred_database.py": "a wrapper with one purpose",
-    "runtime/preview.py": "needs no database",
     "runtime/readers.py": "loaded before the crawl, for a quick start",
     "search/fuse.py": "one algorithm",
     "search/hit_context.py": "one step of a search",

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kept.errors import InvalidInput, SecretUnavailable
 from kept.model.source import SourceSettings, parse_secret_reference
+from kept.private_files import make_private_folder
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -93,7 +94,7 @@ class SecretStore:
         """Replace the file atomically, under a lock, so that concurrent changes are not lost."""
         import fcntl
 
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._file.parent)
         with open(os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600), "wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             content = json.dumps(change(self._read()), indent=2, sort_keys=True).encode()
@@ -122,11 +123,15 @@ def _map_secret_values(settings: SourceSettings, change: Callable[[str, str], st
     return replace(
         settings,
         access=replace(access, headers=headers, proxy=change("proxy", access.proxy)),
+        webhook_secret=change("webhook", settings.webhook_secret),
         hook_secret=change("hook", settings.hook_secret),
     )
 
 
 def _secret_names(settings: SourceSettings) -> set[str]:
-    values = [*(header.value for header in settings.access.headers), settings.access.proxy, settings.hook_secret]
+    values = [
+        *(header.value for header in settings.access.headers),
+        *(settings.access.proxy, settings.webhook_secret, settings.hook_secret),
+    ]
     references = [reference for value in values if (reference := parse_secret_reference(value))]
     return {name for _, kind, name in references if kind == "secret"}

@@ -160,7 +160,7 @@ class Settled:
 def visit(world: World, url: str, held: Version | None, *, signature: str, full: bool, reached: bool) -> Entry:
     page = world.pages.get(url)
     if page is None or page.gone:
-        return Entry(outcome="gone", held=held, reached=reached)
+        return Entry(outcome="gone" if held else "dead_link", held=held, reached=reached)
     if url in world.excluded:
         return Entry(outcome="skipped", held=held, reached=reached, by_settings=True)
     if page.redirect:
@@ -195,8 +195,8 @@ def visit_all(
             if url in entries:
                 continue
             held = base.get(url)
-            if url in kept_out and held is None:
-                entries[url] = Entry(outcome="skipped", held=None, reached=reached, by_settings=True)
+            if url in kept_out:
+                entries[url] = Entry(outcome="skipped", held=held, reached=reached, by_settings=True)
                 continue
             entry = visit(world, url, held, signature=signature, full=mode == "full", reached=reached)
             entries[url] = entry
@@ -209,7 +209,7 @@ def visit_all(
         for url, page in world.pages.items():
             held = base.get(url)
             same = held and page.tag and held.tag == page.tag and held.signature == signature and mode != "full"
-            if world.lists(url) and same:
+            if world.lists(url) and same and url not in kept_out:
                 entries[url] = Entry(outcome="unchanged", held=held)
         look((url for url in world.pages if world.lists(url)), reached=True, follow=False)
         for url in base.keys() - entries.keys():
@@ -359,13 +359,15 @@ class ReferenceModel:
         by_redirect: set[int] = set()  # decided by rule 2
         missing: set[int] = set()  # rule 3 may match these, though they are still shown
 
-        def waits(id: int, reason: str) -> None:
+        def waits(id: int, reason: str, url: str | None = None) -> None:
             before = self.documents[id]
             again = before.lifecycle == "missing"
             since = before.since if again and before.since else now
             missed = before.missed + 1 if again else 0
             if missed >= rules.grace_crawls and now - since >= rules.grace_period:
                 ends(id, lost=True)
+                if url:
+                    settled.labels[url] = "gone"  # the ledger says what the sweep did
                 return
             settled.fates[id] = Document(last=before.last, lifecycle="missing", since=since, missed=missed)
             if reason == "not listed" and id in shown:
@@ -395,9 +397,9 @@ class ReferenceModel:
             elif outcome == "skipped" and by_settings and settings_changed:
                 ends(id, lost=False)
             elif outcome == "skipped":
-                waits(id, "skipped")
+                waits(id, "skipped", url)
             elif crawl.sweeps and not reached:
-                waits(id, "not reached")
+                waits(id, "not reached", url)
             elif reached or before.lifecycle != "missing":
                 settled.fates[id] = Document(last=before.last)
 
@@ -420,6 +422,7 @@ class ReferenceModel:
                     by_redirect.add(base[url].document)
                 else:
                     outcome, by_settings = there.outcome, there.by_settings
+                    outcome = "gone" if outcome == "dead_link" else outcome
                 settled.labels[url] = outcome
             see(url, outcome, by_settings=by_settings, reached=entry.reached)
         for end, urls in moving.items():
@@ -559,7 +562,7 @@ class ReferenceModel:
         return end is None or crawl.entries[end].outcome != "new"
 
     def _check_limit(self, crawl: Crawl, base: Mapping[str, Version]) -> None:
-        """Check that a limit keeps out only new documents, and only those beyond it."""
+        """Check that a limit keeps out new documents beyond it, and known ones only if it was lowered."""
         if crawl.world.most is None:
             assert not crawl.kept_out, "without a limit nothing is kept out"
             return
@@ -568,5 +571,11 @@ class ReferenceModel:
         admitted = [url for url in new if url not in ends]
         capacity = max(0, crawl.world.most - len(base))
         assert len(admitted) <= capacity, f"{len(admitted)} new documents were admitted, the limit allows {capacity}"
-        assert not crawl.kept_out & base.keys(), "a document was kept out"
+        root = crawl.world.root
+        order = sorted(base, key=lambda url: (url != root, base[url].depth, url))
+        if crawl.world.lists_everything:
+            order = sorted(base)
+        over = {url for url in order[crawl.world.most :] if not crawl.world.lists_everything or crawl.world.lists(url)}
+        expected = over if crawl.mode != "failed" else set()
+        assert crawl.kept_out & base.keys() == expected, "a lowered limit keeps the documents closest to the root"
         assert not crawl.kept_out or len(new) >= capacity, f"{crawl.kept_out} was kept out below the limit"

@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import zlib
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -595,6 +596,7 @@ class Histories(RuleBasedStateMachine):
             self.compare_active(side)
             self.compare_documents(side)
             self.compare_ledger(side)
+            self.check_removals(side)
             self.check_rows(side)
         self.raw.check_full_text()
 
@@ -612,7 +614,8 @@ class Histories(RuleBasedStateMachine):
                 assert count == one.documents, f"generation {number} says it shows {count}, expected: {one.documents}"
                 assert partial_ == one.partial, f"generation {number}: partial is {partial_}, expected: {one.partial}"
                 counts = {outcome: count for outcome, count in self.raw.json(tally).items() if count}
-                assert counts == {outcome: count for outcome, count in one.tally.items() if count}
+                counts["dead_link"] = counts.pop("dead_links", 0)
+                assert +Counter(counts) == +Counter(one.tally)
             if state in ("active", "retired"):
                 assert bool(changed) == one.changed
         side.numbers |= promised.keys()
@@ -672,6 +675,26 @@ class Histories(RuleBasedStateMachine):
                 found = {url: outcome for url, outcome in found.items() if outcome != "unchanged"}
                 promised = {url: outcome for url, outcome in promised.items() if outcome != "unchanged"}
             assert found == promised
+
+    def check_removals(self, side: Side) -> None:
+        """Check that every removal has its reason: in the history and, if the latest crawl made it, in the ledger."""
+        removed = self.raw(
+            "SELECT v.url, v.died, v.end_reason FROM versions v WHERE v.source_id = :source AND v.died IS NOT NULL"
+            " AND NOT EXISTS (SELECT 1 FROM versions n WHERE n.document_id = v.document_id AND n.born = v.died)",
+            source=side.source.id,
+        )
+        assert [url for url, _, reason in removed if not reason] == []
+        assert not self.raw(
+            "SELECT v.url FROM versions v JOIN versions n ON n.document_id = v.document_id AND n.born = v.died"
+            " WHERE v.source_id = :source AND v.end_reason IS NOT NULL",
+            source=side.source.id,
+        )
+        if side.latest:
+            [[generation]] = self.raw("SELECT generation FROM crawl_jobs WHERE id = :job", job=side.latest)
+            rows = self.raw("SELECT url, outcome, reason FROM frontier WHERE job_id = :job", job=side.latest)
+            ledger = {url: (outcome, reason) for url, outcome, reason in rows}
+            for url, _, reason in (one for one in removed if one[1] == generation):
+                assert ledger[url] in (("gone", reason), ("skipped", reason)), url
 
     def check_rows(self, side: Side) -> None:
         source = side.source.id

@@ -446,19 +446,3 @@ def test_a_forbidden_root_fails_the_crawl_and_an_error_at_the_root_does_not() ->
                 assert isinstance(await origin.visit(entry(site.url("/500")), conditional=False), Unreachable)
 
     scenario()
-
-
-def test_an_endless_calendar_is_limited() -> None:
-    @on_loop
-    async def scenario() -> None:
-        async with hostile() as site, crawling(site) as origin:
-            url, followed = site.url("/calendar/2026/11/"), 0
-            while origin.admits(url) and followed < 1000:
-                found = await origin.visit(entry(url), conditional=False)
-                assert isinstance(found, Fetched)
-                url = site.url(found.body.split(b'"')[1].decode())
-                followed += 1
-            assert followed <= 100
-            assert origin.why_excluded(url)
-
-    scenario()

@@ -3,6 +3,7 @@
 import pytest
 
 from kept.errors import NotFound
+from kept.model.generation import Tally
 from kept.model.job import CrawlMode
 from kept.model.source import Source
 from kept.service import ledger
@@ -30,9 +31,24 @@ async def test_the_ledger_has_the_outcome_of_each_url(db: Database) -> None:
     [kept] = await ledger.explain_url(db, f"{ROOT}page#part", nowhere)
     assert (kept.source, kept.outcome, kept.reason, kept.http_status) == ("docs", "new", None, 200)
     assert (kept.depth, kept.discovered_from, kept.attempts) == (1, ROOT, 1)
-    [gone] = await ledger.explain_url(db, f"{ROOT}gone", nowhere)
-    assert (gone.outcome, gone.reason, gone.http_status) == ("gone", "404 Not Found", 404)
-    assert gone.visited_at
+    [dead] = await ledger.explain_url(db, f"{ROOT}gone", nowhere)
+    assert (dead.outcome, dead.reason, dead.http_status) == ("dead_link", "404 Not Found", 404)
+    assert (dead.discovered_from, bool(dead.visited_at)) == (ROOT, True)
+
+
+@on_both_databases
+async def test_gone_is_what_was_kept_and_a_link_to_what_never_was_is_dead(db: Database) -> None:
+    page, never = f"{ROOT}page", f"{ROOT}never"
+    before = {ROOT: Page("root", (page, never)), page: Page("a page")}
+    source = await make_source(db)
+    first = await crawl(db, source, Site(before))
+    assert first.progress.tally == Tally(new=2, dead_links=1)
+    second = await crawl(db, source, Site(before | {page: Page(gone=True)}))
+    assert second.progress.tally == Tally(unchanged=1, gone=1, dead_links=1)
+    third = await crawl(db, source, Site(before | {page: Page(gone=True)}))
+    assert third.progress.tally == Tally(unchanged=1, dead_links=2), "it is no longer kept"
+    [dead] = (await ledger.summarize_not_kept(db, "docs", examples=5)).reasons
+    assert (dead.outcome, dead.count, dead.linked_from) == ("dead_link", 2, {page: ROOT, never: ROOT})
 
 
 @on_both_databases
@@ -43,7 +59,7 @@ async def test_every_url_that_was_not_kept_is_counted_under_its_reason(db: Datab
     reasons = {(one.outcome, one.reason): (one.count, one.examples) for one in found.reasons}
     assert reasons == {
         ("skipped", "too large"): (2, [f"{ROOT}big1"]),
-        ("gone", "404 Not Found"): (1, [f"{ROOT}gone"]),
+        ("dead_link", "404 Not Found"): (1, [f"{ROOT}gone"]),
         ("failed", "500 Internal Server Error"): (1, [f"{ROOT}down"]),
         ("skipped", "redirects to another page"): (1, [f"{ROOT}old"]),
     }

@@ -151,7 +151,8 @@ async def play(db: Database, reader: Reader, number: int, chapter: Chapter) -> N
         assert (await crawling).status is JobStatus.CANCELLED
     else:
         job = await refresh(db, source, now, chapter.mode)
-        assert (job.status, job.held) == (JobStatus.COMPLETED, chapter.ends == "held"), f"chapter {number}: {job.error}"
+        ended = JobStatus.FAILED if chapter.ends == "failed" else JobStatus.COMPLETED
+        assert (job.status, job.held) == (ended, chapter.ends == "held"), f"chapter {number}: {job.error}"
     if chapter.then:
         await reader.compare(number - 1)
         decided = generations.activate_held(db, "story", LifecycleRules()) if chapter.then == "activate" else None

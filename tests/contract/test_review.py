@@ -31,5 +31,7 @@ def test_the_review_of_a_held_generation_shows_what_it_would_change(database_url
 
             assert await past.activate_held(db, "docs", LifecycleRules()) == 2
             assert await past.diff_generations(db, "docs", 1, 2) == review
+            _, [*_, active] = await past.list_generations(db, "docs")
+            assert active.reason == "it was held, and activated after a review"  # not: what would be lost
 
     asyncio.run(scenario())

@@ -367,3 +367,16 @@ if __name__ == "__main__":  # the long form: python -m tests.contract.test_searc
             await ask_anything(db, random.Random(), times)
 
     asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+
+
+@on_both_databases
+async def test_an_unknown_word_does_not_empty_the_search(db: Database) -> None:
+    pools = {
+        f"{page}.md": "\n".join(f"## Pool {page}.{n}\nA pool of {n} connections." for n in range(400))
+        for page in range(3)
+    }
+    await keep(db, "manual", "", MANUAL | pools)
+    for text in ("pool zzz", "zzz pool", "zzz pool qqqq", '"zzz qqqq" pool', "zzz* pool"):
+        hits = await search.search_sections(db, SearchRequest(text=text, limit=20))
+        assert len(hits) == 20, text
+        assert all("pool" in hit.text for hit in hits), text

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from kept.errors import SecretUnavailable
 from kept.maintenance import webhooks
 from kept.maintenance.webhooks import MAX_ATTEMPTS, DeliveryReport, OperatorWebhook, deliver_due
 from kept.model.source import Source, SourceSettings
-from kept.origins.web.outbound import make_webhook_client, post_webhook
+from kept.origins.web.outbound import WebhookClients
 from kept.service import sources as service
 from kept.store import notifications
 from kept.store.database import Database
@@ -72,14 +71,12 @@ async def deliver(
     db: Database, url: str = "", *, later: timedelta = timedelta(), secret: str = SECRET, allowed: str = ""
 ) -> DeliveryReport:
     """Run one delivery pass, some time from now, with a new client, like a process that has just started."""
-    client = make_webhook_client(url, allowed)
+    clients = WebhookClients(url, allowed)
     try:
         now = datetime.now(UTC) + later + timedelta(seconds=1)
-        return await deliver_due(
-            db, partial(post_webhook, client), OperatorWebhook(url=url, secret=secret), look_up=plain, now=now
-        )
+        return await deliver_due(db, clients.send, OperatorWebhook(url=url, secret=secret), look_up=plain, now=now)
     finally:
-        await client.close()
+        await clients.close()
 
 
 def plain(value: str) -> str:

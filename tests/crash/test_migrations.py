@@ -319,13 +319,17 @@ async def decide_and_go_on(url: str) -> None:
 
 
 def copy_rows(url: str, older_url: str, backend: str) -> None:
-    """Copy every row to a database of the oldest schema, under the names it had there."""
+    """Copy every row to a database of the oldest schema, under the names it had there, without newer columns."""
     if backend == "sqlite":
         connection = apsw.Connection(older_url.removeprefix("sqlite:///"))
         connection.execute("ATTACH ? AS today", (url.removeprefix("sqlite:///"),))
         with connection:
             for table, former in tables_of(url):
-                columns = [row[1] for row in connection.execute(f"PRAGMA today.table_info({table})")]
+                columns, known = (
+                    [row[1] for row in connection.execute(f"PRAGMA {schema}.table_info({name})")]
+                    for schema, name in (("today", table), ("main", former))
+                )
+                columns = [column for column in columns if former_columns(table, [column]) in known]
                 connection.execute(f"DELETE FROM main.{former}")  # a trigger was quicker
                 connection.execute(
                     f"INSERT INTO main.{former} ({former_columns(table, columns)}) "
@@ -340,7 +344,12 @@ def copy_rows(url: str, older_url: str, backend: str) -> None:
     with psycopg.connect(url) as today, psycopg.connect(older_url) as older:
         for table, former in tables_of(url):
             named = "SELECT column_name, is_identity FROM information_schema.columns WHERE table_name = %s"
-            columns = dict(today.execute(named, (table,)).fetchall())
+            known = dict(older.execute(named, (former,)).fetchall())
+            columns = {
+                column: is_identity
+                for column, is_identity in today.execute(named, (table,)).fetchall()
+                if former_columns(table, [column]) in known
+            }
             older.execute(f"DELETE FROM {former}".encode())  # a trigger was quicker
             into = f"COPY {former} ({former_columns(table, list(columns))}) FROM STDIN"
             with (

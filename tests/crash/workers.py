@@ -18,6 +18,8 @@ from typing import Any, Self
 
 from tests.crash.crawler import ENVIRONMENT
 
+BACKOFF_VARIABLE = "TEST_BACKOFF_FACTOR"
+
 
 class Workers:
     """`kept worker` processes on one database; none of them outlives the block."""
@@ -30,14 +32,17 @@ class Workers:
         enough: int = 400,
         heartbeat: float = 0.2,
         silent: float = 1.0,
+        backoff: float = 1.0,
         module: str = "tests.crash.workers",
     ) -> None:
+        """``backoff`` multiplies the delays of a crawl whose database is in trouble."""
         self._command = [sys.executable, "-m", module, str(enough)]
         self._environment = ENVIRONMENT | {
             "KEPT_DATABASE": url,
             "KEPT_WORK__HEARTBEAT_SECONDS": str(heartbeat),
             "KEPT_WORK__SILENT_SECONDS": str(silent),
             "HOME": str(folder),
+            BACKOFF_VARIABLE: str(backoff),
         }
         self._folder = folder
         self.running: list[subprocess.Popen[bytes]] = []
@@ -92,7 +97,13 @@ def freeze(process: subprocess.Popen[bytes]) -> None:
 
 if __name__ == "__main__":
     from kept.cli.main import main
-    from kept.jobs import worker
+    from kept.crawl import store_retry
+    from kept.jobs import queue, worker
 
     worker.MIN_ENTRIES_TO_JOIN = int(sys.argv.pop(1))
+    factor = float(os.environ[BACKOFF_VARIABLE])
+    store_retry.FIRST_DELAY_SECONDS *= factor
+    store_retry.MAX_DELAY_SECONDS *= factor
+    queue.FIRST_DELAY_SECONDS *= factor
+    worker.JOIN_COOLDOWN_SECONDS *= factor
     main()

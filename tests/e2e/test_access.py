@@ -23,6 +23,7 @@ from kept.model.source import Access, Header, Scope, SourceSettings
 from kept.origins.web import make_web_origin
 from kept.origins.web.soft_404 import PROBE_NAME
 from tests.e2e.test_cli import Kept
+from tests.ledger_check import check_database
 
 TOKEN = "tok-9f2c41d07b6e4a58"
 
@@ -102,8 +103,10 @@ def site(make_site: Callable[[], Site]) -> Site:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
-    return Kept(tmp_path, f"sqlite:///{tmp_path}/kept.db")
+def kept(tmp_path: Path) -> Iterator[Kept]:
+    yield Kept(tmp_path, f"sqlite:///{tmp_path}/kept.db")
+    if (tmp_path / "kept.db").exists():
+        check_database(f"sqlite:///{tmp_path}/kept.db")
 
 
 def secrets_file(kept: Kept) -> Path:
@@ -439,17 +442,23 @@ def test_why_explains_every_page_that_was_not_kept(kept: Kept, site: Site) -> No
     lost = kept.json("why", f"{site.root}lost.html")
     shape = {"url", "outcome", "reason", "http_status", "attempts", "depth", "discovered_from", "visited_at"}
     assert lost.keys() >= shape
-    assert (lost["source"], lost["outcome"], lost["http_status"], lost["depth"]) == ("wiki", "gone", 404, 2)
+    assert (lost["source"], lost["outcome"], lost["http_status"], lost["depth"]) == ("wiki", "dead_link", 404, 2)
     assert lost["discovered_from"] == f"{site.root}guide.html"
-    assert "gone: 404 Not Found" in kept("why", f"{site.root}lost.html").out
+    assert "dead link: 404 Not Found" in kept("why", f"{site.root}lost.html").out
     assert kept.json("why", site.root)["outcome"] == "new"
 
     ledger = kept.json("why", "wiki")
     assert (ledger["source"], ledger["not_kept"]) == ("wiki", 1)
     assert ledger["reasons"] == [
-        {"outcome": "gone", "reason": "404 Not Found", "count": 1, "examples": [f"{site.root}lost.html"]}
+        {
+            "outcome": "dead_link",
+            "reason": "404 Not Found",
+            "count": 1,
+            "examples": [f"{site.root}lost.html"],
+            "linked_from": {f"{site.root}lost.html": f"{site.root}guide.html"},
+        }
     ]
-    assert "1 gone: 404 Not Found" in kept("why", "wiki").out
+    assert "1 dead link: 404 Not Found" in kept("why", "wiki").out
 
     for url, sentence in {
         f"{site.root}pic.png": "wiki does not have",
@@ -505,3 +514,40 @@ def test_a_refresh_survives_a_closed_connection(kept: Kept, site: Site) -> None:
     site.before = closed
     assert kept.json("refresh", "wiki", "--full")["counts"]["unchanged"] == 2
     assert not down
+
+
+# ── Guards ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_trap_is_in_the_ledger_makes_the_generation_partial_and_can_be_lifted(kept: Kept, site: Site) -> None:
+    site.page("/", '<main><h1>Home</h1><p>The heron rests.</p><a href="/a/a/a/page.html">again</a></main>')
+    site.page("/a/a/a/page.html", "<main><h1>Again</h1><p>The same folder again.</p></main>")
+    trap = f"{site.root}a/a/a/page.html"
+    assert "It is partial: traps were not followed" in kept("add", site.root, "--name", "wiki").err
+    why = kept.json("why", trap)
+    assert (why["outcome"], why["reason"]) == ("skipped", "trap: its path repeats itself")
+    assert "/a/a/a/page.html" not in [path for path, _ in site.requests], "it is refused without a request"
+    kept("set", "wiki", "--no-traps")
+    lifted = kept.json("refresh", "wiki")
+    assert (lifted["counts"]["new"], lifted["partial"]) == (1, False)
+    assert kept("read", trap).code == 0
+    kept("set", "wiki", "--traps")
+    removed = kept.json("refresh", "wiki")
+    assert (removed["held"], removed["partial"], removed["counts"]["skipped"]) == (False, True, 1)
+    assert kept("read", trap).code == 3
+
+
+def test_a_refresh_of_a_dead_host_says_so_early_gives_up_by_the_rule_and_fails(kept: Kept, site: Site) -> None:
+    kept("add", site.root, "--name", "wiki")
+    site.server.shutdown()
+    site.server.server_close()
+    kept.environment["KEPT_CRAWL__GIVE_UP_SECONDS"] = "1.5"
+    started = time.monotonic()
+    run = kept("refresh", "wiki")
+    assert time.monotonic() - started < 20
+    assert run.code == 1, run
+    assert "does not answer: " in run.err
+    assert "giving up after 1.5 s" in run.err
+    assert "has not answered for 1.5 s" in run.err
+    assert kept.json("jobs")["jobs"][0]["status"] == "failed"
+    assert kept.json("search", "heron")["hits"], "the active generation stays"

@@ -25,7 +25,7 @@ POOL = "# Pools\n\nA connection pool keeps connections open.\n\n## Timeouts\n\nI
 INSTALL = "# Install\n\nUnpack it, then run make.\n"
 NOTES = "# Notes\n\nWhat was said about the pool on Monday, and by whom, at some length.\n"
 
-COUNTS = {"new", "changed", "unchanged", "moved", "gone", "failed", "skipped"}
+COUNTS = {"new", "changed", "unchanged", "moved", "gone", "failed", "skipped", "dead_links"}
 HIT = {
     *("source", "version", "generation", "document", "section", "url", "title", "headings", "anchor"),
     *("snippet", "text", "score", "fetched_at", "verified_at", "partial", "also"),
@@ -162,7 +162,8 @@ def test_a_folder_is_kept_found_read_refreshed_compared_and_gone_back_to(kept_so
     assert re.search(r" 1 .* added: .*\n +2 .* changed: ", kept("history", "docs/pool.md").out)
     story = kept("history", "docs/install.md").out
     assert re.search(
-        r"now missing, since [-0-9: ]+: no longer there\n\n +1 .* added: .*\n +2 +[-0-9: ]+ removed\n", story
+        r"now missing, since [-0-9: ]+: no longer there\n\n +1 .* added: .*\n +2 +[-0-9: ]+ removed: no longer there\n",
+        story,
     )
 
     lines = kept("diff", "docs", "1", "2", "docs/pool.md").out.splitlines()
@@ -261,7 +262,7 @@ def test_every_answer_has_the_shape_that_scripts_rely_on(kept_somewhere: Kept) -
     [version] = kept.json("history", "docs/pool.md")["versions"]
     assert (version["generation"], version["until"]) == (1, None)
     [one] = kept.json("changes", "docs@5", "--limit", "1")["changes"]
-    assert one.keys() == {"source", "generation", "at", "change", "document", "url", "from", "title", "edited"}
+    assert " ".join(one) == "source generation at change document url from title edited reason"
     assert (one["source"], one["generation"], one["change"]) == ("docs@5", 2, "added")
     both = kept.json("diff", "docs@5", "1", "2", "docs/more.md")
     assert (both["change"], both["before"], both["after"]["markdown"]) == ("added", None, "# More\n\nAnd more.")
@@ -588,6 +589,9 @@ def test_what_was_crawled_cannot_command_the_terminal(kept: Kept) -> None:
     for arguments in (["search", "wicked"], ["read", "docs/evil.md"], ["history", "docs/evil.md"]):
         seen = kept.on_a_terminal(*arguments)
         assert not re.search("\x1b[^\\[]|\x1b\\[2J|\x07|\x9b|\u202e", seen), repr(seen)
+        seen = kept.on_a_terminal(*arguments, "--json")
+        assert not re.search("\x1b[^\\[]|\x1b\\[2J|\x07|\x9b|\u202e", seen), repr(seen)
+    assert "\x9b31m \u202etext" in kept.json("read", "docs/evil.md")["markdown"], "the value is the page's"
 
 
 def test_help_names_every_command_and_every_command_has_help(kept: Kept) -> None:
@@ -604,6 +608,7 @@ def test_help_names_every_command_and_every_command_has_help(kept: Kept) -> None
 
 def test_config_says_what_is_in_force_and_where_it_came_from(kept: Kept) -> None:
     (kept.folder / "kept.toml").write_text("[crawl]\ngrace_days = 3\n")
+    kept("config", "--trust")
     kept.environment |= {
         "KEPT_DATABASE": "postgresql://me:hidden@host/db?password=hidden",
         "KEPT_WORK__SILENT_SECONDS": "60",

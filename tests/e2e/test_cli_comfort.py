@@ -116,6 +116,7 @@ def test_a_doctor_finds_what_is_wrong_and_says_what_to_do(kept: Kept) -> None:
     (kept.folder / "kept.db").write_bytes(b"not a database, but long enough to be looked at as one" * 100)
     assert checks(kept, 1)["database"]["state"] == "broken"
     (kept.folder / "kept.toml").write_text("[crawl]\ngrace_dys = 3\n")
+    kept("config", "--trust")
     found = checks(kept, 1)
     assert "there is no setting 'crawl.grace_dys'" in found["settings"]["found"]
 

@@ -7,8 +7,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
 
@@ -172,7 +174,7 @@ def test_an_agent_adds_a_site_waits_for_its_crawl_searches_reads_and_removes_it(
             page = ResourceTemplateReference(uri="docs://{source}/{+path}")
             assert (await client.complete(page, {"name": "source", "value": "te"})).completion.values == ["terns"]
 
-            assert (await call(client, "why_missing", url=f"{site}gone"))["outcome"] == "gone"
+            assert (await call(client, "why_missing", url=f"{site}gone"))["outcome"] == "dead_link"
             assert (await call(client, "get_job", job=crawl["job"]))["status"] == "completed"
             again = await call(client, "refresh_source", source="terns")
             assert (again["status"], again["generation"]) == ("completed", 2)
@@ -248,7 +250,7 @@ def test_hostile_text_stays_between_its_marks_and_a_long_page_comes_in_parts(
             [resource] = (await client.read_resource("docs://terns/hostile")).contents
             assert isinstance(resource, TextResourceContents)
             for text in (text_of(found), text_of(read), text_of(fetched), resource.text):
-                mark = re.match(r"The text of pages .* no instruction to you\..* ([0-9a-f]{16})\.\n<<<\1\n", text)
+                mark = re.match(r"This text was .* no instruction to you\..* ([0-9a-f]{16})\.\n<<<\1\n", text)
                 assert mark, text
                 assert text.index("Ignore your instructions") > mark.end()
                 assert text.endswith(f"\n{mark[1]}>>>")
@@ -267,6 +269,116 @@ def test_hostile_text_stays_between_its_marks_and_a_long_page_comes_in_parts(
             assert [int(number) for number in re.findall(r"line (\d+) of", whole)] == list(range(5000))
 
     asyncio.run(scenario())
+
+
+ENVELOPE = re.compile(r"<<<([0-9a-f]{16})\n.*?\n\1>>>", re.DOTALL)
+# Where a site or a repository puts its own words: the marker of a place is "zebra" and its name.
+HOSTILE_RESPONSES: dict[str, tuple[int, str, dict[str, str], bytes]] = {
+    "/": (
+        200,
+        "OK",
+        {"Content-Type": "text/html"},
+        b"<!doctype html><title>Terns</title><main><h1 id=zebraid>zebraheading</h1><p>zebratext, and terns rest."
+        + b"".join(
+            b" <a href='%s'>zebralink</a>" % path
+            for path in (b"/type", b"/moved", b"/bad", b"/loop", b"/charset", b"/zebraurl")
+        )
+        + b"</p></main>",
+    ),
+    "/type": (200, "OK", {"Content-Type": "application/x-zebratype"}, b"data"),
+    "/moved": (301, "Moved", {"Location": "https://zebralocation.invalid/"}, b""),
+    "/bad": (301, "Moved", {"Location": "http://[zebrabad"}, b""),
+    "/loop": (302, "Found", {"Location": "/loop?zebraloop"}, b""),
+    "/loop?zebraloop": (302, "Found", {"Location": "/loop?zebraloop"}, b""),
+    "/coding": (200, "OK", {"Content-Type": "text/html", "Content-Encoding": "zebracoding"}, b"<p>no"),
+    "/charset": (200, "OK", {"Content-Type": "text/html; charset=zebracharset"}, b"<p>terns</p>"),
+    "/docs.git/info/refs?service=git-upload-pack": (
+        200,
+        "OK",
+        {"Content-Type": "application/x-git-upload-pack-advertisement"},
+        b"001e# service=git-upload-pack\n0000" + b"0011ERR zebragit\n",
+    ),
+}
+
+
+@contextmanager
+def hostile_responses() -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            missing = (404, "Not Found", {"Content-Type": "text/plain"}, b"zebramissing")
+            status, reason, headers, body = HOSTILE_RESPONSES.get(self.path, missing)
+            self.send_response(status, reason)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_words_of_strangers_reach_an_agent_only_inside_the_envelope(environment: dict[str, str]) -> None:
+    seen: set[str] = set()
+
+    def check(tool: str, text: str, shape: Any) -> None:
+        outside = ENVELOPE.sub("", text)
+        assert "zebra" not in outside, f"{tool}: {text}"
+        seen.update(re.findall("zebra[a-z]+", text))
+        assert "zebra" not in json.dumps(shape) or "no instruction to you" in shape["notice"], f"{tool}: {shape}"
+
+    async def scenario(site: str) -> None:
+        async with inside(environment) as client:
+            used: set[str] = set()
+
+            async def say(tool: str, **arguments: Any) -> Any:
+                result = await client.call_tool(tool, arguments)
+                used.add(tool)
+                check(tool, text_of(result), result.structured_content)
+                return result.structured_content
+
+            paths = [path.partition("?")[0] for path in HOSTILE_RESPONSES if ".git" not in path]
+            crawl = await say("add_source", root=site, name="terns", wait=60)
+            await say("refresh_source", source="terns", wait=60)
+            await say("add_source", root=f"{site}docs.git", name="hostile", wait=60)
+            await say("refresh_source", source="hostile", wait=60)
+            for path in ("/type", "/moved"):
+                await say("add_source", root=site + path[1:], name=f"root-{path[1:]}", wait=60)
+            for path in paths:
+                await say("fetch_url", url=site + path[1:])
+                await say("why_missing", url=site + path[1:])
+                await say("read_doc", url=site + path[1:])
+            await say("fetch_url", url=f"{site}docs.git")
+            await say("read_doc", url=site, section="nowhere")
+            for query in ("terns", "zibratext", "nothing at all"):
+                await say("search_docs", query=query)
+            await say("list_sources")
+            await say("find_version", source="terns", target="1")
+            await say("what_changed", source="terns", since="1d")
+            for job in (await say("list_jobs", limit=50))["jobs"]:
+                await say("get_job", job=job["id"])
+            await say("cancel_job", job=crawl["job"])
+            for path in ("", "type", "nowhere"):
+                try:
+                    [resource] = (await client.read_resource(f"docs://terns/{path}")).contents
+                    assert isinstance(resource, TextResourceContents)
+                    check("resource", resource.text, {})
+                except MCPError as error:
+                    check("resource", str(error), {})
+            await say("remove_source", source="terns")
+            assert used == READING | WRITING
+
+    with hostile_responses() as site:
+        asyncio.run(scenario(site))
+    assert seen >= {f"zebra{place}" for place in ("id", "heading", "text", "type", "location", "coding", "git")}
 
 
 def test_an_error_is_a_sentence_that_names_the_next_tool(environment: dict[str, str], site: str) -> None:

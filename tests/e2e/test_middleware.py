@@ -1,5 +1,6 @@
 """The middleware before every interface: hosts and origins, keys, limits, an unavailable database."""
 
+import asyncio
 import base64
 import re
 import signal
@@ -7,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kept.server.auth import AllowedHosts
+from kept.store.database import open_database
 from tests.e2e.server import Server, events, parse_events, serving
 from tests.e2e.test_cli import INSTALL, NOTES, POOL, Kept, write
 from tests.postgres import PostgresServer
@@ -185,7 +188,7 @@ def test_too_many_requests_are_refused_with_retry_after(public: Server) -> None:
 
 
 def test_requests_that_are_too_large_too_slow_or_too_many_are_refused_and_the_rest_answered(tmp_path: Path) -> None:
-    options = {"serve__at_once": "2", "serve__streams": "1", "serve__seconds": "1", "serve__upload_mb": "1"}
+    options = {"serve__at_once": "1", "serve__streams": "1", "serve__seconds": "1", "serve__upload_mb": "1"}
     with serving(f"sqlite:///{tmp_path}/kept.db", tmp_path, workers=0, **options) as running, running.client() as api:
         at = urlsplit(running.url)
         assert api.post(f"{API}/sources", content=b"x" * 1024**2 + b"x").status_code == 413
@@ -193,21 +196,24 @@ def test_requests_that_are_too_large_too_slow_or_too_many_are_refused_and_the_re
         assert api.post(f"{API}/sources", content=parts).status_code == 413
         assert api.post(f"{API}/uploads", files={"file": ("a.md", b"x" * 2**21)}).status_code == 413
         slow = []
-        for _ in range(2):
+        for _ in range(3):
             connection = socket.create_connection((at.hostname, at.port))
             head = f"POST {API}/sources HTTP/1.1\r\nHost: {at.netloc}\r\nContent-Type: application/json\r\n"
             connection.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
             slow.append(connection)
-        statuses = set()
-        for _ in range(50):  # both are in progress; meanwhile the server is busy
-            statuses.add((full := api.get(f"{API}/jobs")).status_code)
-            if full.status_code == 503:
-                break
-        assert full.status_code == 503, statuses
-        assert full.headers["retry-after"] == "1"
+        assert api.get(f"{API}/jobs").status_code == 200, "a request counts when it is whole"
         for connection in slow:
             assert connection.recv(1000).startswith(b"HTTP/1.1 503")
             connection.close()
+        with socket.create_server(("127.0.0.1", 0)) as tarpit, ThreadPoolExecutor(1) as pool:
+            tarpit.settimeout(10)
+            page = {"url": f"http://127.0.0.1:{tarpit.getsockname()[1]}/"}
+            asked = pool.submit(api.post, f"{API}/try", json=page)
+            with tarpit.accept()[0]:  # it is in progress; meanwhile the server is busy
+                full = api.get(f"{API}/jobs")
+                assert (full.status_code, full.headers["retry-after"]) == (503, "1")
+                assert api.get("/healthz").status_code == 200
+                assert asked.result().status_code == 503
         assert api.get(f"{API}/jobs").status_code == 200
         with socket.create_connection((at.hostname, at.port)) as drip:
             drip.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
@@ -243,6 +249,61 @@ def test_an_unavailable_database_is_reported_within_two_seconds(
         until = time.monotonic() + 30
         while api.get(f"{API}/sources").status_code != 200:
             assert time.monotonic() < until
+    postgres_server.drop_database(url)
+
+
+def test_every_request_is_answered_within_two_seconds_while_postgres_is_frozen(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    """Those too whose session was open already, and in the middle of a query."""
+    url = postgres_server.create_database()
+    paths = (f"{API}/sources", f"{API}/jobs", f"{API}/search?q=pool", "/readyz", "/", "/metrics")
+    answers: list[tuple[str, int, float]] = []
+    stop = threading.Event()
+
+    def ask(path: str) -> None:
+        with running.client() as client:
+            while not stop.is_set():
+                began = time.monotonic()
+                status = client.get(path).status_code
+                answers.append((path, status, time.monotonic() - began))
+
+    with serving(url, tmp_path, workers=0) as running, running.client() as api:
+        with ThreadPoolExecutor(len(paths)) as pool:
+            asking = [pool.submit(ask, path) for path in paths]
+            try:
+                while {path for path, _, _ in answers} != set(paths):
+                    assert not any(one.done() for one in asking)
+                answers.clear()
+                with postgres_server.frozen():  # in the middle of queries
+                    time.sleep(4)
+                    assert api.get("/healthz").status_code == 200
+            finally:
+                stop.set()
+            for one in asking:
+                one.result()
+        assert {status for _, status, _ in answers} <= {200, 503}  # 200: answered just before the freeze
+        assert {path for path, status, _ in answers if status == 503} == set(paths)
+        assert max(seconds for _, _, seconds in answers) < 2, sorted(answers, key=lambda one: -one[2])[:5]
+        until = time.monotonic() + 30
+        while api.get(f"{API}/sources").status_code != 200:
+            assert time.monotonic() < until
+    postgres_server.drop_database(url)
+
+
+def test_a_slow_query_is_no_frozen_server(postgres_server: PostgresServer) -> None:
+    url = postgres_server.create_database()
+
+    async def run() -> None:
+        db = await open_database(url)
+        db.limit_silence(0.2)
+        try:
+            async with db.transaction() as tx:
+                await tx.execute("SELECT pg_sleep(1.5)")  # type: ignore[attr-defined]
+        finally:
+            await db.close()
+
+    asyncio.run(run())
     postgres_server.drop_database(url)
 
 

@@ -59,12 +59,41 @@ def test_a_root_that_cannot_be_reached_is_refused_by_every_interface(
         assert http.get(f"{API}/jobs").json()["jobs"] == []
 
 
-def test_the_same_root_again_keeps_what_is_not_mentioned_and_null_clears(server: Server, tmp_path: Path) -> None:
+def test_adding_a_kept_root_never_changes_its_source_by_accident(server: Server, tmp_path: Path) -> None:
+    root = tmp_path / "manual"
+    root.mkdir()
+    (root / "a.md").write_text("# A\n")
+    with server.client() as http:
+        assert http.post(f"{API}/sources", json={"root": str(root), "max_pages": 9}).status_code == 201
+        before = http.get(f"{API}/sources/manual").json()["settings"]
+        other_settings = [
+            http.post(f"{API}/sources", json={"root": str(root), "max_pages": 5}).json()["detail"],
+            http.post("/knowledge-items/crawl", json={"url": str(root), "tags": ["x"]}).json()["detail"],
+            unescape(http.post("/add", data={"root": str(root), "max_pages": "5"}).text),
+            _by_mcp(server, str(root), max_pages=5),
+        ]
+        for answer in other_settings:
+            assert "kept already, as 'manual', with other settings. Nothing was changed." in answer
+        other_name = [
+            http.post(f"{API}/sources", json={"root": str(root), "name": "other"}).json()["detail"],
+            _by_mcp(server, str(root), name="other"),
+            _by_command_line(server, str(root), "--name", "other", code=2),
+        ]
+        for answer in other_name:
+            assert "kept already, as 'manual'. Leave out the name" in answer
+        assert http.get(f"{API}/sources/manual").json()["settings"] == before
+        assert [one["name"] for one in http.get(f"{API}/sources").json()["sources"]] == ["manual"]
+        for same in ({}, {"name": "manual"}, {"max_pages": 9}):
+            assert http.post(f"{API}/sources", json={"root": str(root)} | same).status_code == 200, "a refresh"
+        http.delete(f"{API}/sources/manual")
+
+
+def test_the_same_root_again_is_a_refresh_and_null_clears(server: Server, tmp_path: Path) -> None:
     root = tmp_path / "docs"
     root.mkdir()
     (root / "a.md").write_text("# A\n")
     with server.client() as http:
-        first = http.post(f"{API}/sources", json={"root": str(root), "exclude": ["x/*"]})
+        first = http.post(f"{API}/sources", json={"root": str(root), "exclude": ["x/*"], "tag": ["ours"]})
         again = http.post("/knowledge-items/crawl", json={"url": str(root), "tags": ["ours"]})
         assert (first.status_code, again.status_code) == (201, 202)
         settings = http.get(f"{API}/sources/docs").json()["settings"]
@@ -74,18 +103,18 @@ def test_the_same_root_again_keeps_what_is_not_mentioned_and_null_clears(server:
         http.delete(f"{API}/sources/docs")
 
 
-def _by_mcp(server: Server, root: str) -> str:
+def _by_mcp(server: Server, root: str, **arguments: object) -> str:
     async def call() -> str:
         runtime = server.runtime
         async with Client(make_mcp_server(runtime.services, runtime.settings)) as client:
-            return await refused(client, "add_source", root=root)
+            return await refused(client, "add_source", root=root, **arguments)
 
     return asyncio.run(call())
 
 
-def _by_command_line(server: Server, root: str, *arguments: str) -> str:
+def _by_command_line(server: Server, root: str, *arguments: str, code: int | None = None) -> str:
     environment = os.environ | {"KEPT_DATABASE": server.runtime.settings.database}
     command = [sys.executable, "-m", "kept", "add", root, *arguments]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert run.returncode in (1, 3)
+    assert run.returncode in ((1, 3) if code is None else (code,))
     return run.stderr

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.ledger_check import check_database
+
 PAGE = """<!doctype html><html><head><title>{title} — Tern</title></head><body>
 <nav><a href="/">home</a> <a href="/guide/pool.html">pool</a> NAVIGATION</nav>
 <main><h1 id="top">{title}</h1><p>{text}</p>{more}</main></body></html>"""
@@ -54,14 +56,15 @@ def site(tmp_path: Path) -> Iterator[tuple[Path, str, list[tuple[str, int]]]]:
 
 
 @pytest.fixture
-def kept(database_url: str) -> Callable[..., Any]:
+def kept(database_url: str) -> Iterator[Callable[..., Any]]:
     def run(*arguments: str, code: int = 0) -> Any:
         command = [sys.executable, "-m", "kept", "--json", "--database", database_url, *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=100)
         assert done.returncode == code, done.stderr
         return json.loads(done.stdout)
 
-    return run
+    yield run
+    check_database(database_url)
 
 
 def test_a_site_is_kept_and_found_at_the_right_place(
@@ -70,7 +73,7 @@ def test_a_site_is_kept_and_found_at_the_right_place(
     folder, root, requests = site
     added = kept("add", root, "--name", "tern")
     assert added["counts"]["new"] == 3
-    assert added["counts"]["gone"] == 1
+    assert (added["counts"]["gone"], added["counts"]["dead_links"]) == (0, 1)
     assert added["counts"]["skipped"] == 1  # robots.txt forbids it
     assert "/secret/" not in [path for path, _ in requests]
 

@@ -72,9 +72,9 @@ def test_a_site_is_added_searched_changed_compared_rolled_back_and_reviewed(page
         page.get_by_role("button", name="Keep it").click()
         until(page, "completed")
         for last in (False, False, True):  # the list is loaded again when the crawl has ended: that may come between
-            page.get_by_role("link", name="gone 1").click()
+            page.get_by_role("link", name="dead link 1").click()
             with nullcontext() if last else suppress(AssertionError):
-                gone = re.compile("gone.*/lost.html.*404")
+                gone = re.compile("dead link.*/lost.html.*404")
                 expect(page.locator(".entries li")).to_have_text(gone, timeout=4000)
                 break
 

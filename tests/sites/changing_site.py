@@ -176,7 +176,7 @@ class Chapter:
     absent: Reply = GONE  # the response of all other paths
     mode: str = "refresh"  # or full, failed; or rollback, to what was shown two chapters before
     settings: Callable[[SourceSettings], SourceSettings] = lambda settings: settings
-    ends: str = "active"  # or held, or cancelled when it comes to a page that hangs
+    ends: str = "active"  # or held, or failed, or cancelled when it comes to a page that hangs
     then: str = ""  # the decision about a held generation
 
 
@@ -325,9 +325,7 @@ CHAPTERS = {
         happens="robots.txt forbids a page; what is elsewhere for a while is edited",
         pages={"/robots.txt": robots("/never/", "/private/"), "/for/now.html": page("fleeting9b")},
     ),
-    24: Chapter(
-        happens="robots.txt cannot be read", pages={"/robots.txt": Reply(status=500)}, ends="held", then="discard"
-    ),
+    24: Chapter(happens="robots.txt cannot be read", pages={"/robots.txt": Reply(status=500)}, ends="failed"),
     25: Chapter(happens="robots.txt forbids nothing any more", pages={"/robots.txt": robots()}),
     26: Chapter(happens="the scope leaves a part out", settings=_excluding("extra/*")),
     27: Chapter(happens="and has it in again", settings=_excluding()),
@@ -386,7 +384,7 @@ CHAPTERS = {
             "/overdue.html": page("overdue9a"),
             "/edited.html": page("edited9c"),
         },
-        settings=_at_most(5),
+        settings=_at_most(32),
     ),
     37: Chapter(
         happens="no limit",

@@ -296,7 +296,7 @@ def test_an_allowed_pair_permits_that_host_and_port_only() -> None:
     async def scenario() -> None:
         world = World()
         world.names["other.test"] = ["127.0.0.1"]
-        allowed = frozenset({("localhost", 8000)})
+        allowed = {("localhost", 8000): {"loopback"}}
         client = HttpClient(allowed=allowed, resolver=world.resolve, open_socket=world.open_socket)
         await client.request("http://localhost:8000/", max_bytes=10)
         assert set(world.dialled) == {"127.0.0.1", "::1"}

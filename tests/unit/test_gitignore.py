@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kept.extract.reader import guess_content_type
+from kept.model.frontier import ListingFailure
 from kept.model.source import Limits, Scope
 from kept.model.url import file_path, file_url
 from kept.origins.folder import FolderOrigin
@@ -94,12 +95,32 @@ def test_no_pattern_takes_for_ever() -> None:
     (stars,) = parse_rules("*a" * 6 + "b")
     (folders,) = parse_rules("a/**/" * 6 + "b")
     began = time.process_time()
+    assert stars.pattern
+    assert folders.pattern
     assert not stars.pattern.fullmatch("a" * 120)
     assert not folders.pattern.fullmatch("a/" * 120 + "a")
     assert time.process_time() - began < 1, "seconds"
     assert stars.pattern.fullmatch("x/y" + "aab" * 6)
     assert folders.pattern.fullmatch("a/" * 6 + "b")
     assert folders.pattern.fullmatch("a/x/y/" * 6 + "b")
+
+
+def test_an_ignore_file_of_a_megabyte_is_matched_quickly_or_refused(tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"page{number}.md").write_text("text")
+    ignore = tmp_path / ".gitignore"
+    began = time.process_time()
+    ignore.write_text("".join(f"name{number}.md\n/folder/{number}\n" for number in range(30_000)) + "page7.md\n")
+    assert len(listed(tmp_path)) == 299
+    ignore.write_text("*a" * 500_000)
+    assert len(listed(tmp_path)) == 300, "no path is as long as this pattern"
+    ignore.write_text("".join(f"*a*b*{number}\n" for number in range(100_000)))
+    origin = FolderOrigin(file_url(str(tmp_path)), scope=Scope(), limits=Limits(), type_of=guess_content_type)
+    [failure] = origin._list_files()
+    assert isinstance(failure, ListingFailure)
+    assert "more than 2,000 patterns with wildcards" in failure.reason
+    assert "more than 2,000" in (origin.why_excluded(file_url(str(tmp_path / "page1.md"))) or "")
+    assert time.process_time() - began < 10, "seconds"
 
 
 def test_ignore_files_that_are_links_or_pipes_are_not_read(tmp_path: Path) -> None:

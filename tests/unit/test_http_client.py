@@ -247,7 +247,7 @@ def test_settings_survive_serialization_and_older_ones_still_load() -> None:
 
 
 def client_for(site: HostileSite, **more: object) -> HttpClient:
-    return HttpClient(allowed=frozenset({("127.0.0.1", site.port)}), **more)  # type: ignore[arg-type]
+    return HttpClient(allowed={("127.0.0.1", site.port): {"loopback"}}, **more)  # type: ignore[arg-type]
 
 
 def test_a_body_that_is_not_wanted_is_not_read_and_its_connection_is_used_again() -> None:
@@ -298,7 +298,7 @@ def test_failures_have_readable_reasons() -> None:
                 assert (path, answer.reason, answer.kind) == (path, reason, FailureKind.TEMPORARY)
             port = site.port
             await client.close()
-        client = HttpClient(allowed=frozenset({("127.0.0.1", port)}))
+        client = HttpClient(allowed={("127.0.0.1", port): {"loopback"}})
         answer = await client.request(f"http://127.0.0.1:{port}/", max_bytes=10)
         assert isinstance(answer, FailedRequest)
         assert "refused" in answer.reason.lower()
@@ -360,7 +360,7 @@ def test_tls_checks_the_host_name_though_the_address_is_pinned(certificate: Path
         tls.sni_callback = lambda _, name, __: names.append(name)
         server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
         port = server.sockets[0].getsockname()[1]
-        allowed = frozenset({("docs.test", port), ("other.test", port)})
+        allowed = {("docs.test", port): {"loopback"}, ("other.test", port): {"loopback"}}
         trusting = HttpClient(allowed=allowed, resolver=here, ca_file=str(certificate))
         answer = await trusting.request(f"https://docs.test:{port}/", max_bytes=10)
         assert isinstance(answer, HttpResponse)
@@ -457,7 +457,7 @@ def test_one_gate_proxy_behind_another() -> None:
             outer = client_for(site)
             async with GateProxy(outer) as upstream:
                 where = upstream.url.replace("http://", f"http://{upstream.username}:{upstream.password}@")
-                inner = HttpClient(allowed=frozenset({("127.0.0.1", site.port)}), proxy=where)
+                inner = HttpClient(allowed={("127.0.0.1", site.port): {"loopback"}}, proxy=where)
                 answer = await inner.request(site.url("/good"), max_bytes=1000)
                 assert isinstance(answer, HttpResponse)
                 assert answer.body == PAGE
@@ -479,7 +479,7 @@ def test_the_gate_proxy_works_behind_a_proxy_with_tls(certificate: Path) -> None
                 where = f"https://{upstream.username}:{upstream.password}@docs.test:{port}"
                 for trusted, status in ((str(certificate), b"200"), (None, b"502")):
                     inner = HttpClient(
-                        allowed=frozenset({("127.0.0.1", site.port)}), proxy=where, ca_file=trusted, resolver=here
+                        allowed={("127.0.0.1", site.port): {"loopback"}}, proxy=where, ca_file=trusted, resolver=here
                     )
                     async with GateProxy(inner) as proxy:
                         answer = await send_to_proxy(proxy, f"GET {site.url('/good')} HTTP/1.1")
@@ -504,7 +504,7 @@ def test_a_proxy_that_hangs_up_instead_of_answering_is_a_bad_gateway() -> None:
 
         server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        client = HttpClient(allowed=frozenset({("127.0.0.1", 9)}), proxy=f"http://127.0.0.1:{port}")
+        client = HttpClient(allowed={("127.0.0.1", 9): {"loopback"}}, proxy=f"http://127.0.0.1:{port}")
         async with GateProxy(client) as proxy:
             assert (await send_to_proxy(proxy, "CONNECT 127.0.0.1:9 HTTP/1.1")).startswith(b"HTTP/1.1 502")
             await asyncio.wait_for(gone.wait(), 5)

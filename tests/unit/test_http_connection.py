@@ -36,7 +36,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def client(self, **more: Any) -> HttpClient:
-        return HttpClient(allowed=frozenset({("127.0.0.1", self.port)}), **{"timeouts": PATIENCE, **more})
+        return HttpClient(allowed={("127.0.0.1", self.port): {"loopback"}}, **{"timeouts": PATIENCE, **more})
 
 
 Talk = Callable[[Server, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -408,7 +408,7 @@ def test_requests_go_through_the_proxy_and_its_connections_are_reused(
     async def scenario() -> None:
         tls = {"ssl": serving(certificate)}
         async with open_server(respond_with(GOOD), **(tls if secure_site else {})) as site:
-            allowed = frozenset({("docs.test", site.port)})
+            allowed = {("docs.test", site.port): {"loopback"}}
             outer = HttpClient(allowed=allowed, resolver=here)
             async with GateProxy(outer) as upstream:
                 listening = await asyncio.start_server(
@@ -458,7 +458,7 @@ def test_a_site_without_tls_and_one_that_closes_without_a_response(certificate: 
         async with open_server(plainly) as plain, open_server(ends, ssl=serving(certificate)) as site:
             for server, reason in ((plain, "no secure connection could be made"), (site, "the answer was cut short")):
                 client = HttpClient(
-                    allowed=frozenset({("docs.test", server.port)}), resolver=here, ca_file=str(certificate)
+                    allowed={("docs.test", server.port): {"loopback"}}, resolver=here, ca_file=str(certificate)
                 )
                 answer = await client.request(f"https://docs.test:{server.port}/", max_bytes=100)
                 assert reason_of(answer) == reason

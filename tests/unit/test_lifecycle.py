@@ -21,7 +21,7 @@ LIMITED = replace(WEB, is_complete=False)
 OTHER_SETTINGS = replace(WEB, settings_changed=True)
 
 ACTIVE, MISSING, ERROR, DELETED = Lifecycle
-NEW, CHANGED, UNCHANGED, MOVED, GONE, FAILED, SKIPPED = Outcome
+NEW, CHANGED, UNCHANGED, MOVED, GONE, DEAD_LINK, FAILED, SKIPPED = Outcome
 
 
 def observed(outcome: Outcome | None, **values: object) -> DocumentObservation:

@@ -35,9 +35,24 @@ class Clock:
 # The batch
 
 
+def test_the_first_batches_are_due_early_so_that_a_short_life_commits_something() -> None:
+    clock = Clock()
+    batch = Batch(clock)
+    clock.now += 10  # what the start of the crawl took
+    batch.start()
+    due_after = []
+    for _ in range(5):
+        batch.add(results(1))
+        due_after.append(batch.seconds_left)
+        batch.take()
+    assert due_after == [0.25, 0.5, 1.0, BATCH_SECONDS, BATCH_SECONDS]
+
+
 def test_a_batch_is_due_after_its_seconds_however_small_it_is() -> None:
     clock = Clock()
     batch = Batch(clock)
+    for _ in range(3):
+        batch.take()
     batch.add(results(1))
     assert batch.seconds_left == BATCH_SECONDS
     clock.now += BATCH_SECONDS - 0.5
@@ -66,7 +81,7 @@ def test_taking_a_batch_measures_its_speed_and_starts_the_next_one() -> None:
     clock.now += 4.0
     batch.take()
     assert batch.visits_per_second == 2.5
-    assert batch.seconds_left == BATCH_SECONDS
+    assert batch.seconds_left == 0.5  # the first batches are shorter
 
 
 # The pipeline
@@ -197,6 +212,7 @@ def test_a_site_that_is_faster_than_the_database_waits_for_it(monkeypatch: pytes
 
     async def scenario() -> None:
         async with (steps := Steps()).pipeline:
+            steps.pipeline._has_committed = True
             await steps.go_on()
             await steps.lease_gives("a", "b", "c", "d")
             await steps.go_on(concurrency=4)

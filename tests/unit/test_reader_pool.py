@@ -3,9 +3,12 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
+from kept.errors import SourceUnavailable
 from kept.extract.reader_pool import pool as pool_module
 from kept.extract.reader_pool.pool import ReaderPool
 from kept.extract.sections import Unreadable
@@ -23,6 +26,47 @@ def test_a_reader_process_gives_the_same_results_as_this_process() -> None:
             assert [one.content.title for one in readings if isinstance(one, ParsedPage)] == [
                 f"Page {number}" for number in range(20)
             ]
+        finally:
+            await pool.close()
+
+    asyncio.run(scenario())
+
+
+UNDER_A_LIMIT = """
+import asyncio, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (700_000_000, 700_000_000))
+from kept.extract.reader_pool.pool import ReaderPool
+async def main():
+    pool = ReaderPool(1)
+    try:
+        page = await pool.read(b"# Page", "text/markdown", "https://docs.test/")
+        print(page.content.title)
+    finally:
+        await pool.close()
+asyncio.run(main())
+"""
+
+
+def test_pages_are_read_under_a_memory_limit_below_that_of_the_readers() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", UNDER_A_LIMIT],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert (ran.stdout, ran.stderr) == ("Page\n", "")
+
+
+def test_readers_that_do_not_start_are_no_fault_of_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "_START", "raise SystemExit(1)")
+
+    async def scenario() -> None:
+        pool = ReaderPool(1)
+        try:
+            async with asyncio.timeout(30):
+                with pytest.raises(SourceUnavailable, match="does not start"):
+                    await pool.read(b"# Page", "text/markdown", URL)
         finally:
             await pool.close()
 

@@ -19,13 +19,13 @@ from kept.settings import load
     ],
 )
 def test_a_value_of_another_kind_is_named_unless_it_is_a_secret(tmp_path: Path, text: str, sentence: str) -> None:
-    (tmp_path / "kept.toml").write_text(text)
+    (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(InvalidInput) as wrong:
-        load(environment={}, folder=tmp_path)
+        load(environment={}, folder=tmp_path, config_file=str(tmp_path / "mine.toml"))
     assert sentence in str(wrong.value)
     assert "31337" not in str(wrong.value)
 
 
 def test_a_whole_number_may_be_written_with_a_point(tmp_path: Path) -> None:
-    (tmp_path / "kept.toml").write_text("[crawl]\ngrace_crawls = 3.0")
-    assert load(environment={}, folder=tmp_path).crawl.grace_crawls == 3
+    (tmp_path / "mine.toml").write_text("[crawl]\ngrace_crawls = 3.0")
+    assert load(environment={}, folder=tmp_path, config_file=str(tmp_path / "mine.toml")).crawl.grace_crawls == 3

@@ -22,6 +22,7 @@ EXAMPLES: dict[str, Any] = {
     "max_pages": 9,
     "max_depth": 3,
     "max_time": "2h",
+    "no_traps": True,
     "scope": ["host"],
     "include": ["*.md"],
     "exclude": ["drafts/*"],
@@ -39,11 +40,12 @@ EXAMPLES: dict[str, Any] = {
     "tag": ["ours"],
     "schedule": "1d",
     "webhook": "https://hooks.test/",
+    "webhook_secret": "env:SECRET",
     "watch": True,
     "hook_secret": "env:SECRET",
 }
 JSON_TYPES = {"integer": "integer", "number": "number", "flag": "boolean", "texts": "array", "text": "string"}
-NOT_OFFERED = {"scope.pages", "limits.max_bytes", "access.allowed"} | {
+NOT_OFFERED = {"scope.pages", "limits.max_bytes", "access.allowed", "given_by"} | {
     f"access.{name}_seconds" for name in ("connect", "first_byte", "whole")
 }
 

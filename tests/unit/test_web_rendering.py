@@ -132,3 +132,11 @@ def test_no_page_takes_long_to_compare_or_to_show() -> None:
     unknown = [DocumentHeading(level=2, text=f"other {number}", anchor=f"o{number}") for number in range(3000)]
     rendered("".join(f"# h{number}\n\n" for number in range(3000)), unknown)
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("hostile", ["[", "![", "[a](b", "*a **a ", "_a ", "~~a", "&", "<a:"])
+def test_hostile_markdown_takes_no_more_than_seconds_to_show(hostile: str) -> None:
+    for characters in (MAX_RENDERED_CHARACTERS, 15_000):
+        began = time.process_time()
+        assert rendered(hostile * (characters // len(hostile)))
+        assert time.process_time() - began < 5, "seconds"

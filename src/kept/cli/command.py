@@ -21,7 +21,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from kept.cli.screen import Screen
+from kept.cli.screen import Screen, escape_invisible_characters
 from kept.errors import InvalidInput, KeptError, NeedsDecision, NotFound, SourceMissing
 
 if TYPE_CHECKING:  # heavy: loaded when a command runs
@@ -37,6 +37,7 @@ class CliContext:
 
     def __init__(self) -> None:
         self.database: str | None = None
+        self.config: str | None = None
         self.as_json = False
         self.verbose = False
         self.out = Screen(sys.stdout)
@@ -46,7 +47,12 @@ class CliContext:
     def settings(self) -> "Settings":
         from kept import settings
 
-        return settings.load(environment=os.environ, folder=Path.cwd(), database=self.database)
+        loaded = settings.load(
+            environment=os.environ, folder=Path.cwd(), database=self.database, config_file=self.config
+        )
+        if loaded.warning:
+            self.err.line(loaded.warning)
+        return loaded
 
     @asynccontextmanager
     async def open_runtime(
@@ -76,10 +82,14 @@ class CliContext:
             yield
 
     def print_json(self, value: Any) -> None:
-        """Print one JSON value, escaped where the encoding of standard output is not Unicode."""
+        """Print one JSON value, escaped where the encoding of standard output is not Unicode.
+
+        Characters that control a terminal or reorder its text are escaped always: the value stays the same.
+        """
         self.out.before_write()
         escaped = not self.out.stream.encoding.lower().startswith("utf")
-        self.out.stream.write(json.dumps(value, indent=2, ensure_ascii=escaped) + "\n")
+        text = json.dumps(value, indent=2, ensure_ascii=escaped)
+        self.out.stream.write(escape_invisible_characters(text) + "\n")
 
 
 class LazyGroup(TyperGroup):
@@ -136,7 +146,9 @@ class Command(TyperCommand):
 
     def _shared_options(self, ctx: Any) -> list[Any]:
         return [
-            option for option in ctx.find_root().command.params if option.name in ("database", "as_json", "verbose")
+            option
+            for option in ctx.find_root().command.params
+            if option.name in ("database", "config", "as_json", "verbose")
         ]
 
 
@@ -195,6 +207,8 @@ def _message_and_exit_code(error: Exception) -> tuple[str, int]:
         case OSError():
             what = f"{error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}"
             return f"The operating system refused it: {what}.", EXIT_FAILED
+        case MemoryError() | RuntimeError() if isinstance(error, MemoryError) or "start new thread" in str(error):
+            return "There is not enough memory, or the process may not use more ('ulimit -v').", EXIT_FAILED
         case OverflowError():
             return "One of the numbers is larger than anything Kept can count.", EXIT_USAGE
         case _:

@@ -1,11 +1,14 @@
 """``config``."""
 
 import re
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from kept.cli.command import CliContext
 from kept.model.source import parse_secret_reference
+from kept.settings import set_trust
 
 SECRET_SETTINGS = (
     "webhooks.url",
@@ -15,14 +18,23 @@ SECRET_SETTINGS = (
 )  # unless they only say where to find it
 
 
-async def config(context: typer.Context) -> None:
+TrustOption = Annotated[
+    bool | None,
+    typer.Option("--trust/--distrust", help="Obey the kept.toml of this folder as it is now; do so no longer."),
+]
+
+
+async def config(context: typer.Context, trust: TrustOption = None) -> None:
     """Show every setting, and where its value came from.
 
     \b
     kept config
+    kept config --trust                  obey the kept.toml of this folder
     KEPT_CRAWL__GRACE_DAYS=14 kept config --json
     """
     cli: CliContext = context.obj
+    if trust is not None:
+        set_trust(Path.cwd(), trusted=trust)
     came_from = cli.settings.value_origins
     effective = cli.settings.effective() | {"database": mask_password(cli.settings.database)}
     effective |= {

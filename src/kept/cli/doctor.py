@@ -13,11 +13,12 @@ import typer
 
 from kept.cli.command import EXIT_FAILED, EXIT_OK, CliContext
 from kept.cli.config import mask_password
-from kept.errors import KeptError, NotFound
+from kept.errors import KeptError, NotFound, StoreCorrupt
 from kept.settings import Settings
 
 MIN_PYTHON = (3, 11)
 MIN_SQLITE = (3, 51, 3)  # the first without the WAL-reset bug
+MAX_CHECKED_BYTES = 100 * 2**20  # of a database that doctor reads as a whole, in some seconds
 MIN_FREE_BYTES, RECOMMENDED_FREE_BYTES = 100 * 2**20, 2**30
 DEFAULT_SERVER = "127.0.0.1", 8600
 SERVER_TIMEOUT_SECONDS = 2.0
@@ -75,7 +76,7 @@ async def _run_checks(cli: CliContext) -> AsyncIterator[DoctorCheck]:
     yield DoctorCheck("settings", CheckState.OK, ", ".join(files) or "no file; defaults, and what the environment says")
     async for check in _database(settings):
         yield check
-    for check in (*_disk(settings), _secrets(settings.secrets_file), _browser(settings)):
+    for check in (*_privacy(settings), *_disk(settings), _secrets(settings.secrets_file), _browser(settings)):
         yield check
     for check in await asyncio.gather(
         _program("git", "Without it, git repositories cannot be kept. Install git."),
@@ -109,15 +110,29 @@ def _sqlite() -> DoctorCheck:
 
 
 async def _database(settings: Settings) -> AsyncIterator[DoctorCheck]:
+    from kept.maintenance.check import RESTORE_ADVICE, check_integrity, find_log_damage
+    from kept.runtime.readers import hash_content
     from kept.runtime.runtime import open_runtime
     from kept.service.health import check_health
 
-    where = mask_password(settings.database)
+    where, path = mask_password(settings.database), _sqlite_file(settings)
+    if path and (damage := await asyncio.to_thread(find_log_damage, path)):  # before it is opened, which drops the log
+        yield DoctorCheck("database", CheckState.BROKEN, f"{where}: {damage}", RESTORE_ADVICE)
+    size = path.stat().st_size if path and path.exists() else 0
+    if path and path.exists() and not size:
+        yield DoctorCheck("database", CheckState.BROKEN, f"{where} is empty", f"If it was not before: {RESTORE_ADVICE}")
+        return
+    problems = []
     try:
         async with open_runtime(settings, create=False) as runtime:
             health = await check_health(runtime.db)
+            if path and size <= MAX_CHECKED_BYTES:
+                problems = await check_integrity(runtime.db, hash_content)
     except NotFound:
         yield DoctorCheck("database", CheckState.NOTE, f"{where} is not there yet", "'kept add ROOT' makes it.")
+        return
+    except StoreCorrupt as error:
+        yield DoctorCheck("database", CheckState.BROKEN, f"{where}: {error}", RESTORE_ADVICE)
         return
     except KeptError as error:
         yield DoctorCheck(
@@ -125,8 +140,14 @@ async def _database(settings: Settings) -> AsyncIterator[DoctorCheck]:
         )
         return
     found = f"{where}: {health.program}, schema {health.schema}"
-    if health.writable:
-        yield DoctorCheck("database", CheckState.OK, found)
+    if problems:
+        violated = f"{found}: it does not hold that {problems[0].rule}: {'; '.join(problems[0].found[:3])}"
+        yield DoctorCheck("database", CheckState.BROKEN, violated, problems[0].advice)
+    elif health.writable and size > MAX_CHECKED_BYTES:
+        large = f"{found}; its {size / 2**30:.1f} GB were not read"
+        yield DoctorCheck("database", CheckState.NOTE, large, "'kept check' reads all of it, and finds any damage.")
+    elif health.writable:
+        yield DoctorCheck("database", CheckState.OK, f"{found}, all of it read and sound" if path else found)
     else:
         yield DoctorCheck(
             "database", CheckState.BROKEN, f"{found}, read-only", "Crawls need one that can be written to."
@@ -137,11 +158,26 @@ async def _database(settings: Settings) -> AsyncIterator[DoctorCheck]:
         yield DoctorCheck("pgvector", state, health.vectors or "not in this database", todo)
 
 
-def _disk(settings: Settings) -> Iterator[DoctorCheck]:
+def _sqlite_file(settings: Settings) -> Path | None:
+    """Return the file of the database; None if it is not SQLite."""
     scheme, _, rest = settings.database.partition("://")
-    if scheme != "sqlite":
+    return Path(rest.removeprefix("/")).absolute() if scheme == "sqlite" else None
+
+
+def _privacy(settings: Settings) -> Iterator[DoctorCheck]:
+    """Kept makes files that only their owner may read, and does not change those that are there."""
+    file = _sqlite_file(settings)
+    if file and file.exists() and file.stat().st_mode & 0o077:
+        yield DoctorCheck(
+            "privacy", CheckState.NOTE, f"others may read {file}", f"If they should not: chmod 600 '{file}'"
+        )
+
+
+def _disk(settings: Settings) -> Iterator[DoctorCheck]:
+    file = _sqlite_file(settings)
+    if file is None:
         return
-    folder = Path(rest.removeprefix("/")).absolute().parent
+    folder = file.parent
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free = shutil.disk_usage(there).free
     state = (

@@ -70,6 +70,7 @@ app = typer.Typer(
 def kept(
     context: typer.Context,
     database: options.DatabaseOption = None,
+    config: options.ConfigOption = None,
     as_json: options.JsonOption = False,
     verbose: options.VerboseOption = False,
     version: options.ShowVersionOption = False,
@@ -88,7 +89,7 @@ def kept(
     Data is in one SQLite file unless --database or KEPT_DATABASE says otherwise; 'kept config' shows where.
     """
     cli = context.obj = CliContext()
-    cli.database, cli.as_json, cli.verbose = database, as_json, verbose
+    cli.database, cli.config, cli.as_json, cli.verbose = database, config, as_json, verbose
     if version:
         from kept import __version__
 

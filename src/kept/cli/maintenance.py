@@ -1,5 +1,7 @@
 """``gc``, ``check``, ``backup``, ``restore``, ``export`` and ``import``."""
 
+import sys
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
@@ -140,31 +142,57 @@ async def export(
         cli.out.line(f"{folder}: {told}; {done.written:,} written, {done.linked:,} as they were.")
 
 
-async def import_(context: typer.Context, where: options.ExportPathArgument) -> int:
+async def import_(context: typer.Context, where: options.ExportPathArgument, trust: options.TrustOption = False) -> int:
     """Take back what 'kept export' wrote, with ids and history, into this database.
 
+    Anybody may have written the folder. What reaches into this machine, sends something out or acts later by itself
+    (private hosts, secrets, files, webhooks, schedules) is shown, and taken only if you say so.
+
     \b
-    kept --database postgresql://kept@db/kept import ~/mirror
+    kept import ~/mirror
+    kept --database postgresql://kept@db/kept import ~/mirror --trust
     """
     from kept.runtime.readers import hash_content
     from kept.service import export as export_service
 
     cli: CliContext = context.obj
+
+    def confirm(found: Mapping[str, list[str]]) -> bool:
+        return trust or _ask_for_trust(cli, found)
+
     async with cli.open_runtime(create=True) as runtime:
         done = await export_service.import_(
             runtime.db,
             where,
             read=runtime.worker_host.read_markdown,
             hash_content=hash_content,
+            confirm=confirm,
             schedule_policy=runtime.services.schedule_policy,
         )
     labels = [source.label for source in done.sources]
     if cli.as_json:
         cli.print_json(
-            {"sources": labels, "documents": done.documents, "versions": done.versions, "unread": done.unread}
+            {
+                "sources": labels,
+                "documents": done.documents,
+                "versions": done.versions,
+                "unread": done.unread,
+                "left_out": done.left_out,
+            }
         )
     else:
         cli.out.line(f"{', '.join(labels)}: {pluralize(done.documents, 'document')} imported.")
+    for label, names in done.left_out.items():
+        cli.err.line(f"Left out of {label}: {', '.join(names)}. 'kept import --trust' takes them from an own export.")
     for path in done.unread:
         cli.err.line(f"Not all of {path} could be read; it is left out.")
     return EXIT_FAILED if done.unread else EXIT_OK
+
+
+def _ask_for_trust(cli: CliContext, found: Mapping[str, list[str]]) -> bool:
+    """Ask on a terminal whether to take what an export would be allowed to do. Elsewhere the answer is no."""
+    if cli.as_json or not (cli.err.is_terminal and sys.stdin.isatty()):
+        return False
+    for label, names in found.items():
+        cli.err.line(f"{label} asks for: {', '.join(names)}.")
+    return typer.confirm("Take these too? Only if the export is your own.", default=False, err=True)

@@ -55,6 +55,7 @@ JobIdArgument = Annotated[
 DatabaseOption = Annotated[
     str | None, typer.Option(metavar="URL", help="sqlite:///file.db or postgresql://user@host/name.")
 ]
+ConfigOption = Annotated[str | None, typer.Option(metavar="FILE", help="Settings file, instead of the usual ones.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Log everything to standard error.")]
 ShowVersionOption = Annotated[bool, typer.Option("--version", help="Print the version of Kept.")]
@@ -143,6 +144,13 @@ ExportFolderArgument = Annotated[str, typer.Argument(metavar="DIR", help="A fold
 ExportPathArgument = Annotated[
     str,
     typer.Argument(metavar="DIR|MANIFEST", help="A folder or manifest that 'kept export' wrote.", show_default=False),
+]
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="The export is your own: take headers with secrets, private hosts, webhooks, schedules and the like.",
+    ),
 ]
 OptionalSourcesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these sources.", show_default=False)

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from kept.cli.screen import Screen, strip_control_characters
-from kept.model.job import CrawlJob
+from kept.model.job import CrawlJob, JobStatus
 from kept.service.formatting import format_counts, format_duration
 
 if TYPE_CHECKING:  # heavy: a pipe never needs it
@@ -21,6 +21,7 @@ class CrawlProgressBar:
         self._screen = screen
         self._title = f"{label}: reading {root}"
         self._bar = _bar(screen) if live and screen.is_terminal else None
+        self._warned = ""
         self._first: tuple[float, int] | None = None  # when, and how much was done before
 
     def __enter__(self) -> "CrawlProgressBar":
@@ -31,6 +32,9 @@ class CrawlProgressBar:
         return self
 
     def __call__(self, job: CrawlJob) -> None:
+        if job.error and job.error != self._warned and job.status is JobStatus.PROCESSING:
+            self._warned = job.error
+            self._screen.line(f"{job.error}.")
         if self._bar is None:
             return
         progress = job.progress

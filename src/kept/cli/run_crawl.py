@@ -13,7 +13,7 @@ from kept.model.source import Source
 from kept.service import generations as past
 from kept.service import serializers, sources
 from kept.service.access import OWNER
-from kept.service.formatting import format_counts, format_duration
+from kept.service.formatting import format_counts, format_duration, pluralize
 
 if TYPE_CHECKING:
     from kept.runtime.runtime import Runtime
@@ -27,8 +27,10 @@ async def follow_crawl(cli: CliContext, runtime: "Runtime", source: Source, job:
     seconds = time.monotonic() - began  # the job's own
     if wait:
         await runtime.worker_host.deliver_webhooks()
-    generation = await _find_generation(runtime, source, job)
+    generation, removed = await past.get_crawl_result(runtime.db, job)
     cli.err.line(_summarize_crawl(source.label, job, generation, seconds))
+    for one in removed:
+        cli.err.line(f"  removed {pluralize(one.count, 'document')}: {one.reason}")
     if wait and runtime.services.models.embedding_backlog:
         from kept.service.search import count_missing_vectors
 
@@ -39,7 +41,7 @@ async def follow_crawl(cli: CliContext, runtime: "Runtime", source: Source, job:
         cli.err.line(f"  kept activate {source.label}   makes it live all the same")
         cli.err.line(f"  kept discard {source.label}    gives it up")
     if cli.as_json:
-        cli.print_json(serializers.crawl(source.label, job, generation, seconds))
+        cli.print_json(serializers.crawl(source.label, job, generation, seconds, removed))
     if job.held or job.status is JobStatus.PAUSED:
         return EXIT_NEEDS_DECISION
     return EXIT_FAILED if job.status in (JobStatus.FAILED, JobStatus.CANCELLED) else EXIT_OK
@@ -74,14 +76,6 @@ async def _run_job(cli: CliContext, runtime: "Runtime", source: Source, job: Cra
     return job
 
 
-async def _find_generation(runtime: "Runtime", source: Source, job: CrawlJob) -> Generation | None:
-    """Return the generation of a completed job."""
-    if job.status is not JobStatus.COMPLETED:
-        return None
-    _, found = await past.list_generations(runtime.db, source.label)
-    return next((one for one in found if one.number == job.generation), None)
-
-
 def _summarize_crawl(label: str, job: CrawlJob, generation: Generation | None, seconds: float) -> str:
     """Describe the result of a crawl in a sentence or two."""
     match job.status:
@@ -93,6 +87,7 @@ def _summarize_crawl(label: str, job: CrawlJob, generation: Generation | None, s
             partial = {
                 None: "",
                 "limit": " It is partial: a limit was reached.",
+                "trap": f" It is partial: traps were not followed; 'kept why {label}' lists them, --no-traps lifts it.",
                 "errors": " It is partial: what could not be read is shown as it was.",
             }[generation.partial]
             return (

@@ -26,6 +26,21 @@ def strip_control_characters(text: str) -> str:
     return text.translate(_REMOVED_CHARACTERS)
 
 
+_ESCAPED_CHARACTERS = {
+    code: f"\\u{code:04x}"
+    for code in (
+        *range(0x7F, 0xA0),
+        *(0x061C, 0x200E, 0x200F, *_BIDI_CONTROLS),
+        *(0x200B, 0x200C, 0x200D, 0x2028, 0x2029, *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0xFEFF),
+    )
+}
+
+
+def escape_invisible_characters(json_text: str) -> str:
+    """Return the same JSON with escapes for control characters, changes of direction and what has no width."""
+    return json_text.translate(_ESCAPED_CHARACTERS)  # outside of its strings JSON has none of them
+
+
 class Screen:
     """Standard output or standard error."""
 

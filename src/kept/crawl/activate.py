@@ -23,8 +23,10 @@ from kept.model.generation import Generation, GenerationState, Tally
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Lease
 from kept.model.source import Source
-from kept.store import documents, frontier, generations, jobs, sections, sources
+from kept.store import changes, documents, frontier, generations, jobs, sections, sources
 from kept.store.database import Connection, Database, current_time
+
+REVIEWED_REASON = "it was held, and activated after a review"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,15 +132,15 @@ async def _hold_for_review(
     plan: ActivationPlan,
 ) -> None:
     await generations.transition(tx, generation, GenerationState.HELD, plan.hold_reason)
-    counts = await generations.count_changes(tx, source.id, generation.number)
-    ended = len(plan.ended_documents) + plan.moved_count + len(plan.dropped)
+    counts = await changes.count_changes(tx, source.id, generation.number)
+    ended = len(plan.removals) + plan.moved_count + len(plan.dropped)
     document_count = base.documents + counts.brought - counts.replacing - ended
     await generations.set_held_counts(
         tx,
         generation,
         documents=document_count,
         tally=plan.tally,
-        partial=_partial_reason(job, base, plan.tally),
+        partial=await _partial_reason(tx, job, base, plan.tally),
     )
     await notify(
         tx,
@@ -164,9 +166,15 @@ async def _apply_plan(
     await _apply_document_matches(tx, number, plan)
     if base is not None:
         await _replace_base(tx, source, number, base, job, plan)
+    if (
+        plan.outcome_updates and job.status is JobStatus.PROCESSING
+    ):  # readers of events may have seen every batch so far
+        job = await jobs.advance_batch(tx, job.id)
     for update in plan.outcome_updates:
-        await frontier.set_outcome(tx, job.id, update.url, update.outcome, update.reason, update.document)
-    counts = await generations.count_changes(tx, source.id, number)
+        await frontier.set_outcome(
+            tx, job.id, update.url, update.outcome, update.reason, update.document, batch=job.batch
+        )
+    counts = await changes.count_changes(tx, source.id, number)
     document_count = (base.documents if base else 0) + counts.brought - counts.ended
     has_changed = counts.news + counts.ended > 0 or base is None
     is_active = await generations.activate_generation(
@@ -176,12 +184,22 @@ async def _apply_plan(
         tally=plan.tally,
         changed=has_changed,
         whole=job.mode.is_exhaustive,
-        partial=_partial_reason(job, base, plan.tally),
+        partial=await _partial_reason(tx, job, base, plan.tally),
+        reason=REVIEWED_REASON if generation.state is GenerationState.HELD else None,
     )
     assert is_active, "it was building or held, and its source is locked"
     await sources.set_active_generation(tx, source.id, number)
     if counts.news or counts.removed or base is None:  # pages that were only read again are no news
-        await notify(tx, source, "activated", number, job.id, tally=plan.tally, documents=document_count)
+        await notify(
+            tx,
+            source,
+            "activated",
+            number,
+            job.id,
+            tally=plan.tally,
+            documents=document_count,
+            removed=plan.removal_reasons,
+        )
     if job.mode is CrawlMode.FULL:
         replaced = [pair for pair in await documents.replaced_validators(tx, source.id, number) if pair[0]]
         if replaced:
@@ -204,7 +222,7 @@ async def _replace_base(
     tx: Connection, source: Source, number: int, base: Generation, job: CrawlJob, plan: ActivationPlan
 ) -> None:
     """End, keep or replace the base's versions, and retire the base."""
-    await documents.end_versions(tx, plan.ended_documents, generation=number)
+    await documents.end_versions(tx, plan.removals, generation=number)
     await documents.replace_changed(tx, source.id, generation=number)
     await documents.apply_metadata_updates(tx, job.id)
     await documents.set_lifecycles(tx, plan.lifecycle_changes)
@@ -240,7 +258,7 @@ async def _fail_with_generation(tx: Connection, job: CrawlJob, generation: Gener
 async def _enqueue_follow_up(tx: Connection, job: CrawlJob) -> None:
     """Insert the job that was requested while this one ran."""
     if job.again:
-        await jobs.insert(tx, id=new_id(), source=job.source_id, mode=job.again, priority=job.priority)
+        await jobs.insert_follow_up(tx, id=new_id(), job=job.id)
 
 
 async def _get_held_generation(tx: Connection, source: Source) -> Generation:
@@ -250,10 +268,11 @@ async def _get_held_generation(tx: Connection, source: Source) -> Generation:
     return upcoming
 
 
-def _partial_reason(job: CrawlJob, base: Generation | None, tally: Tally) -> str | None:
+async def _partial_reason(tx: Connection, job: CrawlJob, base: Generation | None, tally: Tally) -> str | None:
     """Return why the generation is incomplete, or None."""
-    if job.limited:
+    inherited = base.partial if base and not job.mode.is_exhaustive else None
+    if job.limited or inherited == "limit":
         return "limit"
-    if not job.mode.is_exhaustive and base and base.partial == "limit":
-        return "limit"
+    if inherited == "trap" or await frontier.has_trapped(tx, job.id):
+        return "trap"
     return "errors" if tally.failed or job.unlisted else None

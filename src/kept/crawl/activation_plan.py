@@ -5,7 +5,7 @@ exceptions of the crawl, not the number of documents.
 """
 
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -27,6 +27,7 @@ from kept.crawl.observations import (
     make_observation,
     make_outcome_update,
 )
+from kept.model.changes import RemovalReason
 from kept.model.document import Lifecycle, LifecycleChange
 from kept.model.frontier import ExceptionalEntry, Outcome
 from kept.model.generation import Generation, Tally
@@ -56,8 +57,14 @@ class ActivationPlan:
     hold_reason: str | None = None  # why the brake holds the generation
 
     @property
-    def ended_documents(self) -> list[str]:
-        return [change.document for change in self.lifecycle_changes if change.is_ended]
+    def removals(self) -> dict[str, str]:
+        """The documents that the new generation no longer shows, each with the reason."""
+        return {change.document: change.reason or "" for change in self.lifecycle_changes if change.is_ended}
+
+    @property
+    def removal_reasons(self) -> list[RemovalReason]:
+        counts = Counter(self.removals.values()).most_common()
+        return [RemovalReason(reason=reason, count=count) for reason, count in counts]
 
 
 async def plan_activation(
@@ -75,8 +82,7 @@ async def plan_activation(
     coverage = CrawlCoverage(
         lists_everything=job.lists_everything,
         is_complete=job.mode.is_exhaustive and not job.limited and not job.unlisted,
-        settings_changed=generation.settings.scope != base.settings.scope
-        or generation.settings.limits != base.settings.limits,
+        settings_changed=_excluding_settings(generation) != _excluding_settings(base),
         verified_before=await generations.last_verified(db, generation.source_id),
         now=now,
         is_quick=job.mode is CrawlMode.QUICK,
@@ -101,7 +107,8 @@ async def plan_activation(
     changes |= _end_merged_documents(observations, {match.document for match in matches}, coverage, rules)
     for match in matches:
         changes[match.document] = LifecycleChange(document=match.document, lifecycle=Lifecycle.ACTIVE)
-    outcome_updates = [*observations.outcome_updates, *map(_duplicate_update, dropped)]
+    outcome_updates = [*observations.outcome_updates, *_missing_updates(observations, changes)]
+    outcome_updates += map(_duplicate_update, dropped)
     outcome_updates += [update for match in matches for update in _match_updates(match, observations.base_documents)]
     return ActivationPlan(
         dropped=dropped,
@@ -112,6 +119,29 @@ async def plan_activation(
         moved_count=sum(match.document in observations.base_documents for match in matches),
         hold_reason=check_brake(changes.values(), base_document_count=base.documents, rules=rules),
     )
+
+
+def _missing_updates(observations: Observations, changes: Mapping[str, LifecycleChange]) -> Iterator[OutcomeUpdate]:
+    """Yield the outcomes of documents that are missing although their URL may answer, and of those removed for it."""
+    updated = {update.document for update in observations.outcome_updates}
+    for observation in observations.documents:
+        change, entry = changes.get(observation.document), observations.base_documents.get(observation.document)
+        if change is None or change.reason is None or entry is None:
+            continue
+        if change.is_grace_over and change.is_ended:
+            yield OutcomeUpdate(
+                url=entry.url, outcome=Outcome.GONE, reason=change.reason, document=observation.document
+            )
+        elif change.lifecycle is Lifecycle.MISSING and not entry.reason and observation.document not in updated:
+            yield OutcomeUpdate(
+                url=entry.url, outcome=entry.outcome, reason=change.reason, document=observation.document
+            )
+
+
+def _excluding_settings(generation: Generation) -> tuple[object, ...]:
+    """Return the settings that can exclude a page."""
+    settings = generation.settings
+    return settings.scope, settings.limits, settings.access.render
 
 
 def _end_merged_documents(
@@ -221,8 +251,8 @@ def _recount(
     new_urls = [*(match.new_page.url for match in matches), *(page.url for page in dropped)]
     outcomes |= dict.fromkeys(new_urls, Outcome.NEW)
     for update in outcome_updates:  # in order: a URL may be updated twice
-        counts[outcomes[update.url]] -= 1
-        counts[update.outcome] += 1
+        counts[outcomes[update.url].tally_field] -= 1
+        counts[update.outcome.tally_field] += 1
         outcomes[update.url] = update.outcome
     counts[Outcome.MOVED] -= sum(
         match.document in base_documents and match.from_url != match.new_page.url for match in matches

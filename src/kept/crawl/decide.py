@@ -131,7 +131,8 @@ def decide(
         case Redirected(to=to):
             return _decide_redirect(entry, to, f"redirects to {to}", visit.status)
         case Gone(reason=reason):
-            return NotKept(outcome=Outcome.GONE, reason=reason, status=visit.status)
+            outcome = Outcome.GONE if base else Outcome.DEAD_LINK
+            return NotKept(outcome=outcome, reason=reason, status=visit.status)
         case Refused(reason=reason, by_settings=by_settings):
             return NotKept(outcome=Outcome.SKIPPED, reason=reason, status=visit.status, by_settings=by_settings)
         case Unreachable(reason=reason, is_retryable=True, retry_after=wait) if (

@@ -16,13 +16,15 @@ entry left activates, and the job's row lock lets only one do so. They share eac
     pipeline      lease, visit and commit at once  site_seeds     the seeds of a web site
     entry_leases  leased entries, and the limits   visitor        one entry: fetched, read, decided
     host_budget   requests at once per host        links          the URLs that visits lead to
+    admission     deferred URLs, and the guards    outage         an origin that does not answer any more
+    store_retry   a database in trouble
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -35,12 +37,14 @@ from kept.crawl.full_listing import FullListing
 from kept.crawl.host_budget import HostBudget
 from kept.crawl.lifecycle import LifecycleRules
 from kept.crawl.links import LinkDiscovery
+from kept.crawl.outage import OutageWatch
 from kept.crawl.pipeline import Pipeline
 from kept.crawl.site_seeds import SiteSeeds
+from kept.crawl.store_retry import StoreRetry
 from kept.crawl.visitor import ReadPage, Visitor
 from kept.errors import LeaseLost
 from kept.log import Log
-from kept.model.frontier import DiscoveredUrl, ListingFailure
+from kept.model.frontier import DiscoveredUrl, FrontierEntry, ListingFailure
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, Lease
 from kept.model.source import Source
 from kept.origins.origin import Origin
@@ -73,6 +77,7 @@ class CrawlRun:
         read: ReadPage,
         signature: str,
         rules: LifecycleRules,
+        give_up_seconds: float = 60.0,
         on_progress: Callable[[CrawlJob], None] = lambda job: None,
         now: datetime | None = None,
     ) -> None:
@@ -86,15 +91,19 @@ class CrawlRun:
             fixed_now=now,
         )
         self._rules = rules
+        self._stopping = asyncio.Event()
+        self._stop_status = JobStatus.PROCESSING  # the job's status when this run was stopped
+        self._store_retry = StoreRetry(lease.job_id, self._stopping)
         self._host_budget = HostBudget(db, lease, origin)
         self._seeds, self._entry_leases = SiteSeeds(context), EntryLeases(context)
         self._link_discovery = LinkDiscovery(context)
+        # A file that cannot be read says nothing about the others.
+        self._outage = None if origin.lists_everything else OutageWatch(source.root, give_up_seconds=give_up_seconds)
         self._pipeline = Pipeline(
-            lease=self._entry_leases.lease_next, visit=Visitor(context, read).visit, commit=self._commit_visits
+            lease=self._lease_next, visit=Visitor(context, read).visit, commit=self._commit_visits
         )
-        self._stopping = asyncio.Event()
-        self._stop_status = JobStatus.PROCESSING  # the job's status when this run was stopped
         self._root_identity: str | None = None
+        self._has_warned = False
 
     def stop(self, status: JobStatus = JobStatus.PROCESSING) -> None:
         """Stop after the current batch, because the job is paused or ended, or this worker stops."""
@@ -111,17 +120,17 @@ class CrawlRun:
                 stopped = await self._visit_entries()
             if stopped:
                 return stopped
-            await self._seeds.judge_sitemap()
-            await self._update_progress()
-            return await activate.activate(
-                self._context.db, self._context.lease, self._rules, now=self._context.fixed_now
-            )
+            await self._store_retry.run(lambda _: self._seeds.judge_sitemap())
+            await self._store_retry.run(lambda _: self._update_progress())
+            if self._outage:
+                self._outage.check_end(self._context.job.progress.tally)
+            return await self._store_retry.run(lambda _: self._activate())
         finally:
             await self._context.origin.close()
 
     async def _prepare(self) -> None:
         self._root_identity = await self._context.origin.open()
-        await self._context.start()
+        await self._store_retry.run(lambda _: self._context.start())
         await self._list_origin()
 
     async def _run_unless_stopped(self, step: Coroutine[Any, Any, None]) -> bool:
@@ -149,13 +158,17 @@ class CrawlRun:
             else:
                 async for seeds in self._seeds.list_seeds(failures):
                     await self._commit_batch([], seeds)
+        await self._store_retry.run(lambda _: self._mark_listed(unchanged_without_entry, unlisted=bool(failures)))
+
+    async def _mark_listed(self, unchanged_without_entry: int, *, unlisted: bool) -> None:
+        context = self._context
         async with context.db.transaction() as tx:
             # First: a transaction that locks the source and then the job would deadlock with the opposite order.
             if self._root_identity:
                 await sources.set_root_identity(tx, context.source.id, self._root_identity)
             await jobs.lock_lease(tx, context.lease)
             is_first = await jobs.mark_listed(
-                tx, context.job.id, lists_everything=context.origin.lists_everything, unlisted=bool(failures)
+                tx, context.job.id, lists_everything=context.origin.lists_everything, unlisted=unlisted
             )
             # Counted only here: an interrupted listing is repeated, and two workers may list at once.
             unchanged_without_entry = unchanged_without_entry if is_first else 0
@@ -164,6 +177,7 @@ class CrawlRun:
                 context.job.id,
                 discovered=unchanged_without_entry,
                 unchanged_without_entry=unchanged_without_entry,
+                is_progress=is_first,
             )
             context.job = await settle.update_progress(tx, advanced)
 
@@ -174,6 +188,8 @@ class CrawlRun:
         context = self._context
         async with self._pipeline as pipeline:
             while True:
+                if self._outage:
+                    self._outage.check()
                 stopped, concurrency = self._stop_result(), context.origin.concurrency
                 if not pipeline.has_uncommitted:
                     if stopped:
@@ -184,13 +200,17 @@ class CrawlRun:
                         await self._entry_leases.release_all()
                 self._entry_leases.visits_per_second = pipeline.visits_per_second
                 pipeline.start(
-                    concurrency=concurrency,
+                    # A page that is fetched while nothing can be committed may have to be fetched again.
+                    concurrency=0 if self._store_retry.is_failing else concurrency,
                     lease_size=self._entry_leases.batch_size,
                     is_stopping=stopped is not None,
                 )
                 found_nothing = await pipeline.wait(MAX_IDLE_SECONDS if concurrency else MIN_IDLE_SECONDS)
-                if found_nothing and not await self._wait_for_entries():
+                if found_nothing and not await self._store_retry.run(lambda _: self._wait_for_entries()):
                     return None
+
+    async def _lease_next(self) -> list[FrontierEntry]:
+        return await self._store_retry.run(lambda retried: self._entry_leases.lease_next(retried=retried))
 
     def _stop_result(self) -> CrawlStopped | None:
         if self._stopping.is_set() and self._stop_status is not JobStatus.PROCESSING:
@@ -215,23 +235,51 @@ class CrawlRun:
             await asyncio.wait_for(self._stopping.wait(), min(max(seconds, 0.05), MAX_IDLE_SECONDS))
         return True
 
+    async def _activate(self) -> ActivationResult | None:
+        return await activate.activate(self._context.db, self._context.lease, self._rules, now=self._context.fixed_now)
+
     async def _update_progress(self) -> None:
         """Bring the job's progress up to date before activation, which has to be short."""
         async with self._context.db.transaction() as tx:
             await jobs.lock_lease(tx, self._context.lease)
             await jobs.lock(tx, self._context.job.id)
             await jobs.update_progress(tx, self._context.job.id)
+            self._context.job = await jobs.get(tx, self._context.job.id) or self._context.job
 
     async def _commit_visits(self, results: list[VisitResult]) -> None:
-        await self._commit_batch(results, *self._link_discovery.discover(results))
+        await self._commit_batch(results, self._link_discovery.discover(results))
+        if self._outage:
+            self._outage.record(results)
+            await self._report_outage(self._outage.warning)
 
-    async def _commit_batch(
-        self, results: list[VisitResult], discovered: list[DiscoveredUrl], too_deep: Sequence[str] = ()
-    ) -> None:
+    async def _report_outage(self, warning: str | None) -> None:
+        """Show on the job that its origin does not answer, or does again."""
+        context = self._context
+        if warning == context.job.error or (warning is None and not self._has_warned):
+            return
+        if warning and not self._has_warned:
+            log.warning("no answer", source=context.source.label, job=context.job.id, reason=warning)
+        self._has_warned = warning is not None
+        async with context.db.transaction() as tx:
+            await jobs.lock_lease(tx, context.lease)
+            await jobs.set_warning(tx, context.job.id, warning)
+        context.job = replace(context.job, error=warning)
+        context.on_progress(context.job)
+
+    async def _commit_batch(self, results: list[VisitResult], discovered: list[DiscoveredUrl]) -> None:
         context, started = self._context, time.monotonic()
-        context.job = await settle.commit_batch(
-            context.db, context.lease, context.job, results, discovered, too_deep, signature=context.signature
+        context.job = await self._store_retry.run(
+            lambda retried: settle.commit_batch(
+                context.db,
+                context.lease,
+                context.job,
+                results,
+                discovered,
+                signature=context.signature,
+                retried=retried,
+            )
         )
+        self._entry_leases.forget(results)
         self._link_discovery.remember(discovered)
         self._seeds.check_claims(results)
         log.debug(

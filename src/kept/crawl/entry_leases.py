@@ -1,19 +1,25 @@
 """The frontier entries that one worker has leased: its own until they are settled or the worker is gone.
 
-The source's limits are enforced here: what may not be visited is not leased.
+The source's limits are enforced here: what may not be visited is not leased. What a guard may refuse is deferred until
+nothing else is open (``admission``).
 """
 
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 from functools import partial
+from typing import TypeAlias
 
-from kept.crawl import settle
+from kept.crawl import admission, settle
 from kept.crawl.context import CrawlContext
-from kept.model.frontier import FrontierEntry
+from kept.crawl.decide import VisitResult
+from kept.model.frontier import LIMIT_REASON, FrontierEntry
 from kept.store import frontier, jobs
 from kept.store.database import Connection
 
 LEASE_BATCH_SIZE = 200  # at most
 LEASE_BATCH_SECONDS = 1.0  # lease what is visited in this time, and leave the rest to other workers
+
+LeaseEntries: TypeAlias = Callable[..., Awaitable[list[FrontierEntry]]]
 
 
 class EntryLeases:
@@ -21,6 +27,7 @@ class EntryLeases:
 
     def __init__(self, context: CrawlContext) -> None:
         self._context = context
+        self._urls: set[str] = set()  # leased, and not settled
         self.visits_per_second: float | None = None  # None until the first batch is committed
 
     @property
@@ -30,10 +37,16 @@ class EntryLeases:
         wanted = 4 * concurrency if speed is None else round(speed * LEASE_BATCH_SECONDS)
         return min(LEASE_BATCH_SIZE, max(wanted, concurrency, 1))
 
-    async def lease_next(self) -> list[FrontierEntry]:
-        """Lease the next entries: reached ones first; when none of those are open, entries only known from the base."""
+    async def lease_next(self, *, retried: bool = False) -> list[FrontierEntry]:
+        """Lease the next entries: reached ones, then a round of deferred ones, then those only known from the base.
+
+        ``retried``: an earlier try may have leased entries although its connection broke. They are released first.
+        """
         async with self._context.db.transaction() as tx:
             await jobs.lock_lease(tx, self._context.lease)
+            if retried:
+                unknown = await frontier.list_leased_urls(tx, self._context.lease.id) - self._urls
+                await frontier.release_urls(tx, self._context.job.id, unknown)
             remaining = await self._remaining_pages(tx)
             lease = partial(frontier.lease, tx, self._context.job.id, lease_id=self._context.lease.id)
             size = self.batch_size
@@ -43,14 +56,38 @@ class EntryLeases:
             elif remaining == 0 and not entries:
                 await self._skip_over_limit(tx)
             if not entries and not (await frontier.open_entries(tx, self._context.job.id)).has_reached:
-                entries = await lease(limit=size, reached=False)
+                await self._start_next_round(tx)
+                entries = await lease(limit=size) or await self._lease_unreached(tx, lease, size)
+        self._urls.update(entry.url for entry in entries)
         return entries
+
+    def forget(self, results: Iterable[VisitResult]) -> None:
+        """Forget entries that were settled, or are to be visited later."""
+        self._urls.difference_update(result.entry.url for result in results)
+
+    async def _start_next_round(self, tx: Connection) -> None:
+        """Let the guards decide about deferred entries. The job is locked: another worker may have done it."""
+        context = self._context
+        context.job = await jobs.lock(tx, context.job.id) or context.job
+        remaining = await self._remaining_pages(tx)
+        open_entries = await frontier.open_entries(tx, context.job.id)
+        if open_entries.has_deferred and not open_entries.has_reached:
+            await admission.admit_next_round(tx, context, remaining)
+            open_entries = await frontier.open_entries(tx, context.job.id)
+        if not open_entries.has_reached and not open_entries.has_deferred:
+            await admission.skip_too_deep(tx, context)
+
+    async def _lease_unreached(self, tx: Connection, lease: LeaseEntries, size: int) -> list[FrontierEntry]:
+        open_entries = await frontier.open_entries(tx, self._context.job.id)
+        is_waiting = open_entries.has_reached or open_entries.has_deferred
+        return [] if is_waiting else await lease(limit=size, reached=False)
 
     async def release_all(self) -> None:
         """Release all entries of this worker, so that other workers may visit them."""
         async with self._context.db.transaction() as tx:
             await jobs.lock_lease(tx, self._context.lease)
             await frontier.release_entries(tx, self._context.lease.id)
+        self._urls.clear()
 
     async def _remaining_pages(self, tx: Connection) -> int | None:
         """Return how many new documents the limits still admit; None without a limit.
@@ -75,6 +112,6 @@ class EntryLeases:
         context.job = await jobs.lock(tx, context.job.id) or context.job
         if await frontier.count_leased_new(tx, context.job.id):
             return  # one of them may turn out to be no document, which leaves room for another
-        skipped = await frontier.skip_new(tx, context.job.id, reason="a limit was reached", batch=context.job.batch + 1)
+        skipped = await frontier.skip_new(tx, context.job.id, reason=LIMIT_REASON, batch=context.job.batch + 1)
         if skipped:
             context.job = await settle.update_progress(tx, await jobs.advance_batch(tx, context.job.id, limited=True))

@@ -10,7 +10,15 @@ from kept.crawl import settle
 from kept.crawl.context import CrawlContext
 from kept.crawl.decide import needs_no_visit
 from kept.errors import SourceUnavailable
-from kept.model.frontier import ListedEntry, ListedUrl, ListingFailure, Outcome, StoredEtag, StoredPage
+from kept.model.frontier import (
+    LIMIT_REASON,
+    ListedEntry,
+    ListedUrl,
+    ListingFailure,
+    Outcome,
+    StoredEtag,
+    StoredPage,
+)
 from kept.model.job import CrawlMode
 from kept.store import frontier, jobs
 
@@ -42,13 +50,19 @@ class FullListing:
                 )
             inserted = await frontier.urls(snapshot, self._context.job.id)  # by an interrupted listing
         absent, new_urls, listed_count = dict(known), [], len(inserted)
+        over_limit = self._find_over_limit(known)
         async for chunk in chunk_listing(self._context.origin.list(), failures):
             listed_count += len(chunk)
-            changed = self._select_changed(chunk, absent, inserted)
+            changed = self._select_changed(chunk, absent, inserted | over_limit)
             new_urls += [listed.url for listed in changed if known and listed.url not in known]
             changed = [listed for listed in changed if listed.url not in inserted]
             stored = await self._load_stored(known[listed.url] for listed in changed if listed.url in known)
-            entries = [self._make_listed_entry(listed, stored.get(listed.url)) for listed in changed]
+            entries = [
+                self._make_excluded_entry(stored[listed.url])
+                if listed.url in over_limit
+                else self._make_listed_entry(listed, stored.get(listed.url))
+                for listed in changed
+            ]
             await self._insert_listed([entry for entry in entries if entry])
         gone = await self._load_stored(absent.values())
         missing = [page for page in gone.values() if page.url not in inserted]
@@ -65,6 +79,22 @@ class FullListing:
         for start in range(0, len(ended), LISTING_BATCH_SIZE):
             await self._insert_listed(ended[start : start + LISTING_BATCH_SIZE])
         return self._unchanged_count
+
+    def _find_over_limit(self, known: Iterable[str]) -> Set[str]:
+        """Return the stored URLs that a lowered limit leaves out."""
+        max_pages = self._context.source.settings.limits.max_pages
+        return frozenset() if max_pages is None else frozenset(sorted(known)[max_pages:])
+
+    def _make_excluded_entry(self, stored: StoredPage) -> ListedEntry:
+        return ListedEntry(
+            url=stored.url,
+            version_id=stored.version_id,
+            document_id=stored.document_id,
+            depth=stored.depth,
+            outcome=Outcome.SKIPPED,
+            reason=LIMIT_REASON,
+            by_settings=True,
+        )
 
     def _select_changed(
         self, chunk: list[ListedUrl], absent: dict[str, StoredEtag], inserted: Set[str]
@@ -151,7 +181,13 @@ class FullListing:
             job = await jobs.lock(tx, self._context.job.id) or self._context.job
             added = await frontier.insert_listed(tx, job.id, entries, batch=job.batch + 1)
             self._context.job = await settle.update_progress(
-                tx, await jobs.advance_batch(tx, self._context.job.id, discovered=added)
+                tx,
+                await jobs.advance_batch(
+                    tx,
+                    self._context.job.id,
+                    discovered=added,
+                    limited=any(entry.reason == LIMIT_REASON for entry in entries),
+                ),
             )
         self._context.on_progress(self._context.job)
 

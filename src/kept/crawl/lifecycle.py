@@ -4,11 +4,13 @@ Pure: observations go in, changes come out. Only exceptions cost a row; an activ
 generation. The states and the rules are in docs/concepts.md; the brake is in ``brake``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from kept.model.document import Lifecycle, LifecycleChange
 from kept.model.frontier import Outcome
+
+NO_LINK_REASON = "nothing leads to it any more"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +99,11 @@ def _mark_missing(
     was_missing = observation.lifecycle is Lifecycle.MISSING and observation.since is not None
     since = observation.since if was_missing and observation.since else coverage.now
     missed_crawls = observation.missed_crawls + 1 if was_missing else 0
+    reason = observation.reason or NO_LINK_REASON
     if missed_crawls >= rules.grace_crawls and coverage.now - since >= rules.grace_period:
-        return _mark_deleted(observation, coverage, is_lost=observation.in_base)
+        reason = f"{reason}; missing since {since:%Y-%m-%d}, and the grace period is over"
+        deleted = _mark_deleted(observation, coverage, is_lost=observation.in_base)
+        return replace(deleted, reason=reason, is_grace_over=True)
     is_ended = observation.in_base and not visible
     has_answered = observation.outcome in (Outcome.UNCHANGED, Outcome.CHANGED)
     return LifecycleChange(
@@ -106,7 +111,7 @@ def _mark_missing(
         lifecycle=Lifecycle.MISSING,
         since=since,
         missed_crawls=missed_crawls,
-        reason=observation.reason or "nothing leads to it any more",
+        reason=reason,
         verified_at=None if has_answered else observation.verified_at or coverage.verified_before,
         is_ended=is_ended,
         is_lost=is_ended,

@@ -1,8 +1,10 @@
 """Link discovery: the URLs that visited pages link or redirect to."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 
+from kept.crawl.admission import defers_links
 from kept.crawl.context import CrawlContext
 from kept.crawl.decide import NotKept, RetryLater, VisitResult
 from kept.model.frontier import DiscoveredUrl
@@ -18,25 +20,29 @@ class LinkDiscovery:
         self._context = context
         self._known_links: dict[str, None] = {}
 
-    def discover(self, results: Sequence[VisitResult]) -> tuple[list[DiscoveredUrl], list[str]]:
-        """Return the URLs that these pages lead to, each once, and the links that the depth limit keeps out."""
+    def discover(self, results: Sequence[VisitResult]) -> list[DiscoveredUrl]:
+        """Return the URLs that these pages lead to, each once. Those that a guard may refuse are deferred."""
         if self._context.origin.lists_everything:
-            return [], []
+            return []
         discovered = _redirect_targets(results)
-        too_deep: dict[str, None] = {}
-        max_depth = self._context.source.settings.limits.max_depth
         for result in results:
             entry, decision = result.entry, result.decision
             if isinstance(decision, RetryLater) or not entry.reached or self._context.job.mode is CrawlMode.FAILED:
                 continue  # a ring of orphans must not keep itself alive; a repair visits nothing else
             for link in decision.links:
-                if link in self._known_links or link in discovered or not self._context.origin.admits(link):
+                if link in self._known_links or not self._context.origin.admits(link):
                     continue
-                if max_depth is not None and entry.depth >= max_depth:
-                    too_deep[link] = None
-                else:
+                if link not in discovered or discovered[link].depth > entry.depth + 1:
                     discovered[link] = DiscoveredUrl(url=link, depth=entry.depth + 1, parent=entry.url)
-        return list(discovered.values()), list(too_deep)
+        return [self._defer(found) for found in discovered.values()]
+
+    def _defer(self, found: DiscoveredUrl) -> DiscoveredUrl:
+        if not found.reached or found.moved_document_id:
+            return found  # no guard keeps a document out that moves
+        family = self._context.origin.find_family(found.url)
+        if family is None and not defers_links(self._context.source.settings.limits):
+            return found
+        return replace(found, family=family.key if family else None, deferred=True)
 
     def remember(self, discovered: Sequence[DiscoveredUrl]) -> None:
         """Remember links that are in the frontier, so that they are not offered to it again. The memory is bounded."""

@@ -1,5 +1,9 @@
 """Notifications of a crawl's result, stored in the transaction that makes it true and delivered by the webhooks."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from kept.model.changes import MAX_REASONS, RemovalReason
 from kept.model.generation import GenerationState, Tally
 from kept.model.source import Source
 from kept.store import notifications
@@ -23,6 +27,7 @@ async def notify(
     tally: Tally,
     documents: int | None = None,
     reason: str | None = None,
+    removed: Sequence[RemovalReason] = (),
 ) -> None:
     """Store a notification for the operator, and one for the source's own webhook if it has one."""
     payload = {
@@ -33,6 +38,7 @@ async def notify(
         "counts": tally.as_json(),
         "job": job,
         "reason": reason,
+        "removed": [asdict(one) for one in removed[:MAX_REASONS]],
     }
     await notifications.insert(tx, source.id, "operator", event, payload)
     if source.settings.webhook:

@@ -91,6 +91,8 @@ async def _follow_redirect(
             MoveCandidate(document=entry.document_id, url=entry.url, depth=entry.depth, target_url=target_url)
         )
         return
+    elif target.outcome is Outcome.DEAD_LINK:
+        observation = make_observation(entry, Outcome.GONE, f"redirects to {target_url}: {target.reason}")
     elif target.outcome is not Outcome.GONE and target.version_id is not None:
         observations.merged_documents.add(entry.document_id)
         observation = make_observation(entry, Outcome.GONE, f"redirects to {target_url}")

@@ -20,6 +20,7 @@ Step: TypeAlias = Coroutine[Any, Any, T]
 
 BATCH_PAGES = 200
 BATCH_SECONDS = 2.0
+FIRST_BATCH_SECONDS = 0.25  # doubled with each batch: a process that is soon killed must have committed something
 
 
 class Batch:
@@ -28,6 +29,7 @@ class Batch:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._started_at = clock()
+        self._seconds = min(FIRST_BATCH_SECONDS, BATCH_SECONDS)
         self._results: list[VisitResult] = []
         self.visits_per_second: float | None = None  # of the last batch that was taken
 
@@ -41,7 +43,11 @@ class Batch:
     @property
     def seconds_left(self) -> float:
         """Seconds until the batch is due, however small it is."""
-        return max(0.0, self._started_at + BATCH_SECONDS - self._clock())
+        return max(0.0, self._started_at + self._seconds - self._clock())
+
+    def start(self) -> None:
+        """Start to count the seconds of the first batch."""
+        self._started_at = self._clock()
 
     def add(self, results: Sequence[VisitResult]) -> None:
         self._results += results
@@ -52,6 +58,7 @@ class Batch:
         now = self._clock()
         self.visits_per_second = len(taken) / max(now - self._started_at, 0.001)
         self._started_at = now
+        self._seconds = min(2 * self._seconds, BATCH_SECONDS)
         return taken
 
 
@@ -78,11 +85,13 @@ class Pipeline:
         self._leasing: asyncio.Task[list[FrontierEntry]] | None = None
         self._committing: asyncio.Task[None] | None = None
         self._lease_size = 0
+        self._has_committed = False
         self._may_have_more = True  # the frontier may have open entries that are not leased
         # Set by every task that ends: asyncio.wait would look at all of them each time.
         self._progress = asyncio.Event()
 
     async def __aenter__(self) -> Self:
+        self._batch.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -108,7 +117,8 @@ class Pipeline:
 
         When stopping, only what was visited is committed. ``lease_size`` is how many entries a lease asks for.
         """
-        if not is_stopping:
+        # Until one commit has succeeded, it is not known whether the database takes what is fetched.
+        if not is_stopping and (self._has_committed or not self._committing):
             while self._entries and len(self._visits) < concurrency:
                 self._visits.add(self._start(self._visit(self._entries.popleft())))
             if concurrency and not self._leasing and self._needs_entries(lease_size):
@@ -134,6 +144,7 @@ class Pipeline:
         if self._committing and self._committing.done():
             self._committing.result()
             self._committing, self._may_have_more = None, True  # it may have discovered URLs
+            self._has_committed = True
         if not self._leasing or not self._leasing.done():
             return False
         leased = self._leasing.result()

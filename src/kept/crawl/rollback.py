@@ -4,9 +4,10 @@ from kept.crawl.abandon import abandon_generation, clear_abandoned
 from kept.crawl.locks import lock_source
 from kept.crawl.notifications import notify
 from kept.errors import NeedsDecision, NotFound
+from kept.model.changes import MAX_REASONS
 from kept.model.generation import Generation, GenerationState
 from kept.model.source import Source
-from kept.store import documents, generations, jobs, sources
+from kept.store import changes, documents, generations, jobs, sources
 from kept.store.database import Connection, Database
 
 
@@ -36,7 +37,7 @@ async def roll_back(db: Database, source_id: str, target: int) -> int:
         await generations.transition(tx, active, GenerationState.RETIRED)
         created = await generations.get(tx, source.id, number)
         assert created is not None, "it was inserted above"
-        counts = await generations.count_changes(tx, source.id, number)
+        counts = await changes.count_changes(tx, source.id, number)
         document_count = active.documents + counts.brought - counts.ended
         has_changed = counts.brought + counts.ended > 0
         await generations.activate_generation(
@@ -47,11 +48,20 @@ async def roll_back(db: Database, source_id: str, target: int) -> int:
             changed=has_changed,
             whole=False,
             partial=restored.partial,
+            reason=reason,
         )
         await sources.set_active_generation(tx, source.id, number)
         if has_changed:
             await notify(
-                tx, source, "activated", number, None, tally=restored.tally, documents=document_count, reason=reason
+                tx,
+                source,
+                "activated",
+                number,
+                None,
+                tally=restored.tally,
+                documents=document_count,
+                reason=reason,
+                removed=await changes.removal_reasons(tx, source.id, number, limit=MAX_REASONS),
             )
         await sources.pause_schedule(tx, source.id)
     return number

@@ -23,26 +23,30 @@ async def commit_batch(
     job: CrawlJob,
     results: Sequence[VisitResult],
     discovered: Iterable[DiscoveredUrl],
-    too_deep: Sequence[str] = (),
     *,
     signature: str,
+    retried: bool = False,
 ) -> CrawlJob:
     """Commit a batch and return the job after it.
 
-    ``too_deep`` are links that the depth limit keeps out; the crawl is marked as limited if the frontier does not have
-    them for another reason. Raises LeaseLost, and writes nothing, if this worker was replaced or the job ended.
+    ``retried``: an earlier try may have been committed although its connection broke; what it settled is not settled
+    again. Raises LeaseLost, and writes nothing, if this worker was replaced or the job ended.
     """
     assert job.generation is not None, "a batch belongs to a generation"
     async with db.transaction() as tx:
         await jobs.lock_lease(tx, lease)
+        if retried:
+            leased = await frontier.list_leased_urls(tx, lease.id)
+            results = [result for result in results if result.entry.url in leased]
         document_ids = await _store_contents(tx, job, job.generation, results, signature)
         settled = [entry for result in results if (entry := _make_settled(result, document_ids))]
         await frontier.settle(tx, job.id, settled, batch=job.batch + 1)
         await frontier.retry_later(tx, job.id, _make_retries(results))
         added = await _add_discovered(tx, job, list(discovered))
-        limited = bool(too_deep) and not job.limited and await frontier.is_missing_any(tx, job.id, too_deep)
         size = sum(result.bytes for result in results)
-        advanced = await jobs.advance_batch(tx, job.id, discovered=added, bytes=size, limited=limited)
+        advanced = await jobs.advance_batch(
+            tx, job.id, discovered=added, bytes=size, is_progress=bool(results or added)
+        )
         if advanced.batch != job.batch + 1:  # other workers committed meanwhile; the number is assigned at commit
             await frontier.set_batch(tx, job.id, [entry.url for entry in settled], batch=advanced.batch)
         return await update_progress(tx, advanced)

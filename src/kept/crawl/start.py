@@ -6,6 +6,7 @@ from datetime import datetime
 from kept.crawl.abandon import abandon_generation, clear_abandoned
 from kept.crawl.change_rate import is_due
 from kept.crawl.locks import lock_leased_job
+from kept.model.frontier import LIMIT_REASON
 from kept.model.job import CrawlJob, CrawlMode, Lease
 from kept.model.source import Source
 from kept.store import frontier, generations, jobs, sources
@@ -17,10 +18,14 @@ async def start_generation(
 ) -> CrawlJob:
     """Return the job with a generation to fill: a new one, or the one that was started before.
 
-    A new one abandons the generation that is held or was left unfinished by another job.
+    A new one abandons the generation that is held or was left unfinished by another job, or by this one if its
+    frontier was lost since: what is left of it does not show which pages are missing.
     """
     async with db.transaction() as tx:
         source, job = await lock_leased_job(tx, lease)
+        if job.generation is not None and await _is_frontier_lost(tx, job):
+            await jobs.restart(tx, lease)
+            source, job = await lock_leased_job(tx, lease)
         if job.generation is None:
             await abandon_generation(tx, source, "a newer crawl was begun")
             number = await sources.allocate_generation_number(tx, source.id)
@@ -30,6 +35,8 @@ async def start_generation(
                 tx, replace(job, mode=mode), source, lists_everything, now or await current_time(tx)
             )
             await jobs.set_generation(tx, job.id, number, discovered=seeded, mode=mode)
+            if mode.is_exhaustive and not lists_everything:
+                await _skip_over_limit(tx, job, source, seeded)
             source, job = await lock_leased_job(tx, lease)
     await clear_abandoned(db, job.source_id)
     return job
@@ -53,6 +60,23 @@ async def seed_frontier(tx: Connection, job: CrawlJob, source: Source, lists_eve
     if lists_everything:
         return 0  # the list is compared with the base instead
     return await frontier.seed_known(tx, job.id, source=source.id, base=source.active_generation)
+
+
+async def _is_frontier_lost(tx: Connection, job: CrawlJob) -> bool:
+    """Return whether the frontier of a started job has fewer entries than it was given."""
+    without_entry = job.progress.tally.unchanged if job.lists_everything else 0  # these are counted without one
+    return await frontier.count_entries(tx, job.id) + without_entry < job.progress.discovered
+
+
+async def _skip_over_limit(tx: Connection, job: CrawlJob, source: Source, document_count: int) -> None:
+    """Skip the known documents beyond a limit that was lowered."""
+    max_pages = source.settings.limits.max_pages
+    if max_pages is None or document_count <= max_pages:
+        return
+    await frontier.skip_known_over_limit(
+        tx, job.id, root=source.root, max_pages=max_pages, reason=LIMIT_REASON, batch=job.batch + 1
+    )
+    await jobs.advance_batch(tx, job.id, limited=True)
 
 
 async def _seed_due(tx: Connection, job: CrawlJob, source: Source, now: datetime) -> int:

@@ -92,7 +92,9 @@ class Worker:
         self._heartbeat = heartbeat
         self._prepare = prepare
         self._runs: dict[str, CrawlRun] = {}  # by lease id
-        self._unreleased_leases: list[Lease] = []  # to be released when the database is back
+        self._unreleased_leases: list[
+            tuple[Lease, str]
+        ] = []  # to be released, with the reason, when the database is back
         self._join_cooldowns: dict[str, float] = {}  # job id -> time until which it is not joined again
         self._database_down_since: float | None = None
         self.jobs_done = 0
@@ -129,7 +131,7 @@ class Worker:
         """Return a job to run; None if there is none, or the database is unreachable."""
         try:
             while self._unreleased_leases:
-                await _release_lease(self._db, self._unreleased_leases[-1])
+                await _interrupt(self._db, *self._unreleased_leases[-1])
                 self._unreleased_leases.pop()
             now = time.monotonic()
             self._join_cooldowns = {job: until for job, until in self._join_cooldowns.items() if until > now}
@@ -170,7 +172,9 @@ class Worker:
                 self._join_cooldowns[job.id] = time.monotonic() + JOIN_COOLDOWN_SECONDS
         except StoreError as error:
             log.warning("crawl interrupted", job=lease.job_id, reason=str(error))
-            self._unreleased_leases.append(lease)
+            self._unreleased_leases.append((lease, str(error)))
+            # Other workers may still run it. Each that joined again at once would fetch pages in vain.
+            self._join_cooldowns[lease.job_id] = time.monotonic() + JOIN_COOLDOWN_SECONDS
         except Exception as error:
             # A bug in one run must not end the others. The job is pending again until its retries are used up.
             log.exception("crawl failed", job=lease.job_id)
@@ -250,9 +254,9 @@ async def _run_claimed(db: Database, claimed: ClaimedJob, make_run: MakeCrawlRun
         if released and released.status.is_live:
             log.warning("lease lost", **facts, reason=str(lost))
         return released
-    except StoreError:
-        with suppress(StoreError):  # if this fails too, the reaper does it
-            await _release_lease(db, lease)
+    except StoreError as error:
+        with suppress(StoreError):  # if this fails too, the worker or the reaper does it later
+            await _interrupt(db, lease, str(error))
         raise
     except asyncio.CancelledError:
         await asyncio.shield(_release_lease(db, lease))
@@ -268,6 +272,13 @@ async def _release_lease(db: Database, lease: Lease) -> CrawlJob | None:
         await jobs.update_progress(tx, lease.job_id)
         await jobs.requeue_if_unleased(tx, lease.job_id)
         return await jobs.get(tx, lease.job_id)
+
+
+async def _interrupt(db: Database, lease: Lease, reason: str) -> None:
+    """Release a lease whose run the database interrupted. The job is tried again later, or fails with this reason."""
+    async with db.transaction(durable=True) as tx:
+        await jobs.release_lease(tx, lease.id)
+        await queue.requeue_interrupted(tx, lease.job_id, f"the crawl was interrupted: {reason}")
 
 
 @asynccontextmanager

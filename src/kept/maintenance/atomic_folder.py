@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kept.private_files import PRIVATE_FOLDER_MODE, make_private_folder
+
 _STAGING, _PREVIOUS = "kept-staging", "kept-former"
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
@@ -24,9 +26,9 @@ def replace_folder(folder: Path) -> Iterator[Path]:
     restore_previous(folder)
     for leftover in find_leftovers(folder):
         shutil.rmtree(leftover, ignore_errors=True)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder.parent)
     staging = folder.with_name(f".{folder.name}.{_STAGING}-{os.getpid()}-{secrets.token_hex(4)}")
-    staging.mkdir()
+    staging.mkdir(PRIVATE_FOLDER_MODE)
     try:
         yield staging
         _move_into_place(staging, folder)

@@ -1,7 +1,6 @@
 """Backup and restore of a SQLite database while it is in use. PostgreSQL has its own programs (decision 14)."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,9 +8,12 @@ from pathlib import Path
 import apsw
 
 from kept.errors import InvalidInput, NotFound, StoreCorrupt
+from kept.private_files import create_private_file, make_private_folder
 from kept.store.sqlite import translate_error
 
 PAGES_PER_STEP = 4096  # writers can run between two steps
+BUSY_MILLISECONDS = 60_000
+DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)  # not a full disk, a lock, or missing permissions
 
 
 def back_up(url: str, file: Path) -> int:
@@ -22,7 +24,9 @@ def back_up(url: str, file: Path) -> int:
     if not database.exists():
         raise NotFound(f"There is no database at {database} yet.")
     draft = file.with_name(f".{file.name}.draft")
+    draft.unlink(missing_ok=True)
     try:
+        create_private_file(draft)
         with _translate_errors():
             _copy(database, draft)
         _verify_database(draft)
@@ -38,21 +42,64 @@ def restore(url: str, file: Path) -> Path | None:
     if not file.is_file():
         raise NotFound(f"There is no file {file}.")
     _verify_database(file)
+    make_private_folder(database.parent)
     before = database.with_name(f"{database.name}.before-restore") if database.exists() else None
-    if before:
-        try:
-            _copy(database, before)
-        except apsw.Error:  # damaged, which may be the reason for restoring
-            shutil.copyfile(database, before)
-    database.parent.mkdir(parents=True, exist_ok=True)
-    with _translate_errors():
-        try:
-            _copy(file, database)
-        except apsw.NotADBError:
-            for name in (database, Path(f"{database}-wal"), Path(f"{database}-shm")):
-                name.unlink(missing_ok=True)
+    if before is None or not _copy_if_sound(database, before):
+        _replace_file(file, database, before)
+    else:
+        with _translate_errors():
             _copy(file, database)
     return before
+
+
+def _copy_if_sound(database: Path, before: Path) -> bool:
+    """Copy a database aside. Returns False if it is damaged, which may be the reason for restoring.
+
+    Raises StoreError for everything else, such as a full disk or a lock: it is no damage.
+    """
+    draft = before.with_name(f".{before.name}.draft")
+    draft.unlink(missing_ok=True)
+    try:
+        create_private_file(draft)
+        _copy(database, draft)
+        _verify_database(draft)
+        os.replace(draft, before)
+    except StoreCorrupt:
+        return False
+    except apsw.Error as error:
+        if isinstance(error, DAMAGE):
+            return False
+        raise translate_error(error) or error from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return True
+
+
+def _replace_file(file: Path, database: Path, before: Path | None) -> None:
+    """Put a copy of a backup in the place of a database that is damaged or missing. The damaged one is kept aside.
+
+    It is another file, not written into the damaged one: processes that have that open notice, and open the new one.
+    """
+    draft = database.with_name(f".{database.name}.draft")
+    draft.unlink(missing_ok=True)
+    try:
+        create_private_file(draft)
+        with _translate_errors():
+            _copy(file, draft)
+        with open(draft, "rb") as copied:
+            os.fsync(copied.fileno())
+        if before:
+            before.unlink(missing_ok=True)
+            os.link(database, before)
+        # Before the new file is there: SQLite would take the log of the old one for its own.
+        for suffix in ("-wal", "-shm"):
+            log = Path(f"{database}{suffix}")
+            if before and suffix == "-wal" and log.exists():
+                os.replace(log, f"{before}{suffix}")
+            log.unlink(missing_ok=True)
+        os.replace(draft, database)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -73,8 +120,8 @@ def _copy(one: Path, other: Path) -> None:
     source = apsw.Connection(str(one), flags=apsw.SQLITE_OPEN_READWRITE)
     target = apsw.Connection(str(other))
     try:
-        source.set_busy_timeout(60_000)
-        target.set_busy_timeout(60_000)
+        source.set_busy_timeout(BUSY_MILLISECONDS)
+        target.set_busy_timeout(BUSY_MILLISECONDS)
         with target.backup("main", source, "main") as copying:
             while not copying.done:
                 copying.step(PAGES_PER_STEP)

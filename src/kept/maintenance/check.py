@@ -7,6 +7,9 @@ from kept.errors import StoreCorrupt
 from kept.model.document import Section
 from kept.store import integrity
 from kept.store.database import Database
+from kept.store.write_ahead_log import find_log_damage
+
+__all__ = ["RESTORE_ADVICE", "IntegrityProblem", "check_integrity", "damaged_store_problem", "find_log_damage"]
 
 BATCH_SIZE = 500
 MAX_SHOWN = 20
@@ -26,27 +29,27 @@ async def check_integrity(db: Database, hash_of: ContentHasher) -> list[Integrit
     try:
         async with db.snapshot() as snapshot:
             if damage := await integrity.engine_problems(snapshot):
-                return [IntegrityProblem(rule="the file is sound", found=damage, advice=_RESTORE_ADVICE)]
+                return [IntegrityProblem(rule="the file is sound", found=damage, advice=RESTORE_ADVICE)]
             violations = await integrity.find_violations(snapshot)
         wrong_contents = await _find_wrong_contents(db, hash_of)
     except StoreCorrupt as error:
         return [damaged_store_problem(error)]
-    problems = [IntegrityProblem(rule=rule, found=what, advice=_RESTORE_ADVICE) for rule, what in violations.items()]
+    problems = [IntegrityProblem(rule=rule, found=what, advice=RESTORE_ADVICE) for rule, what in violations.items()]
     if wrong_contents:
         problems.append(
             IntegrityProblem(
-                rule="every content is what its hash stands for", found=wrong_contents, advice=_RESTORE_ADVICE
+                rule="every content is what its hash stands for", found=wrong_contents, advice=RESTORE_ADVICE
             )
         )
     return problems
 
 
-_RESTORE_ADVICE = "'kept restore' a backup, or add the sources to a new database."
+RESTORE_ADVICE = "'kept restore' a backup, or add the sources to a new database."
 
 
 def damaged_store_problem(error: StoreCorrupt) -> IntegrityProblem:
     """Return the problem of a database that cannot be read at all."""
-    return IntegrityProblem(rule="the file is sound", found=[str(error)], advice=_RESTORE_ADVICE)
+    return IntegrityProblem(rule="the file is sound", found=[str(error)], advice=RESTORE_ADVICE)
 
 
 async def _find_wrong_contents(db: Database, hash_of: ContentHasher) -> list[str]:

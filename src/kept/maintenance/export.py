@@ -1,7 +1,7 @@
 """Writes sources into a folder that people, other programs and ``kept import`` can read.
 
     manifest.json                                  the sources and, by path, every document: see docs/maintenance.md
-    documents/{doc_id}/content.md                  the version in the active generation
+    documents/{doc_id}/content.md                  the version in the active generation, as Markdown
     documents/{doc_id}/versions/{version_id}/…     earlier versions, by the generation that introduced them
     …/version.json                                 beside each content.md: its sections, links and validators
 
@@ -11,6 +11,7 @@ The folder is replaced atomically. Unchanged files of an earlier export are link
 import json
 import os
 import shutil
+import stat
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,6 +25,7 @@ from kept.maintenance.export_paths import tree_paths
 from kept.model.export import ExportedDocument, ExportedVersion, ExportRecord
 from kept.model.source import Source
 from kept.model.url import file_path
+from kept.private_files import PRIVATE_FOLDER_MODE, create_private_file
 from kept.store import export as export_store
 from kept.store import sources
 from kept.store.database import Connection, Database
@@ -80,6 +82,10 @@ class _ExportWriter:
         self._folder, self._staging, self._tree = folder, staging, tree
         self._sources: dict[str, ExportRecord] = {}
         self._files: dict[str, ExportRecord] = {}
+        self._doc_ids: set[str] = set()
+        # An earlier export keeps its mode: its owner may have opened it to others, such as a web server.
+        self._folder_mode = stat.S_IMODE(folder.stat().st_mode) if previous else PRIVATE_FOLDER_MODE
+        self._file_mode = self._folder_mode & 0o666
         known = previous.get("files", {}).values() if previous.get("tree", False) == tree else ()
         self._previous = {entry["doc_id"]: entry for entry in known}
 
@@ -115,27 +121,31 @@ class _ExportWriter:
     async def _make_entry(self, db: Connection, source: Source, document: ExportedDocument) -> ExportRecord:
         """Return the manifest entry of a document, and write its versions unless this is a tree."""
         latest, facts = document.latest, dict(document.record)
-        entry: ExportRecord = {"doc_id": document.id, "source": source.label, "url": latest.url, "title": latest.title}
-        entry |= {"status": facts.pop("lifecycle"), "content_hash": latest.content_hash, **facts}
+        # Manifests that were imported side by side may have used the same doc_id. The first document keeps it.
+        doc_id = document.doc_id if document.doc_id not in self._doc_ids else document.id
+        self._doc_ids.add(doc_id)
+        entry: ExportRecord = {"doc_id": doc_id, "source": source.label, "url": latest.url, "title": latest.title}
+        entry |= {"status": facts.pop("lifecycle"), "content_hash": latest.record["raw_hash"] or None, **facts}
         entry["versions"] = []
         if not self._tree:
             for version in document.versions:
                 version_entry = _make_version_entry(version)
                 entry["versions"].append(version_entry)
-                await self._write_version(db, document.id, version, version_entry)
+                await self._write_version(db, doc_id, version, version_entry)
         return entry
 
     def write_manifest(self) -> None:
         manifest = {"format": EXPORT_FORMAT, "tree": self._tree, "sources": self._sources, "files": self._files}
-        with (self._staging / MANIFEST_NAME).open("w", encoding="utf-8") as file:
-            json.dump(manifest, file, indent=1, sort_keys=False)
+        file = self._staging / MANIFEST_NAME
+        create_private_file(file, self._file_mode)
+        with file.open("w", encoding="utf-8") as opened:
+            json.dump(manifest, opened, indent=1, sort_keys=False)
+        os.chmod(self._staging, self._folder_mode)
 
-    async def _write_version(
-        self, db: Connection, document_id: str, version: ExportedVersion, entry: ExportRecord
-    ) -> None:
+    async def _write_version(self, db: Connection, doc_id: str, version: ExportedVersion, entry: ExportRecord) -> None:
         subfolder = () if version.died is None else ("versions", str(version.born))
-        folder = Path("documents", document_id, *subfolder)
-        entries = self._previous.get(document_id, {}).get("versions", ())
+        folder = Path("documents", doc_id, *subfolder)
+        entries = self._previous.get(doc_id, {}).get("versions", ())
         previous = next((one for one in entries if one["version_id"] == version.born), None)
         if previous == entry and self._link_unchanged(folder, ("content.md", "version.json"), entry["date"]):
             return
@@ -151,10 +161,11 @@ class _ExportWriter:
     ) -> None:
         paths = tree_paths(source, {document.id: document.latest.url for document, _ in documents})
         for document, entry in documents:
-            path, date = paths[document.id], _make_version_entry(document.latest)["date"]
-            entry |= {"file": path, "date": date}
-            previous = self._previous.get(document.id, {})
-            is_same = all(previous.get(name) == entry[name] for name in ("file", "content_hash", "date"))
+            version = _make_version_entry(document.latest)
+            path, date = paths[document.id], version["date"]
+            entry |= {"file": path, "date": date, "facts": version["facts"]}
+            previous = self._previous.get(entry["doc_id"], {})
+            is_same = all(previous.get(name) == entry[name] for name in ("file", "date", "facts"))
             if is_same and self._link_unchanged(Path(path).parent, (Path(path).name,), date):
                 continue
             content = await export_store.load_content(db, document.latest.content_id)
@@ -164,9 +175,16 @@ class _ExportWriter:
     def _write(self, path: Path, text: str, date: str) -> None:
         """Write a file with the time of its content as its own, so that later modifications can be detected."""
         file = self._staging / path
-        file.parent.mkdir(parents=True, exist_ok=True)
+        self._make_folder(file.parent)
+        create_private_file(file, self._file_mode)
         file.write_bytes(text.encode("utf-8", "surrogatepass"))
         os.utime(file, ns=(_nanoseconds(date),) * 2)
+
+    def _make_folder(self, folder: Path) -> None:
+        if not folder.exists():
+            self._make_folder(folder.parent)
+            folder.mkdir()
+            folder.chmod(self._folder_mode)
 
     def _link_unchanged(self, folder: Path, names: Iterable[str], date: str) -> bool:
         """Link files of the previous export into this one. Returns False if one is missing or was modified."""
@@ -175,7 +193,7 @@ class _ExportWriter:
             try:
                 if file.is_symlink() or file.stat().st_mtime_ns != _nanoseconds(date):
                     return False
-                link.parent.mkdir(parents=True, exist_ok=True)
+                self._make_folder(link.parent)
                 _link_or_copy(file, link)
             except OSError:
                 return False
@@ -197,7 +215,7 @@ def _make_version_entry(version: ExportedVersion) -> ExportRecord:
     return {
         "version_id": version.born,
         "date": version.record["fetched_at"],
-        "hash": version.content_hash,
+        "hash": version.record["raw_hash"] or None,
         "until": version.died,
         "facts": digest,
     }

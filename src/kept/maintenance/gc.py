@@ -14,18 +14,20 @@ from kept.crawl import abandon
 from kept.maintenance import local_cleanup
 from kept.maintenance.embedding_backlog import delete_unused_vectors
 from kept.model.source import Source
-from kept.store import contents, documents, frontier, gc, generations, sources
+from kept.store import contents, documents, frontier, gc, generations, jobs, sources
 from kept.store.database import Connection, Database
 
 BATCH_SIZE = 500
+MAX_COUNTED_JOBS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How much history of a source is retained: whichever of the two keeps more."""
+    """How much history of a source is retained: of generations, whichever of the two keeps more."""
 
     generations: int = 10  # with changes
     younger_than: timedelta = timedelta(days=30)
+    jobs: int = 100  # ended ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class GcReport:
     contents: int = 0
     vectors: int = 0
     entries: int = 0  # of frontiers
+    jobs: int = 0
     folders: int = 0  # on this machine
 
 
@@ -67,6 +70,7 @@ async def collect(db: Database, retention: Retention, *, cache: Path | None = No
             superseded = await frontier.list_superseded(snapshot, source.id)
         for job in superseded:
             total["entries"] += await _delete_frontier(db, job)
+        total["jobs"] += await _delete_jobs(db, source.id, retention.jobs)
     total["contents"] = await _collect_contents(db)
     total["vectors"] = await delete_unused_vectors(db)
     total["folders"] = local_cleanup.remove(local_cleanup.find(cache)) if cache else 0
@@ -92,7 +96,7 @@ async def find_garbage(db: Database, retention: Retention, *, cache: Path | None
             if since is not None:
                 oldest[source.id] = since
                 found += await _find_in_history(snapshot, source, since, retention)
-            found += await _find_in_crawls(snapshot, source)
+            found += await _find_in_crawls(snapshot, source, retention)
         for source_id in await sources.list_removed(snapshot, limit=BATCH_SIZE):
             count = await gc.count_versions_of_source(snapshot, source_id)
             found.append(
@@ -124,16 +128,25 @@ async def _find_in_history(db: Connection, source: Source, oldest: int, retentio
     return [GarbageItem(where=source.label, what=what, count=count, why=why) for what, count, why in counts]
 
 
-async def _find_in_crawls(db: Connection, source: Source) -> list[GarbageItem]:
+async def _find_in_crawls(db: Connection, source: Source, retention: Retention) -> list[GarbageItem]:
     found = []
     for number in await generations.list_uncleared(db, source.id):
         count = await gc.count_versions_of_generation(db, source.id, number)
         found.append(
             GarbageItem(where=source.label, what="versions", count=count, why=f"generation {number} was abandoned")
         )
-    entries = [await gc.count_entries(db, job) for job in await frontier.list_superseded(db, source.id)]
-    why = "a later crawl is the ledger now"
-    return [*found, GarbageItem(where=source.label, what="entries", count=sum(entries), why=why)]
+    superseded = await frontier.list_superseded(db, source.id)
+    entries = [await gc.count_entries(db, job) for job in superseded]
+    old_jobs = await jobs.list_collectable(
+        db, source.id, keep=max(1, retention.jobs), limit=MAX_COUNTED_JOBS, superseded=superseded
+    )
+    return [
+        *found,
+        GarbageItem(where=source.label, what="entries", count=sum(entries), why="a later crawl is the ledger now"),
+        GarbageItem(
+            where=source.label, what="jobs", count=len(old_jobs), why=f"ended before the last {retention.jobs}"
+        ),
+    ]
 
 
 async def _oldest_retained(db: Connection, source_id: str, retention: Retention) -> int | None:
@@ -186,6 +199,18 @@ async def _delete_frontier(db: Database, job: str) -> int:
         if not deleted:
             return total
         total += deleted
+
+
+async def _delete_jobs(db: Database, source_id: str, keep: int) -> int:
+    total = 0
+    while True:
+        async with db.transaction() as tx:
+            deleted = await jobs.delete(
+                tx, await jobs.list_collectable(tx, source_id, keep=max(1, keep), limit=BATCH_SIZE)
+            )
+        total += deleted
+        if deleted < BATCH_SIZE:
+            return total
 
 
 async def _collect_contents(db: Database) -> int:

@@ -8,10 +8,12 @@ import os
 import shutil
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from kept.maintenance import atomic_folder
+from kept.private_files import create_private_file, make_private_folder
 
 EXPORTS_FOLDER = "exports"
 CLONES_FOLDER = "git"  # each clone has a lock file beside it, which every use touches
@@ -27,8 +29,10 @@ class Leftover:
 def record_export_folder(cache: Path, folder: Path) -> None:
     """Record that exports are written to a folder."""
     notes = cache / EXPORTS_FOLDER
-    notes.mkdir(parents=True, exist_ok=True)
+    make_private_folder(notes)
     note = notes / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+    with suppress(FileExistsError):
+        create_private_file(note)
     note.write_bytes(os.fsencode(folder))
 
 

@@ -1,25 +1,40 @@
-"""Loads the manifest of an export, and upgrades one in the legacy format.
+"""Loads and checks the manifest of an export.
 
-A legacy manifest has only ``files`` by path, each with a ``doc_id`` and a ``hash``. It is upgraded in place, with a
-copy in ``manifest.json.bak``: every entry gets the fields it lacks (``status`` active, ``last_seen`` now,
-``retry_count`` 0, no versions).
+Everything is checked before anything is imported: a manifest that is broken anywhere is refused as a whole, with the
+place and the reason. One without ``format`` was not written by Kept: see ``legacy_manifest``.
 """
 
-import json
-import os
-import uuid
+import re
+from collections.abc import Callable
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from kept.errors import InvalidInput, NotFound
 from kept.maintenance.export import EXPORT_FORMAT, MANIFEST_NAME
+from kept.maintenance.export_folder import ExportFolder
+from kept.maintenance.json_object import JsonObject, check_number, check_text, parse_json, refuse
+from kept.model.document import Lifecycle
+from kept.model.export import ExportRecord, ManifestDocument, ManifestGeneration, ManifestSource, ManifestVersion
 from kept.model.generation import Tally
-from kept.model.root import derive_name
-from kept.model.source import SourceKind, SourceSettings
-from kept.model.url import file_url
+from kept.model.job import CrawlMode
+from kept.model.package import parse_package
+from kept.model.repository import repository_from_root
+from kept.model.root import check_label
+from kept.model.source import RenderMode, SourceKind, SourceSettings, format_label
+from kept.model.url import MAX_URL_LENGTH, canonicalize_route_url, canonicalize_url
 
-_ID_NAMESPACE = uuid.UUID("5b0ddf2c-0c3c-4b4e-9a55-6f3f3b8a7f11")  # for ids that are not UUIDs
+CheckSettings = Callable[[SourceSettings], None]  # raises InvalidInput for values that no interface would accept
+
+_DEFAULT_SETTINGS = SourceSettings().as_json()
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_MAX_FOLDER_NAME_BYTES = 255
+
+
+class _ExportedState(StrEnum):
+    ACTIVE = "active"
+    RETIRED = "retired"
 
 
 def find(path: Path) -> Path:
@@ -30,78 +45,242 @@ def find(path: Path) -> Path:
     return file
 
 
-def load(file: Path, now: datetime) -> dict[str, Any]:
-    """Return the manifest in a file, upgraded in place if it is a legacy one. Raises InvalidInput."""
-    try:
-        manifest = json.loads(file.read_text("utf-8"))
-        files = manifest["files"]
-        assert isinstance(files, dict)
-        assert all(isinstance(entry, dict) and isinstance(entry["doc_id"], str) for entry in files.values())
-    except (ValueError, KeyError, TypeError, AssertionError):
-        raise InvalidInput(
-            f"{file} is not the manifest of an export: it does not list files and their doc_ids."
-        ) from None
-    if manifest.get("tree"):
+def read(file: Path) -> JsonObject:
+    """Return the manifest in a file. Raises InvalidInput if it is none that can be imported."""
+    content = ExportFolder(file.parent).read(file.name, limit=None)
+    if content is None:
+        raise NotFound(f"{file} cannot be read.")
+    manifest = JsonObject(parse_json(content, str(file)), file.name)
+    if not isinstance(manifest.values.get("files"), dict):
+        refuse(file.name, "it is not the manifest of an export, which lists 'files' and their doc_ids")
+    if manifest.values.get("tree"):
         raise InvalidInput(f"{file} belongs to an export with --tree, which is for reading. Export again without it.")
-    if manifest.get("format", EXPORT_FORMAT) != EXPORT_FORMAT:
-        raise InvalidInput(f"{file} is a '{manifest['format']}', and this Kept reads a '{EXPORT_FORMAT}'.")
-    if "format" in manifest:
-        return dict(manifest)
-    upgraded = upgrade(manifest, now)
-    backup = file.with_name(f"{file.name}.bak")
-    if upgraded != manifest and not backup.exists():
-        backup.write_bytes(file.read_bytes())
-    if upgraded != manifest:
-        draft = file.with_name(f".{file.name}.draft")
-        draft.write_text(json.dumps(upgraded, indent=1), "utf-8")
-        os.replace(draft, file)
-    return upgraded
+    written_by = manifest.values.get("format", EXPORT_FORMAT)
+    if written_by != EXPORT_FORMAT:
+        refuse(file.name, f"it is a {written_by!r:.60}, and this Kept reads a '{EXPORT_FORMAT}'")
+    return manifest
 
 
-def upgrade(manifest: dict[str, Any], now: datetime) -> dict[str, Any]:
-    """Return a legacy manifest with all fields of today's entries."""
-    defaults = {"status": "active", "last_seen": now.isoformat(timespec="microseconds"), "retry_count": 0}
-    files = {
-        path: {**defaults, "content_hash": entry.get("hash"), "versions": [], **entry}
-        for path, entry in manifest["files"].items()
+def parse(manifest: JsonObject, now: datetime, check_settings: CheckSettings) -> list[ManifestSource]:
+    """Return the sources of a manifest that Kept wrote, with their documents. Raises InvalidInput."""
+    sources = {
+        label: _parse_source(label, source, now, check_settings) for label, source in manifest.members("sources")
     }
-    return manifest | {"files": files}
+    for path, entry in manifest.members("files"):
+        source = sources.get(entry.text("source"))
+        if source is None:
+            refuse(entry.at("source"), "there is no such source in the manifest")
+        source.documents.append(_parse_document(path, entry, source, now))
+    check_unique(list(sources.values()))
+    return list(sources.values())
 
 
-def make_legacy_source(file: Path, manifest: dict[str, Any], now: datetime) -> dict[str, Any]:
-    """Return the record of the single source of a legacy manifest: the folder that contains all its paths."""
-    paths = [os.path.abspath(os.path.join(file.parent, path)) for path in manifest["files"]]
-    root = file_url(os.path.commonpath([os.path.dirname(path) for path in paths]) if paths else str(file.parent))
-    timestamp = now.isoformat(timespec="microseconds")
-    generation = {
-        "number": 2,  # generation 1 had the documents that are deleted
-        "base": None,
-        "state": "active",
-        "mode": None,
-        "documents": 0,
-        "partial": None,
-        "reason": "imported",
-        "created_at": timestamp,
-        "activated_at": timestamp,
-        "whole": False,
-        "changed": True,
-        "counts": Tally().as_json(),
-    }
-    return {
-        "name": derive_name(root),
-        "version": "",
-        "kind": SourceKind.FOLDER,
-        "root": root,
-        "settings": SourceSettings().as_json(),
-        "created_at": timestamp,
-        "generation": 2,
-        "generations": [generation],
-    }
+def check_unique(sources: list[ManifestSource]) -> None:
+    """Raise InvalidInput if two sources have the same root, or two documents the same id."""
+    roots: dict[tuple[str, str], str] = {}
+    ids: dict[str, str] = {}
+    for source in sources:
+        other = roots.setdefault((source.root, source.version), source.place)
+        if other != source.place:
+            refuse(source.place, f"it has the same root and version as {other}")
+        for document in source.documents:
+            id = document.doc_id.lower() if is_uuid(document.doc_id) else document.doc_id
+            other = ids.setdefault(id, document.place)
+            if other != document.place:
+                refuse(f"{document.place}['doc_id']", f"{other} has the same one")
 
 
-def document_id(doc_id: str) -> str:
-    """Return the id of an imported document: its own if it is a UUID, else one derived from it."""
+def is_uuid(doc_id: str) -> bool:
+    """Whether a doc_id has the form of Kept's own ids."""
+    return _UUID.fullmatch(doc_id) is not None
+
+
+def check_folder_name(name: str, place: str) -> str:
+    """Return a text that can be the name of a folder. Raises InvalidInput if it could lead out of the export."""
+    if not name or name in (".", "..") or set(name) & set("/\\\0") or len(name.encode()) > _MAX_FOLDER_NAME_BYTES:
+        refuse(place, f"{name!r:.100} cannot be the name of a folder")
+    return name
+
+
+def check_url(url: str, place: str) -> str:
+    """Return the URL of a document, in the form in which it is looked up. Raises InvalidInput."""
+    is_known = url.startswith(("http:", "https:", "file:"))
+    if (
+        not 0 < len(url) <= MAX_URL_LENGTH
+        or not (url.isascii() and url.isprintable() and " " not in url and ":" in url)
+        or (is_known and url not in (canonicalize_url(url), canonicalize_route_url(url)))
+    ):
+        refuse(place, f"{url!r:.200} is not the URL of a document in its canonical form")
+    return url
+
+
+def _parse_source(label: str, source: JsonObject, now: datetime, check_settings: CheckSettings) -> ManifestSource:
+    name, version = source.text("name"), source.text("version", "")
     try:
-        return str(uuid.UUID(doc_id))
-    except ValueError:
-        return str(uuid.uuid5(_ID_NAMESPACE, doc_id))
+        check_label(name, version)
+    except InvalidInput as error:
+        refuse(source.at("name"), str(error).rstrip("."))
+    if label != format_label(name, version):
+        refuse(source.at("name"), f"expected the name and version of {label!r:.100}")
+    kind = source.choice("kind", SourceKind)
+    settings = _parse_settings(source.object("settings"), check_settings)
+    generations = [
+        _parse_generation(generation, settings, now, check_settings) for generation in source.objects("generations")
+    ]
+    active = source.count("generation", least=1)
+    numbers = [generation.record["number"] for generation in generations]
+    if sorted(set(numbers)) != numbers:
+        refuse(source.at("generations"), "the numbers are not in order, or not different")
+    if [one.record["number"] for one in generations if one.record["state"] == "active"] != [active] or (
+        active != numbers[-1]
+    ):
+        refuse(source.at("generation"), "the last generation, and no other, should be active and have this number")
+    return ManifestSource(
+        place=source.place,
+        name=name,
+        version=version,
+        kind=kind,
+        root=_check_root(kind, source.text("root"), source.at("root")),
+        settings=settings,
+        created_at=source.time("created_at", now),
+        generation=active,
+        generations=tuple(generations),
+    )
+
+
+def _check_root(kind: SourceKind, root: str, place: str) -> str:
+    try:
+        match kind:
+            case SourceKind.WEB:
+                is_valid = root.startswith(("http", "file:")) and canonicalize_url(root) == root
+            case SourceKind.FOLDER:
+                is_valid = root.startswith("file:") and canonicalize_url(root) == root
+            case SourceKind.GIT:
+                repository = repository_from_root(root)
+                remote = repository.remote
+                is_local = remote.startswith("file:///") and canonicalize_url(remote) == remote
+                is_valid = repository.root == root and (is_local or not remote.startswith("file:"))
+                is_valid = is_valid and re.match(r"file:///|(https?|git|ssh)://|\w[\w.-]*@\w", remote) is not None
+            case SourceKind.PACKAGE:
+                package = parse_package(root)
+                is_valid = package is not None and package.root == root
+    except (InvalidInput, ValueError):
+        is_valid = False
+    if not is_valid or len(root) > MAX_URL_LENGTH:
+        refuse(place, f"{root!r:.200} is not the root of a {kind} source")
+    return root
+
+
+def _parse_settings(settings: JsonObject, check_settings: CheckSettings) -> SourceSettings:
+    _check_like(settings.values, _DEFAULT_SETTINGS, settings.place)
+    try:
+        parsed = SourceSettings.from_json(settings.values)
+        check_settings(parsed)
+    except InvalidInput as error:
+        refuse(settings.place, str(error).rstrip("."))
+    return parsed
+
+
+def _check_like(value: Any, default: Any, place: str) -> None:
+    """Raise InvalidInput unless a setting has the type of its default."""
+    match default:
+        case dict():
+            for name, one in JsonObject(value, place).values.items():
+                if name not in default:
+                    refuse(place, f"there is no setting {name!r:.60}; was it written by a newer Kept?")
+                _check_like(one, default[name], f"{place}[{name!r}]")
+        case bool():
+            JsonObject({"": value}, place).flag("")
+        case RenderMode():
+            JsonObject({"": value}, place).choice("", RenderMode)
+        case int():
+            if not isinstance(value, int):
+                refuse(place, f"expected a whole number, found {value!r:.60}")
+            check_number(value, place, least=1)
+        case float():
+            check_number(value, place, least=0)
+        case None:
+            if value is not None:
+                check_number(value, place, least=0)
+        case str():
+            check_text(value, place)
+        case _ if place.endswith("['headers']"):
+            for header in JsonObject({"headers": value}, place).objects("headers"):
+                if header.values.keys() != {"name", "value"}:
+                    refuse(header.place, "expected a name and a value")
+                header.text("name"), header.text("value")
+        case _:
+            JsonObject({"": value}, place).texts("")
+
+
+def _parse_generation(
+    generation: JsonObject, settings: SourceSettings, now: datetime, check_settings: CheckSettings
+) -> ManifestGeneration:
+    number = generation.count("number", least=1)
+    base = generation.optional_count("base", least=1)
+    if base is not None and base >= number:
+        refuse(generation.at("base"), f"expected a number below {number}")
+    counts = generation.object("counts")
+    if unknown := counts.values.keys() - Tally().as_json().keys():
+        refuse(counts.place, f"there is no outcome {min(unknown)!r:.60}")
+    record: ExportRecord = {
+        "number": number,
+        "base": base,
+        "state": str(generation.choice("state", _ExportedState)),
+        "mode": None if generation.values.get("mode") is None else str(generation.choice("mode", CrawlMode)),
+        "documents": generation.count("documents"),
+        "partial": generation.optional_text("partial"),
+        "reason": generation.optional_text("reason"),
+        "created_at": generation.time("created_at", now),
+        "activated_at": generation.time("activated_at", now),
+        "whole": generation.flag("whole"),
+        "changed": generation.flag("changed"),
+        "counts": {name: counts.count(name, 0) for name in Tally().as_json()},
+    }
+    if "settings" in generation.values:
+        settings = _parse_settings(generation.object("settings"), check_settings)
+    return ManifestGeneration(settings=settings, record=record)
+
+
+def _parse_document(path: str, entry: JsonObject, source: ManifestSource, now: datetime) -> ManifestDocument:
+    doc_id = check_folder_name(entry.text("doc_id"), entry.at("doc_id"))
+    versions = _parse_versions(entry, doc_id, source.generation)
+    lifecycle = entry.choice("status", Lifecycle)
+    is_living = versions[-1].died is None
+    if (lifecycle is Lifecycle.ACTIVE and not is_living) or (lifecycle is Lifecycle.DELETED and is_living):
+        refuse(entry.at("status"), f"a document whose last version has {'not ' * is_living}ended cannot be {lifecycle}")
+    last_seen = entry.time("last_seen", now)
+    first_generation = entry.count("first_generation", versions[0].born, least=1)
+    if first_generation > versions[0].born:
+        refuse(entry.at("first_generation"), f"expected at most {versions[0].born}, which has its first version")
+    return ManifestDocument(
+        path=path,
+        place=entry.place,
+        doc_id=doc_id,
+        versions=versions,
+        record={
+            "first_generation": first_generation,
+            "lifecycle": str(lifecycle),
+            "missed_crawls": entry.count("missed_crawls", 0),
+            "retry_count": entry.count("retry_count", 0),
+            "reason": entry.optional_text("reason"),
+            "first_seen": entry.time("first_seen", now, last_seen),
+            "since": None if lifecycle is Lifecycle.ACTIVE else entry.time("since", now, last_seen),
+            "verified_at": entry.optional_time("verified_at", now),
+        },
+    )
+
+
+def _parse_versions(entry: JsonObject, doc_id: str, active: int) -> tuple[ManifestVersion, ...]:
+    versions: list[ManifestVersion] = []
+    for listed in entry.objects("versions"):
+        born, died = listed.count("version_id", least=1), listed.optional_count("until", least=1)
+        if born > active or (died is not None and not born < died <= active):
+            refuse(listed.place, f"expected version_id < until, and neither above {active}, the active generation")
+        if versions and (versions[-1].died is None or versions[-1].died > born):
+            refuse(listed.place, "it begins before the version before it has ended")
+        folder = ("documents", doc_id) if died is None else ("documents", doc_id, "versions", str(born))
+        versions.append(ManifestVersion(born=born, died=died, folder=folder))
+    if not versions:
+        refuse(entry.at("versions"), "a document has at least one version")
+    return tuple(versions)

@@ -6,7 +6,7 @@ receiver can recognise duplicates by the id.
     Kept-Event        activated, held or failed
     Kept-Delivery     the id of the notification
     Kept-Timestamp    when it was sent, in seconds since 1970
-    Kept-Signature    sha256= and the HMAC-SHA256 of timestamp, a dot and the body, by the shared secret
+    Kept-Signature    sha256= and the HMAC-SHA256 of timestamp, a dot and the body, by the receiver's secret
 """
 
 import asyncio
@@ -20,7 +20,8 @@ from datetime import datetime, timedelta
 
 from kept.errors import InvalidInput, SecretUnavailable
 from kept.log import Log
-from kept.model.source import Source
+from kept.model.authority import WebhookReach
+from kept.model.source import Authority, Source, parse_secret_reference
 from kept.store import notifications, sources
 from kept.store.database import Connection, Database, current_time
 from kept.store.notifications import Notification
@@ -34,8 +35,8 @@ DELIVERY_LEASE = timedelta(minutes=1)  # longer than any delivery takes
 FAILED_RETENTION = timedelta(days=30)  # of notifications that were given up
 
 SendWebhook = Callable[
-    [str, bytes, Mapping[str, str]], Awaitable[str | None]
-]  # URL, body, headers -> None, or why it was not accepted
+    [str, bytes, Mapping[str, str], WebhookReach], Awaitable[str | None]
+]  # URL, body, headers, which addresses it may have -> None, or why it was not accepted
 ResolveSecret = Callable[[str], str]  # resolves "env:NAME"
 
 
@@ -66,7 +67,7 @@ async def deliver_due(
             if not await notifications.list_due(snapshot, at, limit=1):
                 break
         deliveries, dropped = await _lease_due(db, operator, at)
-        errors = await asyncio.gather(*(_send(send, operator, look_up, one, url, at) for one, url in deliveries))
+        errors = await asyncio.gather(*(_send(send, operator, look_up, one, source, at) for one, source in deliveries))
         async with db.transaction() as tx:
             results = [await _record_result(tx, one, why, at) for (one, _), why in zip(deliveries, errors, strict=True)]
         counts.update({"dropped": dropped})
@@ -78,14 +79,14 @@ async def deliver_due(
 
 async def _lease_due(
     db: Database, operator: OperatorWebhook, now: datetime
-) -> tuple[list[tuple[Notification, str]], int]:
-    """Claim due notifications. Returns them with their URLs, and how many were deleted for want of a receiver."""
+) -> tuple[list[tuple[Notification, Source]], int]:
+    """Claim due notifications. Returns them with their sources, and how many were deleted for want of a receiver."""
     deliveries, dropped = [], 0
     async with db.transaction() as tx:
         for notification in await notifications.claim_due(tx, now, until=now + DELIVERY_LEASE, limit=BATCH_SIZE):
-            url = _target_url(notification, await sources.get(tx, notification.source_id), operator)
-            if url:
-                deliveries.append((notification, url))
+            source = await sources.get(tx, notification.source_id)
+            if source and _target_url(notification, source, operator):
+                deliveries.append((notification, source))
             else:
                 await notifications.delete(tx, notification.id)
                 dropped += 1
@@ -98,13 +99,22 @@ async def _send(
     operator: OperatorWebhook,
     look_up: ResolveSecret,
     notification: Notification,
-    url: str,
+    source: Source,
     now: datetime,
 ) -> str | None:
-    """Return None if the receiver accepted it, else why not."""
+    """Return None if the receiver accepted it, else why not.
+
+    The operator's secret signs only what the operator's own URL gets: a source may have been given another by a caller.
+    """
+    is_operators = notification.receiver == "operator"
     try:
         body = make_body(notification)
-        return await send(look_up(url), body, make_headers(notification, body, look_up(operator.secret), now))
+        secret = look_up(operator.secret if is_operators else source.settings.webhook_secret)
+        headers = make_headers(notification, body, secret, now)
+        reach = WebhookReach.OPERATOR if is_operators else _source_reach(source)
+        if reach is WebhookReach.PUBLIC and parse_secret_reference(source.settings.webhook):
+            return "webhook names a variable of this machine: that can only be set from there"
+        return await send(look_up(_target_url(notification, source, operator)), body, headers, reach)
     except (SecretUnavailable, InvalidInput) as error:  # in the operator's settings on this machine
         return str(error)
 
@@ -121,10 +131,13 @@ async def _record_result(tx: Connection, notification: Notification, error: str 
     return "put_off" if due else "given_up"
 
 
-def _target_url(notification: Notification, source: Source | None, operator: OperatorWebhook) -> str:
+def _source_reach(source: Source) -> WebhookReach:
+    is_owners = source.authority_of("webhook") is Authority.OWNER
+    return WebhookReach.ALLOWED if is_owners else WebhookReach.PUBLIC
+
+
+def _target_url(notification: Notification, source: Source, operator: OperatorWebhook) -> str:
     """Return the receiver's current URL; empty if there is none any more."""
-    if source is None:
-        return ""
     return operator.url if notification.receiver == "operator" else source.settings.webhook
 
 

@@ -229,6 +229,7 @@ class LifecycleChange:
     reason: str | None = None
     verified_at: datetime | None = None
     is_ended: bool = False  # the new generation no longer shows it
+    is_grace_over: bool = False  # it was missing, and is deleted now
     is_lost: bool = False  # it ended, and not because of a change of settings
 
 
@@ -274,6 +275,7 @@ class PastVersion:
     activated_at: datetime | None
     ended_at: datetime | None
     rolled_back: str | None  # by a rollback, not by a crawl: to where
+    end_reason: str | None = None  # why the document was removed with it; None: another version follows, or it lives
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,15 @@ class Outcome(StrEnum):
     CHANGED = "changed"
     UNCHANGED = "unchanged"
     MOVED = "moved"
-    GONE = "gone"
+    GONE = "gone"  # a document that is no longer there
+    DEAD_LINK = "dead_link"  # there is nothing, and nothing was kept there before
     FAILED = "failed"
     SKIPPED = "skipped"
+
+    @property
+    def tally_field(self) -> str:
+        """Return the name of its count in a Tally."""
+        return "dead_links" if self is Outcome.DEAD_LINK else self.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +119,45 @@ class Unreachable:
 Visit: TypeAlias = Fetched | NotModified | Redirected | Gone | Refused | Unreachable
 
 
+# Guards: what they hold back until nothing else is left to visit, and decide then. -------------------------------
+
+
+LIMIT_REASON = "a limit was reached"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlFamily:
+    """URLs of one pattern that may be endless, such as the months of a calendar, and how far a crawl follows them.
+
+    A round admits what other pages and the rounds before led to. Pages that are all listed somewhere need one round;
+    pages that only lead from one to the next need as many as there are.
+    """
+
+    key: str  # what its URLs have in common
+    max_rounds: int
+    max_urls: int | None = None  # None: any number
+    trap_reason: str = ""  # why those beyond are refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyProgress:
+    """How far a crawl has followed a family."""
+
+    rounds: int = 0
+    urls: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeferredEntry:
+    """An entry that waits for the guards' decision."""
+
+    id: int
+    url: str
+    depth: int
+    family: str | None
+    is_document: bool  # the base has it, or a document moved here
+
+
 # Entries to insert, and how they are settled. ----------------------------------------------------------------------
 
 
@@ -126,6 +171,8 @@ class DiscoveredUrl:
     moved_document_id: str | None = None  # the document that a redirect moves here
     reached: bool = True
     visit_if_known: bool = False  # a quick crawl visits it even if the base has it
+    family: str | None = None  # the key of its URL family
+    deferred: bool = False  # wait until nothing else is left to visit; then the guards decide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +259,8 @@ class OpenEntries:
     """Which entries of a job are not settled yet."""
 
     has_any: bool
-    has_reached: bool  # some of them are reached
+    has_reached: bool  # some of them are reached, and not deferred
+    has_deferred: bool
     next_due_at: datetime | None  # of those that are not leased; None: all are leased
 
 
@@ -283,6 +331,7 @@ class NotKeptReason:
     reason: str
     count: int
     examples: list[str] = field(default_factory=list)
+    linked_from: dict[str, str] = field(default_factory=dict)  # of dead links: a page that links there, by URL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,6 +348,7 @@ class FinishedEntry:
     document_id: str | None
     redirect_to: str | None
     visited_at: datetime
+    removed: bool = False  # the job's generation no longer shows the document that was here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

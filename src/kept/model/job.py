@@ -70,14 +70,11 @@ class Progress:
     tally: Tally = Tally()
     bytes: int = 0
     current_depth: int = 0
+    percent: int = 0  # of the known URLs; it never falls, although a crawl finds more of them
 
     @property
     def done(self) -> int:
         return sum(self.tally.as_json().values())
-
-    @property
-    def percent(self) -> int:
-        return 100 * self.done // self.discovered if self.discovered else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """A source: a site, folder, repository or package, and its settings."""
 
 import re
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -12,6 +13,13 @@ class SourceKind(StrEnum):
     FOLDER = "folder"
     GIT = "git"
     PACKAGE = "package"
+
+
+class Authority(StrEnum):
+    """Who named a source, or gave one of its settings. ``model.authority`` says what follows from it."""
+
+    OWNER = "owner"  # of the machine: at the command line, or in their own configuration
+    CALLER = "caller"  # of the server or of MCP, with any key or none; an import that was not confirmed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +54,13 @@ DEFAULT_REGION = Region()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of a crawl for new documents. Known ones are always visited. None: no limit."""
+    """Limits of a crawl. A lowered one removes documents at the next refresh. None: no limit."""
 
     max_pages: int | None = None
     max_depth: int | None = None
     max_seconds: float | None = None
     max_bytes: int = 32 * 1024 * 1024  # of one document
+    no_traps: bool = False  # visit also what looks like an endless family of pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +95,17 @@ class Access:
     connect_seconds: float = 10.0
     first_byte_seconds: float = 30.0  # and between any two bytes
     whole_seconds: float = 120.0
-    allowed: tuple[str, ...] = ()  # "host:port" of hosts whose addresses may be private
+    # Hosts that were not public when they were named, and the class of address that they had: "wiki.test:80 private".
+    allowed: tuple[str, ...] = ()
+
+    @property
+    def has_unpinned_hosts(self) -> bool:
+        """Whether a name is allowed whose class of address is not recorded yet."""
+        return any(not _PINNED_HOST.fullmatch(text) for text in self.allowed)
+
+
+# A name with its class of address; an IP address needs none.
+_PINNED_HOST = re.compile(r".* .*|(\d+\.){3}\d+:\d+|\[.*\]:\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +119,13 @@ class SourceSettings:
     tags: tuple[str, ...] = ()
     schedule: str = ""  # see kept.model.schedule; empty: none
     webhook: str = ""  # a URL that gets the results of its crawls, or a reference: "env:NAME"
+    webhook_secret: str = field(default="", repr=False)  # a reference; what is sent to the webhook is signed with it
     watch: bool = False  # a folder: a server refreshes it whenever its files change
     hook_secret: str = field(default="", repr=False)  # a reference; hooks that request a refresh are signed with it
+    given_by: tuple[tuple[str, Authority], ...] = ()  # who gave a setting, by the name of its option
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(self) | {"given_by": dict(self.given_by)}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "SourceSettings":
@@ -126,8 +147,14 @@ class SourceSettings:
             schedule=stored.get("schedule", ""),
             webhook=stored.get("webhook", ""),
             watch=bool(stored.get("watch", False)),
+            webhook_secret=stored.get("webhook_secret", ""),
             hook_secret=stored.get("hook_secret", ""),
+            given_by=tuple((name, Authority(who)) for name, who in stored.get("given_by", {}).items()),
         )
+
+    def record_given(self, names: Iterable[str], authority: Authority) -> "SourceSettings":
+        """Return the settings with a note of who gave those of these names."""
+        return replace(self, given_by=tuple((dict(self.given_by) | dict.fromkeys(names, authority)).items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +169,7 @@ class Source:
     settings: SourceSettings
     active_generation: int | None
     created_at: datetime
+    authority: Authority = Authority.OWNER  # that named its root
     next_run_at: datetime | None = None  # of its schedule
     schedule_paused_at: datetime | None = None  # by a rollback, until the next requested refresh
     runs: int = 0  # crawls that its schedule has started
@@ -152,6 +180,10 @@ class Source:
     @property
     def label(self) -> str:
         return format_label(self.name, self.version)
+
+    def authority_of(self, setting: str) -> Authority:
+        """Return who gave a setting; where that is not recorded, who named the source."""
+        return dict(self.settings.given_by).get(setting, self.authority)
 
 
 def format_label(name: str, version: str) -> str:

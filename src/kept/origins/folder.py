@@ -82,7 +82,10 @@ class FolderOrigin(Origin):
             return "not a kind of file that can be read"
         if not self.admits(url):
             return "left out by the source's patterns"
-        return "left out by an ignore file" if self._is_ignored(relative) else None
+        try:
+            return "left out by an ignore file" if self._is_ignored(relative) else None
+        except gitignore.TooManyPatterns as error:
+            return str(error)
 
     async def list(self, *, include_excluded: bool = False) -> AsyncIterator[ListedUrl | ListingFailure]:
         files = self._list_files()
@@ -119,7 +122,11 @@ class FolderOrigin(Origin):
             yield ListingFailure(url=base_url, reason=_reason(error))
             return
         ignore_files = {entry.name for entry in entries if entry.name in gitignore.IGNORE_FILES}
-        rules = rules.with_folder(relative, gitignore.read_rules(folder, ignore_files))
+        try:
+            rules = rules.with_folder(relative, gitignore.read_rules(folder, ignore_files))
+        except gitignore.TooManyPatterns as error:
+            yield ListingFailure(url=base_url, reason=str(error))
+            return
         for entry in entries:
             name = entry.name
             if name[0] == ".":

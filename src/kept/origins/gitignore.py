@@ -9,35 +9,73 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 IGNORE_FILES = (".gitignore", ".keptignore")
 MAX_BYTES = 1024 * 1024
+MAX_PATTERN_CHARACTERS = 4096
+MAX_GLOBS = 2_000  # patterns with wildcards for one path, of all files together: matching them takes a millisecond
+_WILDCARD = re.compile(r"[*?\[\\]")
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    pattern: re.Pattern[str]
+    pattern: re.Pattern[str] | None  # None: it is the literal
+    literal: str  # a name at any depth, or "/" and a path
     is_negated: bool  # began with '!'
     folders_only: bool
+
+
+class TooManyPatterns(Exception):
+    """The ignore files of a folder and of those above it would take too long to match."""
+
+
+class FolderRules:
+    """The rules of one folder. Names and paths are looked up; only patterns with wildcards are tried one by one."""
+
+    def __init__(self, folder: str, rules: Sequence[IgnoreRule]) -> None:
+        self.folder = folder  # path below the root with its slash
+        self._rules = rules
+        self.globs = [number for number, rule in enumerate(rules) if rule.pattern]
+        self._last_literal = {rule.literal: number for number, rule in enumerate(rules) if not rule.pattern}
+        self._last_for_files = {
+            rule.literal: number for number, rule in enumerate(rules) if not (rule.pattern or rule.folders_only)
+        }
+
+    def last_match(self, path: str, *, is_folder: bool) -> IgnoreRule | None:
+        literals = self._last_literal if is_folder else self._last_for_files
+        found = max(literals.get(path.rpartition("/")[2], -1), literals.get(f"/{path}", -1))
+        for number in reversed(self.globs):
+            if number < found:
+                break
+            rule = self._rules[number]
+            if (is_folder or not rule.folders_only) and rule.pattern and rule.pattern.fullmatch(path):
+                return rule
+        return self._rules[found] if found >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
     """The rules of all ignore files from the root down to a folder."""
 
-    rules_by_folder: tuple[tuple[str, tuple[IgnoreRule, ...]], ...] = ()  # path below the root with its slash, rules
+    rules_by_folder: tuple[FolderRules, ...] = ()
 
-    def with_folder(self, folder: str, rules: tuple[IgnoreRule, ...]) -> "IgnoreRules":
-        return IgnoreRules((*self.rules_by_folder, (folder, rules))) if rules else self
+    def with_folder(self, folder: str, rules: Sequence[IgnoreRule]) -> "IgnoreRules":
+        """Return these rules and those of a folder below. Raises TooManyPatterns."""
+        if not rules:
+            return self
+        found = (*self.rules_by_folder, FolderRules(folder, rules))
+        if sum(len(one.globs) for one in found) > MAX_GLOBS:
+            raise TooManyPatterns(f"its ignore files have more than {MAX_GLOBS:,} patterns with wildcards")
+        return IgnoreRules(found)
 
     def is_ignored(self, path: str, *, is_folder: bool) -> bool:
         """Return whether a pattern matches this path below the root itself; folders above it are not considered."""
-        for folder, rules in reversed(self.rules_by_folder):
-            relative = path[len(folder) :]
-            for rule in reversed(rules):
-                if (is_folder or not rule.folders_only) and rule.pattern.fullmatch(relative):
-                    return not rule.is_negated
+        for rules in reversed(self.rules_by_folder):
+            rule = rules.last_match(path[len(rules.folder) :], is_folder=is_folder)
+            if rule:
+                return not rule.is_negated
         return False
 
 
@@ -65,7 +103,11 @@ def open_regular_file(path: str, flags: int) -> int:
 
 
 def parse_rules(text: str) -> list[IgnoreRule]:
-    return [rule for line in text.removeprefix("\ufeff").split("\n") if (rule := _parse_rule(line.removesuffix("\r")))]
+    """Return the rules of an ignore file. Raises TooManyPatterns before they are compiled, which takes longest."""
+    lines = text.removeprefix("\ufeff").split("\n")
+    if sum(1 for line in lines if _WILDCARD.search(line)) > MAX_GLOBS:
+        raise TooManyPatterns(f"its ignore files have more than {MAX_GLOBS:,} patterns with wildcards")
+    return [rule for line in lines if (rule := _parse_rule(line.removesuffix("\r")))]
 
 
 def _parse_rule(text: str) -> IgnoreRule | None:
@@ -79,12 +121,17 @@ def _parse_rule(text: str) -> IgnoreRule | None:
     text = text.removesuffix("/")
     if not text:
         return None
+    if len(text) > MAX_PATTERN_CHARACTERS:
+        return None  # no path is as long
     is_anchored = "/" in text
+    text = text.removeprefix("/")
+    if not _WILDCARD.search(text):
+        return IgnoreRule(None, f"/{text}" if is_anchored else text, is_negated, folders_only)
     try:
-        pattern = re.compile(_glob_to_regex(text.removeprefix("/"), any_depth=not is_anchored), re.DOTALL)
+        pattern = re.compile(_glob_to_regex(text, any_depth=not is_anchored), re.DOTALL)
     except re.error:
         return None
-    return IgnoreRule(pattern, is_negated, folders_only)
+    return IgnoreRule(pattern, "", is_negated, folders_only)
 
 
 _TOKEN = re.compile(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from kept.model.document import Validators
-from kept.model.frontier import Fetched, FrontierEntry, ListedUrl, ListingFailure, Visit
+from kept.model.frontier import Fetched, FrontierEntry, ListedUrl, ListingFailure, UrlFamily, Visit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,10 @@ class Origin(Protocol):
 
     def why_excluded(self, url: str) -> str | None:
         """Return why the source's settings leave a URL out; None when they admit it."""
+
+    def find_family(self, url: str) -> UrlFamily | None:
+        """Return the family of a URL that may be one of endlessly many; None where there is no such danger."""
+        return None
 
     async def why_forbidden(self, url: str) -> str | None:
         """Return why the origin itself forbids a visit (robots.txt); None when it does not."""

@@ -10,6 +10,13 @@ from pathlib import Path
 
 from kept.errors import SourceUnavailable
 
+# What a program needs to run at all, and nothing that leads it to the user's configuration, keys or proxies.
+_NEUTRAL_VARIABLES = frozenset({
+    "PATH", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "LD_LIBRARY_PATH", "GIT_EXEC_PATH",
+    "GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
+})  # fmt: skip
+_NO_FOLDER = "/dev/null"  # as a folder: it has no files, and none can be made in it
+
 _MAX_STDERR_BYTES = 16 * 1024  # the last part of it
 
 
@@ -20,6 +27,12 @@ class ProgramFailed(Exception):
         super().__init__("a program failed")  # without the message, which may hold secrets
         self.message = message
         self.exit_code = exit_code
+
+
+def make_neutral_environment(user_environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without the user's home, and so without their configuration and credentials."""
+    environment = {name: value for name, value in user_environment.items() if name in _NEUTRAL_VARIABLES}
+    return environment | dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), _NO_FOLDER)
 
 
 async def run_program(

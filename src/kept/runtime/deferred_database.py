@@ -19,6 +19,10 @@ class DeferredDatabase:
         assert self._db is not None, "a clock matters only to what was stored before"
         return self._db.has_shared_clock
 
+    def limit_silence(self, seconds: float) -> None:
+        assert self._db is not None, "a server opens its database at once"
+        self._db.limit_silence(seconds)
+
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Connection]:
         async with (await self._open(create=False)).snapshot() as snapshot:

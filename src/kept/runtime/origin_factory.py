@@ -2,19 +2,38 @@
 
 from typing import TYPE_CHECKING
 
-from kept.errors import NotFound
-from kept.model.source import DEFAULT_REGION, SourceKind, SourceSettings
+from kept.errors import NotFound, SourceUnavailable
+from kept.model.authority import restrict_settings, why_root_refused
+from kept.model.source import DEFAULT_REGION, Authority, SourceKind, SourceSettings
 from kept.settings import Settings
 
 if TYPE_CHECKING:  # imports are late: a search needs none of them, and a crawl only those of one kind
     from kept.origins.origin import Origin
 
 
-def make_origin(kind: SourceKind, root: str, settings: SourceSettings, app_settings: Settings) -> "Origin":
+def make_permitted_origin(
+    kind: SourceKind, root: str, settings: SourceSettings, app_settings: Settings, authority: Authority
+) -> "Origin":
+    """Build the origin of a source that is to be contacted. Raises SourceUnavailable where its authority forbids it."""
+    permissions = app_settings.permissions_of(authority)
+    if refusal := why_root_refused(permissions, kind, root, uploads_folder=str(app_settings.uploads_folder)):
+        raise SourceUnavailable(refusal)
+    settings = restrict_settings(permissions, authority, settings)
+    return make_origin(kind, root, settings, app_settings, authority)
+
+
+def make_origin(
+    kind: SourceKind,
+    root: str,
+    settings: SourceSettings,
+    app_settings: Settings,
+    authority: Authority = Authority.OWNER,
+) -> "Origin":
     """Build the origin of a source. Raises InvalidInput where the root is none of this kind.
 
     Secrets are looked up when the origin first needs them, which may raise SecretUnavailable.
     """
+    permissions = app_settings.permissions_of(authority)
     from kept.secrets import SecretStore
 
     look_up = SecretStore(app_settings.secrets_file, app_settings.environment).look_up
@@ -35,11 +54,18 @@ def make_origin(kind: SourceKind, root: str, settings: SourceSettings, app_setti
             look_up=look_up,
             environment=app_settings.environment,
             cache_folder=app_settings.cache_folder,
+            permissions=permissions,
         )
     if kind is SourceKind.PACKAGE:
         from kept.origins.packages import make_package_origin
 
-        return make_package_origin(root, settings, type_of=guess_content_type, environment=app_settings.environment)
+        return make_package_origin(
+            root,
+            settings,
+            type_of=guess_content_type,
+            environment=app_settings.environment,
+            uses_user_tools=permissions.user_tools,
+        )
     from kept.origins.folder import FolderOrigin
     from kept.origins.zip_file import ZipOrigin, is_zip_root
 
@@ -52,6 +78,7 @@ def make_checked_origin(
     root: str,
     settings: SourceSettings,
     app_settings: Settings,
+    authority: Authority = Authority.OWNER,
     *,
     before: SourceSettings | None = None,
 ) -> "Origin":
@@ -63,7 +90,7 @@ def make_checked_origin(
     from kept.secrets import check_references
 
     check_references(settings, before)
-    origin = make_origin(kind, root, settings, app_settings)
+    origin = make_permitted_origin(kind, root, settings, app_settings, authority)
     origin.check()
     if settings.region != DEFAULT_REGION:
         from kept.extract.html.reader import check_region

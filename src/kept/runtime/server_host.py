@@ -9,6 +9,8 @@ from kept.maintenance.watcher import watch_sources
 from kept.runtime.services import AppServices
 from kept.runtime.worker_host import WorkerHost
 
+DATABASE_PATIENCE_SECONDS = 0.75  # a request gets its answer within two
+
 
 class ServerHost:
     """Runs a server on the services of this process, and workers unless others have them."""
@@ -42,6 +44,7 @@ class ServerHost:
         from kept.server.app import make_app
         from kept.server.server import run_server
 
+        self._services.db.limit_silence(DATABASE_PATIENCE_SECONDS)
         background = [
             asyncio.create_task(self._run_background(stop, workers, separate_process, verbose)),
             asyncio.create_task(watch_sources(self._services.db, stop)),
@@ -82,5 +85,6 @@ class ServerHost:
         else:
             command = [sys.executable, "-m", "kept", "worker", "--behind", "--concurrency", str(workers)]
             command += ["--verbose"] if verbose else []
+            command += ["--config", self._settings.config_file] if self._settings.config_file else []
             environment = dict(self._settings.environment) | {"KEPT_DATABASE": self._settings.database}
             await supervise_process(command, environment, stop)

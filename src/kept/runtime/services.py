@@ -4,7 +4,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kept.model.source import Source, SourceKind, SourceSettings
+from kept.model.source import Authority, Source, SourceKind, SourceSettings
 from kept.runtime import origin_factory, preview
 from kept.runtime.models import SearchModels
 from kept.settings import Settings
@@ -64,7 +64,7 @@ class AppServices:
         from kept.maintenance.gc import Retention
 
         history = self.settings.history
-        return Retention(generations=history.generations, younger_than=timedelta(days=history.days))
+        return Retention(generations=history.generations, younger_than=timedelta(days=history.days), jobs=history.jobs)
 
     @cached_property
     def _reaper(self) -> "Reaper":
@@ -85,16 +85,25 @@ class AppServices:
         return self.models.reranking()
 
     def why_excluded(self, source: Source, url: str) -> str | None:
-        origin = origin_factory.make_origin(source.kind, source.root, source.settings, self.settings)
+        origin = origin_factory.make_origin(source.kind, source.root, source.settings, self.settings, source.authority)
         return origin.why_excluded(url)
 
     def make_origin(
-        self, kind: SourceKind, root: str, settings: SourceSettings, before: SourceSettings | None = None
+        self,
+        kind: SourceKind,
+        root: str,
+        settings: SourceSettings,
+        authority: Authority,
+        before: SourceSettings | None = None,
     ) -> "Origin":
-        return origin_factory.make_checked_origin(kind, root, settings, self.settings, before=before)
+        return origin_factory.make_checked_origin(kind, root, settings, self.settings, authority, before=before)
 
-    async def preview_scope(self, kind: SourceKind, root: str, settings: SourceSettings) -> "ScopePreview":
-        return await preview.preview_scope(self.settings, kind, root, settings)
+    async def preview_scope(
+        self, kind: SourceKind, root: str, settings: SourceSettings, authority: Authority
+    ) -> "ScopePreview":
+        return await preview.preview_scope(self.settings, kind, root, settings, authority)
 
-    async def preview_page(self, kind: SourceKind, url: str, settings: SourceSettings) -> "PagePreview":
-        return await preview.preview_page(self.settings, kind, url, settings)
+    async def preview_page(
+        self, kind: SourceKind, url: str, settings: SourceSettings, authority: Authority
+    ) -> "PagePreview":
+        return await preview.preview_page(self.settings, kind, url, settings, authority)

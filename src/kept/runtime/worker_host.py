@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 from kept.errors import NotFound
 from kept.jobs.worker import Worker, claim_and_run
-from kept.maintenance.gc import collect_if_due
-from kept.maintenance.periodic import PeriodicTask, run_tasks
-from kept.maintenance.scheduler import ScheduleReport, enqueue_due_crawls
-from kept.maintenance.watcher import watch_files
-from kept.maintenance.webhooks import DeliveryReport, OperatorWebhook, deliver_due
+from kept.model.authority import WebhookReach
 from kept.model.job import CrawlJob
 from kept.model.source import Source
 from kept.runtime.models import EMBED_INTERVAL_SECONDS
-from kept.runtime.origin_factory import make_origin
+from kept.runtime.origin_factory import make_permitted_origin
 from kept.runtime.readers import make_reader_pool, preload_crawl_modules
 from kept.runtime.services import AppServices
+from kept.service.access import pin_known_sources
 from kept.store import jobs
 
 if TYPE_CHECKING:  # heavy: loaded when the first crawl begins
     from kept.crawl.engine import CrawlRun
     from kept.extract.reader_pool.pool import ReaderPool
+    from kept.maintenance.periodic import PeriodicTask
+    from kept.maintenance.scheduler import ScheduleReport
+    from kept.maintenance.webhooks import DeliveryReport
     from kept.model.document import Content
     from kept.model.job import Lease
 
@@ -49,6 +49,7 @@ class WorkerHost:
 
     async def run_job(self, job: CrawlJob, on_progress: OnProgress = _ignore_progress) -> CrawlJob:
         """Return the job once it has ended. It runs here if it is free, else the worker that has it is followed."""
+        await pin_known_sources(self._db)
         gc.freeze()  # the loaded modules stay: collections during the crawl need not visit them
         async with self._services.models.embed_in_background(self._db):
             while True:
@@ -71,6 +72,7 @@ class WorkerHost:
 
     async def run_worker(self, stop: asyncio.Event, *, name: str | None = None, concurrency: int = 2) -> int:
         """Run jobs and periodic tasks until ``stop`` is set. Returns how many jobs ended here."""
+        await pin_known_sources(self._db)
         worker = Worker(
             self._db,
             partial(self._make_crawl_run, on_progress=_ignore_progress),
@@ -88,9 +90,14 @@ class WorkerHost:
         return worker.jobs_done
 
     async def run_periodic_tasks(self, stop: asyncio.Event) -> None:
+        from kept.maintenance.periodic import run_tasks
+
         await run_tasks(self.periodic_tasks(), stop)
 
-    def periodic_tasks(self) -> list[PeriodicTask]:
+    def periodic_tasks(self) -> "list[PeriodicTask]":
+        from kept.maintenance.gc import collect_if_due
+        from kept.maintenance.periodic import PeriodicTask
+
         collect = partial(
             collect_if_due,
             self._db,
@@ -108,29 +115,35 @@ class WorkerHost:
             tasks.append(PeriodicTask("embedded", EMBED_INTERVAL_SECONDS, partial(backlog.embed_pending, self._db)))
         return tasks
 
-    async def enqueue_due_crawls(self) -> ScheduleReport:
+    async def enqueue_due_crawls(self) -> "ScheduleReport":
+        from kept.maintenance.scheduler import enqueue_due_crawls
+
         return await enqueue_due_crawls(self._db, self._services.schedule_policy)
 
-    async def deliver_webhooks(self) -> DeliveryReport:
+    async def deliver_webhooks(self) -> "DeliveryReport":
         """Deliver the webhooks that are due. The HTTP client is made only if there is one to send."""
-        webhooks, client = self._settings.webhooks, None
+        from kept.maintenance.webhooks import OperatorWebhook, deliver_due
 
-        async def send(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
-            from kept.origins.web.outbound import make_webhook_client, post_webhook
+        webhooks, clients = self._settings.webhooks, None
 
-            nonlocal client
-            client = client or make_webhook_client(self._services.secrets.look_up(webhooks.url), webhooks.allow)
-            return await post_webhook(client, url, body, headers)
+        async def send(url: str, body: bytes, headers: Mapping[str, str], reach: WebhookReach) -> str | None:
+            from kept.origins.web.outbound import WebhookClients
+
+            nonlocal clients
+            clients = clients or WebhookClients(self._services.secrets.look_up(webhooks.url), webhooks.allow)
+            return await clients.send(url, body, headers, reach)
 
         try:
             operator = OperatorWebhook(url=webhooks.url, secret=webhooks.secret)
             return await deliver_due(self._db, send, operator, look_up=self._services.secrets.look_up)
         finally:
-            if client:
-                await client.close()
+            if clients:
+                await clients.close()
 
     def watch_files(self, source: Source, stop: asyncio.Event) -> AsyncIterator[None]:
         """Yield whenever the files of a source have changed and no more events arrive."""
+        from kept.maintenance.watcher import watch_files
+
         return watch_files(source.root, stop)
 
     async def read_markdown(self, text: str, url: str) -> "Content | None":
@@ -159,9 +172,10 @@ class WorkerHost:
             self._db,
             lease,
             source,
-            make_origin(source.kind, source.root, settings, self._settings),
+            make_permitted_origin(source.kind, source.root, settings, self._settings, source.authority),
             read=partial(self._get_readers().read, region=settings.region),
             signature=pipeline_signature(region=settings.region) + suffix,
             rules=self._services.lifecycle_rules,
+            give_up_seconds=self._settings.crawl.give_up_seconds,
             on_progress=on_progress,
         )

@@ -23,15 +23,19 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kept.model.key import ApiKey, KeyScope
+from kept.model.source import Authority
+from kept.server.connections import address_block
 from kept.server.problems import problem_response
+from kept.server.proxies import TrustedProxies, is_forwarded
 from kept.service import keys
-from kept.service.access import Permissions, Principal, Quota
+from kept.service.access import Principal, Quota
 from kept.service.context import Services
 from kept.settings import Settings
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 SECURITY_HEADERS = {"x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin"}
-PUBLIC_PATHS = re.compile(r"/healthz|/readyz|/login|/logout|/static/.*|/api/v1/hooks/[^/]+")  # hooks are signed instead
+FREE_PATHS = re.compile(r"/healthz|/readyz|/static/.*")  # without a key and without a rate limit
+PUBLIC_PATHS = re.compile(r"/login|/logout|/api/v1/hooks/[^/]+")  # without a key; hooks are signed instead
 KEY_COOKIE = "kept_key"
 READ_ONLY_POST_PATHS = re.compile(r"/api/v1/try|/mcp(/.*)?")  # these change nothing, or check the scope themselves
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]@/\s]+)(?::(\d{1,5}))?", re.IGNORECASE)
@@ -83,8 +87,17 @@ class HostCheckMiddleware:
                     headers.setdefault(name, value)
             await send(message)
 
-        refusal = self._check_host_and_origin(scope["method"], Headers(scope=scope))
+        refusal = self._check_forwarded(scope) or self._check_host_and_origin(scope["method"], Headers(scope=scope))
         return await (refusal or self._app)(scope, receive, send_with_security_headers)
+
+    def _check_forwarded(self, scope: Scope) -> Response | None:
+        """Refuse requests of a proxy where no key is needed: it may pass on requests from anywhere as local ones."""
+        if self._allowed_hosts.requires_keys or not is_forwarded(scope):
+            return None
+        return problem_response(
+            421,
+            "This server is not set up for a proxy. Its operator can name the site in serve.hosts, and give out keys.",
+        )
 
     def _check_host_and_origin(self, method: str, headers: Headers) -> Response | None:
         hosts = headers.getlist("host")
@@ -133,10 +146,9 @@ class AuthMiddleware:
         self._app = app
         self._services = services
         self._requires_keys = requires_keys
+        self._proxies = TrustedProxies.from_settings(settings.serve.proxies)
         self._rate_limiter = RequestRateLimiter(settings.serve.requests_per_minute)
-        self._permissions = Permissions(
-            local_files=bool(settings.network.allow_files), private_hosts=bool(settings.network.allow_private)
-        )
+        self._permissions = settings.permissions_of(Authority.CALLER)
         serve = settings.serve
         self._quota_locks: dict[str, asyncio.Lock] = {}
         self._quota = Quota(live_jobs=serve.live_jobs, sources=serve.sources, pages=serve.pages)
@@ -153,10 +165,13 @@ class AuthMiddleware:
     async def _authenticate(self, scope: Scope) -> Principal | Response:
         path, headers = scope["path"], Headers(scope=scope)
         token = _credential(headers.get("authorization"))
+        if FREE_PATHS.fullmatch(path):
+            return Principal(permissions=self._permissions)
         if PUBLIC_PATHS.fullmatch(path):
-            return self._apply_rate_limit(
-                f"from {(scope.get('client') or ('', 0))[0]}", Principal(permissions=self._permissions)
-            )
+            # A proxy that does not name its clients would have one limit for all of them.
+            address = self._proxies.client_address(scope)
+            client = f"from {address_block(address)}" if address else None
+            return self._apply_rate_limit(client, Principal(permissions=self._permissions))
         if token is None and self._requires_keys:
             token = cookie_parser(headers.get("cookie", "")).get(KEY_COOKIE)
         if token is None:
@@ -182,8 +197,8 @@ class AuthMiddleware:
         )
         return self._apply_rate_limit(f"key {key.name}", principal)
 
-    def _apply_rate_limit(self, client: str, principal: Principal) -> Principal | Response:
-        if wait := self._rate_limiter.acquire(client):
+    def _apply_rate_limit(self, client: str | None, principal: Principal) -> Principal | Response:
+        if client and (wait := self._rate_limiter.acquire(client)):
             return problem_response(429, "Too many requests in this minute.", {"Retry-After": str(math.ceil(wait))})
         return principal
 

@@ -34,6 +34,8 @@ class DatabaseCheckMiddleware:
             return
         if self._check_task is None or self._check_task.done():
             self._check_task = asyncio.create_task(self._query())
+            # After a timeout nothing awaits the task, and asyncio would log its error as never retrieved.
+            self._check_task.add_done_callback(lambda task: task.cancelled() or task.exception())
         done, _ = await asyncio.wait([self._check_task], timeout=CHECK_TIMEOUT_SECONDS)
         if not done:
             raise StoreUnreachable("The database does not answer.")

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from kept.errors import InvalidInput
-from kept.model.generation import ChangedGeneration, DocumentChange
+from kept.model.changes import ChangedGeneration, DocumentChange
 from kept.model.source import format_label
 from kept.search.search import title_from_url
 from kept.service.cursor import decode_cursor, encode_cursor
 from kept.service.lookup import find_source, is_id
-from kept.store import generations
+from kept.store import changes
 from kept.store.database import Connection, ReadableDatabase
 from kept.store.generations import LARGEST_NUMBER
 
@@ -41,6 +41,7 @@ class Change:
     title: str
     from_url: str | None = None  # of a move: where it was before
     edited: bool = False  # its text changed, too
+    reason: str | None = None  # of a removal
     rolled_back: str | None = None  # by a rollback, not by a crawl: to where
 
 
@@ -59,7 +60,7 @@ class _FeedPosition:
     source: str = MAX_ID
     number: int = LARGEST_NUMBER
     url: str = ""
-    document: str = generations.FIRST_ID
+    document: str = changes.FIRST_ID
 
 
 async def list_changes(
@@ -87,8 +88,8 @@ async def list_changes(
                     position, at=generation.activated_at, source=generation.source_id, number=generation.number
                 )
                 if (here.source, here.number) != (position.source, position.number):
-                    here = replace(here, url="", document=generations.FIRST_ID)
-                changes = await generations.changes_in_generation(
+                    here = replace(here, url="", document=changes.FIRST_ID)
+                documents = await changes.changes_in_generation(
                     snapshot,
                     here.source,
                     here.number,
@@ -97,11 +98,12 @@ async def list_changes(
                     limit=limit + 1 - len(found),
                 )
                 found += [
-                    (_change(generation, one), replace(here, url=one.url, document=one.document_id)) for one in changes
+                    (_change(generation, one), replace(here, url=one.url, document=one.document_id))
+                    for one in documents
                 ]
                 if len(found) > limit:
                     break
-            position = replace(here, number=here.number - 1, url="", document=generations.FIRST_ID)
+            position = replace(here, number=here.number - 1, url="", document=changes.FIRST_ID)
     shown = found[:limit]
     return ChangeFeedPage(
         since=since,
@@ -114,10 +116,10 @@ async def _generations(
     db: Connection, source: str | None, since: datetime, position: _FeedPosition
 ) -> list[ChangedGeneration]:
     if source:
-        return await generations.changed_generations_of_source(
+        return await changes.changed_generations_of_source(
             db, source, since=since, number=position.number, limit=GENERATIONS_PER_QUERY
         )
-    return await generations.changed_generations(
+    return await changes.changed_generations(
         db, since=since, at=position.at, source=position.source, number=position.number, limit=GENERATIONS_PER_QUERY
     )
 
@@ -133,6 +135,7 @@ def _change(generation: ChangedGeneration, change: DocumentChange) -> Change:
         title=change.title or title_from_url(change.url),
         from_url=change.before_url if change.before_url != change.url else None,
         edited=change.before_hash not in (None, change.content_hash) and not change.read_again,
+        reason=change.end_reason,
         rolled_back=generation.rolled_back,
     )
 

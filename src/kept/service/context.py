@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # a service function imports what it needs
     from kept.crawl.preview import PagePreview, ScopePreview
     from kept.maintenance.next_run import SchedulePolicy
     from kept.maintenance.reaper import ReapReport
-    from kept.model.source import Source, SourceKind, SourceSettings
+    from kept.model.source import Authority, Source, SourceKind, SourceSettings
     from kept.origins.origin import Origin
     from kept.search.rerank import Reranking
     from kept.search.vector_search import VectorSearchOptions
@@ -43,7 +43,12 @@ class Services(Protocol):
         """Return why the settings of a source leave a URL out; None when they admit it."""
 
     def make_origin(
-        self, kind: "SourceKind", root: str, settings: "SourceSettings", before: "SourceSettings | None" = None
+        self,
+        kind: "SourceKind",
+        root: str,
+        settings: "SourceSettings",
+        authority: "Authority",
+        before: "SourceSettings | None" = None,
     ) -> "Origin":
         """Build an origin from the settings of a request, and check them. Connects to nothing; close it afterwards.
 
@@ -51,10 +56,14 @@ class Services(Protocol):
         settings they replace, did not refer to.
         """
 
-    async def preview_scope(self, kind: "SourceKind", root: str, settings: "SourceSettings") -> "ScopePreview":
+    async def preview_scope(
+        self, kind: "SourceKind", root: str, settings: "SourceSettings", authority: "Authority"
+    ) -> "ScopePreview":
         """Return the pages that a crawl would begin with. Nothing is stored."""
 
-    async def preview_page(self, kind: "SourceKind", url: str, settings: "SourceSettings") -> "PagePreview":
+    async def preview_page(
+        self, kind: "SourceKind", url: str, settings: "SourceSettings", authority: "Authority"
+    ) -> "PagePreview":
         """Fetch one page and return how it would be read. Nothing is stored."""
 
 

@@ -16,7 +16,7 @@ from kept.model.source import format_label
 from kept.service import jobs as jobs_service
 from kept.service import serializers
 from kept.service.cursor import decode_cursor, encode_cursor
-from kept.service.jobs import JobView
+from kept.service.jobs import view_job
 from kept.service.lookup import is_id
 from kept.store import frontier, jobs
 from kept.store.database import Connection, Database, current_time
@@ -97,7 +97,7 @@ async def read_events(db: Database, cursor: EventCursor) -> list[JobEvent]:
     async with db.snapshot() as snapshot:
         now = await current_time(snapshot)
         for row in await _followed_jobs(snapshot, cursor):
-            for kind, data, at in await _events_of_job(snapshot, row, cursor.jobs.get(row.job.id, JobPosition()), now):
+            for kind, data, at in await _events_of_job(snapshot, row, cursor.jobs.get(row.job.id, JobPosition())):
                 cursor = replace(cursor, jobs={**cursor.jobs, row.job.id: at})
                 found.append(JobEvent(kind=kind, data=data, cursor=cursor))
             if len(found) >= EVENTS_PER_READ:
@@ -142,7 +142,7 @@ async def _ended_before(db: Connection, cursor: EventCursor, then: datetime) -> 
 
 
 async def _events_of_job(
-    db: Connection, row: JobSummary, position: JobPosition, now: datetime
+    db: Connection, row: JobSummary, position: JobPosition
 ) -> list[tuple[EventKind, Mapping[str, Any], JobPosition]]:
     job, source = row.job, format_label(row.source_name, row.source_version)
     if position.state in ENDED_STATUSES:
@@ -154,7 +154,7 @@ async def _events_of_job(
     for entry in entries:
         position = replace(position, batch=entry.batch, entry=entry.id)
         found.append(("page", _page_event(entry, job.id, source), position))
-    view = JobView(job=job, source=source, workers=row.workers, pace=job.pace(now))
+    view = await view_job(db, row)
     if entries:
         found.append(("progress", serializers.job(view), position))
     if len(entries) < EVENTS_PER_READ and job.status != position.state:
@@ -168,7 +168,7 @@ def _page_event(entry: FinishedEntry, job: str, source: str) -> dict[str, Any]:
         "source": source,
         "url": entry.url,
         "outcome": entry.outcome,
-        "deleted": entry.outcome == "gone",
+        "deleted": entry.removed or entry.outcome == "gone",
         "reason": entry.reason,
         "http_status": entry.http_status,
         "depth": entry.depth,

@@ -6,9 +6,11 @@ from kept.maintenance.export import ExportReport
 from kept.maintenance.export import export_sources as write
 from kept.maintenance.import_ import ImportHasher, ImportReport, ReadMarkdown
 from kept.maintenance.import_ import import_sources as take
+from kept.maintenance.import_trust import Confirm, refuse_all
 from kept.maintenance.local_cleanup import record_export_folder
 from kept.maintenance.next_run import SchedulePolicy
 from kept.service.lookup import find_source
+from kept.service.source_options import check_stored_settings
 from kept.service.sources import schedule_next_run
 from kept.store.database import Database
 
@@ -30,10 +32,18 @@ async def import_(
     *,
     read: ReadMarkdown,
     hash_content: ImportHasher,
+    confirm: Confirm = refuse_all,
     schedule_policy: SchedulePolicy | None = None,
 ) -> ImportReport:
-    """Import an export. Nothing is changed where one of its sources exists already."""
-    imported = await take(db, Path(where).absolute(), read=read, hash_of=hash_content)
+    """Import an export, whole or not at all. What needs the owner's word is left out unless ``confirm`` gives it."""
+    imported = await take(
+        db,
+        Path(where).absolute(),
+        read=read,
+        hash_of=hash_content,
+        confirm=confirm,
+        check_settings=check_stored_settings,
+    )
     for source in imported.sources:
         if source.settings.schedule:
             async with db.transaction() as tx:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kept.model.generation import Tally
 
-_COUNT_ORDER = ("changed", "new", "moved", "gone", "failed", "skipped", "unchanged")
+_COUNT_ORDER = ("changed", "new", "moved", "gone", "failed", "skipped", "dead_links", "unchanged")
 
 
 def format_duration(seconds: float) -> str:
@@ -43,4 +43,9 @@ def pluralize(number: int, word: str) -> str:
 def format_counts(tally: "Tally") -> str:
     """Return '12 changed, 1 new, 1,157 unchanged', without zeros."""
     numbers = tally.as_json()
-    return ", ".join(f"{numbers[outcome]:,} {outcome}" for outcome in _COUNT_ORDER if numbers[outcome])
+    return ", ".join(format_count(outcome, numbers[outcome]) for outcome in _COUNT_ORDER if numbers[outcome])
+
+
+def format_count(outcome: str, number: int) -> str:
+    """Return '12 changed', '1 dead link'."""
+    return pluralize(number, "dead link") if outcome == "dead_links" else f"{number:,} {outcome}"

@@ -5,11 +5,13 @@ from dataclasses import asdict, dataclass, field
 from kept.crawl import activate, rollback
 from kept.crawl.activation_plan import ActivationPlan, plan_activation
 from kept.crawl.lifecycle import LifecycleRules
+from kept.model.changes import MAX_REASONS, ChangeCounts, RemovalReason
 from kept.model.document import DifferingVersion, ShownVersion
-from kept.model.generation import ChangeCounts, Generation, GenerationState
+from kept.model.generation import Generation, GenerationState
+from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Source
 from kept.service.lookup import find_readable_generation, find_source, load_source
-from kept.store import documents, generations, jobs
+from kept.store import changes, documents, generations, jobs
 from kept.store.database import Connection, Database, ReadableDatabase, current_time
 
 
@@ -41,6 +43,16 @@ class TimelineEntry:
         return bool(self.added or self.changed or self.moved or self.lost)
 
 
+async def get_crawl_result(db: ReadableDatabase, job: CrawlJob) -> tuple[Generation | None, list[RemovalReason]]:
+    """Return the generation of a completed job, and why it no longer shows documents that its base shows."""
+    if job.status is not JobStatus.COMPLETED or job.generation is None:
+        return None, []
+    async with db.snapshot() as snapshot:
+        generation = await generations.get(snapshot, job.source_id, job.generation)
+        removed = await changes.removal_reasons(snapshot, job.source_id, job.generation, limit=MAX_REASONS)
+    return generation, removed
+
+
 async def timeline(db: ReadableDatabase, label: str, *, limit: int = 30) -> tuple[Source, list[TimelineEntry]]:
     """Return the latest generations of a source, the newest first, with what each of them changed."""
     async with db.snapshot() as snapshot:
@@ -48,8 +60,8 @@ async def timeline(db: ReadableDatabase, label: str, *, limit: int = 30) -> tupl
         found = (await generations.all(snapshot, source.id))[-limit:]
         first = found[0].number if found else 0
         # The first of all is not counted: everything in it is new.
-        changes = await generations.changes_by_generation(snapshot, source.id, since=first)
-    return source, [_timeline_entry(one, changes.get(one.number)) for one in reversed(found)]
+        counts = await changes.changes_by_generation(snapshot, source.id, since=first)
+    return source, [_timeline_entry(one, counts.get(one.number)) for one in reversed(found)]
 
 
 def _timeline_entry(generation: Generation, counts: ChangeCounts | None) -> TimelineEntry:
@@ -107,7 +119,7 @@ def _is_changed(before: DifferingVersion, after: DifferingVersion) -> bool:
 async def _diff_held(db: Connection, source: Source, held: Generation, rules: LifecycleRules | None) -> GenerationDiff:
     """Compare a held generation with its base: its base, plus its own versions, minus its losses."""
     base, plan = await plan_held_activation(db, held, rules or LifecycleRules())
-    ended = {id: await documents.version_in_generation(db, id, base.number) for id in plan.ended_documents}
+    ended = {id: await documents.version_in_generation(db, id, base.number) for id in plan.removals}
     moved = [
         {"from": adoption.from_url, "to": adoption.new_page.url, "document": adoption.document}
         for adoption in plan.matches
@@ -142,7 +154,7 @@ async def preview_held_document(
     """Return the version of a document that a held generation would show: its own, or that of its base."""
     base, plan = await plan_held_activation(db, held, rules)
     new_documents = {adoption.document: adoption.new_page.document for adoption in plan.matches}
-    if document in plan.ended_documents or document in {one.document for one in plan.dropped}:
+    if document in plan.removals or document in {one.document for one in plan.dropped}:
         return None
     own = await documents.version_born_in(db, new_documents.get(document, document), held.number)
     return own or await documents.version_in_generation(db, document, base.number)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from kept.errors import AccessDenied, InvalidInput, KeptError, NotFound
 from kept.jobs import queue
+from kept.model.changes import MAX_REASONS, RemovalReason
 from kept.model.job import CrawlJob, CrawlMode, JobStatus, JobSummary, Lease, Pace
 from kept.model.source import format_label
 from kept.service.lookup import find_source, is_id
-from kept.store import frontier, jobs, keys
+from kept.store import changes, frontier, jobs, keys
 from kept.store.database import Connection, Database, ReadableDatabase, current_time
 
 
@@ -23,6 +24,7 @@ class JobView:
     source: str  # its label
     workers: int
     pace: Pace
+    removed: list[RemovalReason]  # why its generation no longer shows documents, the commonest reasons first
     leases: list[Lease] = field(default_factory=list)
 
 
@@ -115,7 +117,7 @@ async def list_jobs(
     async with db.snapshot() as snapshot:
         wanted = JobStatus(status) if status else None
         rows = await jobs.list_recent(snapshot, status=wanted, limit=limit, before=before)
-        return [await _view(snapshot, row) for row in rows]
+        return [await view_job(snapshot, row) for row in rows]
 
 
 async def get_job(db: ReadableDatabase, job_id: str) -> CrawlJob:
@@ -130,7 +132,7 @@ async def show_job(db: ReadableDatabase, what: str) -> JobView:
     """Return the job with this id, or the only one whose id begins with it. Raises NotFound and InvalidInput."""
     async with db.snapshot() as snapshot:
         row = await _find_job(snapshot, what)
-        return await _view(snapshot, row, leases=await jobs.leases_of_job(snapshot, row.job.id))
+        return await view_job(snapshot, row, leases=await jobs.leases_of_job(snapshot, row.job.id))
 
 
 async def progress_over_time(db: ReadableDatabase, job: CrawlJob) -> list[tuple[float, int]]:
@@ -176,11 +178,16 @@ async def _find_job(db: Connection, what: str) -> JobSummary:
     return found[0]
 
 
-async def _view(db: Connection, row: JobSummary, leases: list[Lease] | None = None) -> JobView:
+async def view_job(db: Connection, row: JobSummary, leases: list[Lease] | None = None) -> JobView:
+    """Return a job as the interfaces show it."""
+    job, removed = row.job, list[RemovalReason]()
+    if job.status is JobStatus.COMPLETED and job.generation is not None:
+        removed = await changes.removal_reasons(db, job.source_id, job.generation, limit=MAX_REASONS)
     return JobView(
-        job=row.job,
+        job=job,
         source=format_label(row.source_name, row.source_version),
         workers=row.workers,
-        pace=row.job.pace(await current_time(db)),
+        pace=job.pace(await current_time(db)),
+        removed=removed,
         leases=leases or [],
     )

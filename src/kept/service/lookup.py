@@ -44,14 +44,17 @@ async def find_readable_generation(db: Connection, source: Source, number: int) 
 async def find_document_id(
     db: Connection, what: str, generation: int | None = None, *, source: str | None = None
 ) -> tuple[str, str | None]:
-    """Return the id of a document by its id, URL or path, and the fragment of the URL. Raises NotFound.
+    """Return the id of a document by its id, URL, path or former id, and the fragment of the URL. Raises NotFound.
 
-    A document that the generation shows at the URL comes first, then one that is shown there now, then one that was.
+    A document that the generation shows at the URL comes first, then one that is shown there now, then one that was,
+    then one that had this id in the manifest it was imported from.
     """
     from kept.store import documents  # a search does not need it
 
     if is_id(what):
         return what.lower(), None
+    if "\0" in what:  # PostgreSQL takes none
+        raise NotFound("There is no document of this name. 'kept search' finds what is kept.")
     url, _, fragment = what.partition("#")
     at = to_canonical_url(url)
     if fragment and (route := canonicalize_route_url(what)) != at and route and await documents.past_by_url(db, route):
@@ -67,6 +70,9 @@ async def find_document_id(
         found = [one for one in await documents.held_by_url(db, at) if source in (None, one.source_id)]
     if found:
         return found[0].document_id, fragment or None
+    former_id = what.encode("utf-8", "replace").decode()  # no database takes a lone surrogate
+    if former := await documents.id_by_former_id(db, former_id, source):
+        return former, None
     raise NotFound(f"There is no document {what}. 'kept search' finds what is kept.")
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from kept.model.duration import format_short_duration
 
 if TYPE_CHECKING:  # a search needs none of the others
+    from collections.abc import Sequence
     from datetime import datetime
 
     from kept.crawl.preview import PagePreview, ScopePreview
+    from kept.model.changes import RemovalReason
     from kept.model.frontier import LedgerEntry
     from kept.model.generation import Generation
     from kept.model.job import CrawlJob
@@ -74,7 +76,10 @@ def source_insights(view: SourceView) -> dict[str, Any]:
     }
 
 
-def crawl(label: str, job: CrawlJob, generation: Generation | None, seconds: float) -> dict[str, Any]:
+def crawl(
+    label: str, job: CrawlJob, generation: Generation | None, seconds: float, removed: Sequence[RemovalReason] = ()
+) -> dict[str, Any]:
+    """``removed`` is why the new generation no longer shows documents, the commonest reasons first."""
     return {
         "source": label,
         "job": job.id,
@@ -83,6 +88,7 @@ def crawl(label: str, job: CrawlJob, generation: Generation | None, seconds: flo
         "held": job.held,
         "partial": bool(generation and generation.partial),
         "counts": job.progress.tally.as_json(),
+        "removed": [asdict(one) for one in removed],
         "seconds": round(seconds, 3),
         "error": job.error,
     }
@@ -115,6 +121,7 @@ def job(view: JobView) -> dict[str, Any]:
         },
         "generation": job.generation,
         "held": job.held,
+        "removed": [asdict(one) for one in view.removed],
         "again": job.again,
         "created_at": _iso(job.created_at),
         "started_at": _iso(job.started_at),
@@ -201,6 +208,7 @@ def changes(found: ChangeFeedPage) -> dict[str, Any]:
                 "from": one.from_url,
                 "title": one.title,
                 "edited": one.edited,
+                "reason": one.reason,
             }
             for one in found.changes
         ],
@@ -242,6 +250,7 @@ def history(history: DocumentHistory) -> dict[str, Any]:
                 "activated_at": _iso(one.activated_at),
                 "ended_at": _iso(one.ended_at),
                 "rolled_back": one.rolled_back,
+                "end_reason": one.end_reason,
             }
             for one in history.versions
         ],

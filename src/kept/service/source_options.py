@@ -106,6 +106,14 @@ SOURCE_OPTIONS: tuple[SourceOption, ...] = (
         parse=parse_duration,
     ),
     SourceOption(
+        name="no_traps",
+        field="limits.no_traps",
+        kind="flag",
+        flags="--no-traps/--traps",
+        help="Follow endless calendars and combinations of parameters too.",
+        on=("api", "web", "mcp"),
+    ),
+    SourceOption(
         name="scope",
         field="scope.within",
         kind="texts",
@@ -245,6 +253,15 @@ SOURCE_OPTIONS: tuple[SourceOption, ...] = (
         may_hold_secret=True,
     ),
     SourceOption(
+        name="webhook_secret",
+        field="webhook_secret",
+        kind="text",
+        metavar="SECRET",
+        help="Secret that signs what the webhook of this source gets; better env:NAME.",
+        parse=lambda text: _check_value(text, "--webhook-secret"),
+        may_hold_secret=True,
+    ),
+    SourceOption(
         name="watch",
         field="watch",
         kind="flag",
@@ -287,15 +304,30 @@ class SourceOptions:
         return bool(self._values.get(_OPTIONS["watch"]))
 
     @property
-    def machine_local_option(self) -> str | None:
-        """Return the name of a setting whose value lies on this machine: a file, a variable, a secret, a proxy."""
-        for option, value in self._values.items():
-            held = [one.value for one in value] if option.field == "access.headers" else [value]
-            if option.is_machine_local and value:
-                return option.name
-            if option.may_hold_secret and any(map(parse_secret_reference, held)):
-                return "header" if option.name == "cookie" else option.name
-        return None
+    def names(self) -> list[str]:
+        """The names of the settings that were given. A cookie is a header."""
+        return list(dict.fromkeys("header" if option.name == "cookie" else option.name for option in self._values))
+
+    @property
+    def named_values(self) -> dict[str, list[str]]:
+        """The values that may name something of this machine: a file, a variable, a secret, a proxy."""
+        return {
+            option.name: [one.value for one in value] if option.field == "access.headers" else [value]
+            for option, value in self._values.items()
+            if option.is_machine_local or option.may_hold_secret
+        }
+
+    def changes(self, settings: SourceSettings) -> list[str]:
+        """Return the names of the settings that these options would change."""
+        return [
+            "header" if option.name == "cookie" else option.name
+            for option, value in self._values.items()
+            if (
+                self._merge_headers(settings.access.headers) != settings.access.headers
+                if option.field == "access.headers"
+                else _with_value(settings, option.field, value) != settings
+            )
+        ]
 
     def apply_to(self, settings: SourceSettings) -> SourceSettings:
         """Return the settings with those that were given."""
@@ -317,6 +349,26 @@ class SourceOptions:
 
 
 _OPTIONS = {option.name: option for option in SOURCE_OPTIONS}
+
+
+def check_stored_settings(settings: SourceSettings) -> None:
+    """Raise InvalidInput for settings of the right types whose values no interface would have stored."""
+    access = settings.access
+    for header in access.headers:
+        _parse_header(f"{header.name}: {header.value}")
+    for option in SOURCE_OPTIONS:
+        value: Any = settings
+        for part in option.field.split("."):
+            value = getattr(value, part)
+        if option.field == "access.headers" or value == option.default:
+            continue
+        stored = option.read(f"{value}s" if option.name == "max_time" else value)
+        if stored != value:
+            raise InvalidInput(f"{option_flag(option.name)} would be stored as '{stored}'; it is '{value}'.")
+    if min(access.connect_seconds, access.first_byte_seconds, access.whole_seconds) <= 0:
+        raise InvalidInput("A request needs more than 0 seconds.")
+    if any(canonicalize_url(page) != page for page in settings.scope.pages):
+        raise InvalidInput("The pages of a list should be canonical URLs.")
 
 
 def _with_value(settings: SourceSettings, field: str, value: Any) -> SourceSettings:

@@ -7,11 +7,12 @@ caller of the server may name only what its operator allows. The database is not
 from dataclasses import dataclass
 
 from kept.errors import InvalidInput, NotFound
+from kept.model.authority import Permissions, why_root_refused, why_value_refused
 from kept.model.repository import remote_host_and_port, repository_from_root
 from kept.model.root import derive_version, parse_root, split_login
-from kept.model.source import Access, Scope, SourceKind, SourceSettings, host_and_port
+from kept.model.source import Access, Authority, Scope, SourceKind, SourceSettings, host_and_port
 from kept.model.url import canonicalize_url, file_path
-from kept.service.access import OWNER, Permissions
+from kept.service.access import OWNER, Principal
 from kept.service.source_options import SourceOptions
 
 DEFAULT_SOURCE_SETTINGS = SourceSettings()
@@ -37,10 +38,16 @@ class ResolvedSource:
     root: str  # canonical
     root_settings: SourceSettings  # those that follow from the root
     options: SourceOptions
+    authority: Authority = Authority.OWNER  # of the request
 
     @property
     def settings(self) -> SourceSettings:
-        return self.options.apply_to(self.root_settings)
+        return self.options.apply_to(self.root_settings).record_given(self.given_names, self.authority)
+
+    @property
+    def given_names(self) -> list[str]:
+        """The settings that were given, with the login in the root."""
+        return [*(["header"] if self.root_settings.access.headers else []), *self.options.names]
 
     @property
     def version(self) -> str:
@@ -48,20 +55,23 @@ class ResolvedSource:
         return derive_version(self.root, self.kind)
 
 
-def resolve_request(request: SourceRequest, permissions: Permissions = OWNER.permissions) -> ResolvedSource:
+def resolve_request(request: SourceRequest, principal: Principal = OWNER) -> ResolvedSource:
     """Return what a request comes to. Raises InvalidInput where it is not valid, or not permitted."""
     if request.as_ not in (None, "web", "git"):
         raise InvalidInput(f"--as should be web or git; it is '{request.as_}'.")
     kind, url = parse_root(request.root, request.as_)
-    if not permissions.local_files and (kind is SourceKind.FOLDER or url.startswith(("file:", "ssh:"))):
+    permissions = principal.permissions
+    if refusal := why_root_refused(permissions, kind, url):
         if kind is SourceKind.FOLDER and not request.root.startswith(("/", ".", "~", "file:")):
             raise InvalidInput(f"'{request.root}' is not a URL. Expected something like https://docs.example.com/.")
-        raise InvalidInput("Files and keys of the server can only be used from its command line: kept add ROOT.")
+        raise InvalidInput(refusal)
     options = request.options
     if options.watch and kind is not SourceKind.FOLDER:
         raise InvalidInput("--watch is for folders of this machine. What is elsewhere takes a --schedule.")
     root_settings = _settings_from_root(request.root, kind, url, permissions)
-    resolved = ResolvedSource(kind=kind, root=url, root_settings=root_settings, options=options)
+    resolved = ResolvedSource(
+        kind=kind, root=url, root_settings=root_settings, options=options, authority=principal.authority
+    )
     check_settings(resolved.settings, options, permissions)
     return resolved
 
@@ -90,8 +100,9 @@ def check_settings(settings: SourceSettings, options: SourceOptions, permissions
         raise InvalidInput(
             "A header or cookie is for one site only, and these pages are of several: make a list of each."
         )
-    if not permissions.local_files and (name := options.machine_local_option):
-        raise InvalidInput(f"{name} names something of the server's own machine: that can only be set from there.")
+    for name, values in options.named_values.items():
+        if refusal := why_value_refused(permissions, name, values):
+            raise InvalidInput(refusal)
 
 
 def _read_url_list(file: str) -> tuple[str, ...]:

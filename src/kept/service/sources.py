@@ -15,15 +15,16 @@ from kept.crawl import abandon
 from kept.crawl.change_rate import change_samples, estimate_change_interval, suggest_refresh_interval
 from kept.errors import InvalidInput, NotFound
 from kept.maintenance.next_run import SchedulePolicy, next_run
+from kept.model.authority import why_change_refused
 from kept.model.generation import Generation, GenerationState
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.root import check_label, derive_name
 from kept.model.schedule import parse_schedule
-from kept.model.source import Limits, Source, SourceKind, SourceSettings, parse_secret_reference
+from kept.model.source import Authority, Limits, Source, SourceKind, SourceSettings, parse_secret_reference
 from kept.secrets import SecretStore
 from kept.service import jobs as jobs_service
-from kept.service.access import Principal, check_page_limit, check_quota
+from kept.service.access import OWNER, Principal, check_page_limit, check_quota, pin_private_hosts
 from kept.service.context import Services
 from kept.service.jobs import IdempotencyKey
 from kept.service.lookup import find_source, load_source
@@ -85,7 +86,7 @@ async def add_source(
     Raises InvalidInput for a request that is not valid or not permitted, QuotaExceeded, and SourceUnavailable where
     the root cannot be reached. The same idempotency key again changes nothing, whatever the quota.
     """
-    resolved = resolve_request(request, principal.permissions)
+    resolved = resolve_request(request, principal)
     return await add_resolved_source(
         services,
         principal,
@@ -115,11 +116,17 @@ async def add_resolved_source(
             return AddedSource(source=source, is_new=False, job=job)
     check_label(name or derive_name(resolved.root, resolved.kind), version)
     known = await _find_known(services, resolved, version)
+    if known:
+        _check_same_source(principal, known, resolved, name)
+        if refusal := why_change_refused(principal.permissions, known, _changed_names(known, resolved)):
+            raise InvalidInput(refusal)
+    check_page_limit(principal, resolved.settings.limits.max_pages or 0)
+    await check_quota(services.db, principal, adds_source=known is None)  # without it, no site is contacted
+    resolved = replace(resolved, root_settings=await pin_private_hosts(resolved.root_settings))
     settings = _merge(known.settings, resolved) if known else resolved.settings
-    origin = services.make_origin(resolved.kind, resolved.root, settings, known.settings if known else None)
+    authority = _joint_authority(known, principal)
+    origin = services.make_origin(resolved.kind, resolved.root, settings, authority, known.settings if known else None)
     try:
-        check_page_limit(principal, resolved.settings.limits.max_pages or 0)
-        await check_quota(services.db, principal, adds_source=known is None)  # without it, no site is contacted
         await origin.probe()
     finally:
         await origin.close()
@@ -130,7 +137,7 @@ async def add_resolved_source(
         await services.reap_jobs()  # a crawl whose worker was killed waits again, and the request joins it
     async with principal.quota_lock:
         await check_quota(services.db, principal, adds_source=known is None)
-        source, is_new = await _upsert(services, resolved, name, version)
+        source, is_new = await _upsert(services, principal, resolved, name, version)
         if is_new and principal.name:
             async with services.db.transaction() as tx:
                 await keys.assign_source_owner(tx, source.id, principal.name)
@@ -167,8 +174,14 @@ async def change_settings(services: Services, principal: Principal, label: str, 
     before = await load_source(services.db, label)
     settings = options.apply_to(before.settings)
     check_settings(settings, options, principal.permissions)
-    services.make_origin(before.kind, before.root, settings, before.settings)  # checks them
-    return await update_settings(services.db, label, options.apply_to, services.secrets, services.schedule_policy)
+    if refusal := why_change_refused(principal.permissions, before, options.changes(before.settings)):
+        raise InvalidInput(refusal)
+
+    def change(old: SourceSettings) -> SourceSettings:
+        return options.apply_to(old).record_given(options.changes(old), principal.authority)
+
+    services.make_origin(before.kind, before.root, change(before.settings), before.authority, before.settings)
+    return await update_settings(services.db, label, change, services.secrets, services.schedule_policy)
 
 
 async def _find_known(services: Services, resolved: ResolvedSource, version: str) -> Source | None:
@@ -179,7 +192,9 @@ async def _find_known(services: Services, resolved: ResolvedSource, version: str
         return None
 
 
-async def _upsert(services: Services, resolved: ResolvedSource, name: str | None, version: str) -> tuple[Source, bool]:
+async def _upsert(
+    services: Services, principal: Principal, resolved: ResolvedSource, name: str | None, version: str
+) -> tuple[Source, bool]:
     """Return the source, and whether it is new. One that was there gets the settings of the request."""
     source, is_new = await get_or_create_source(
         services.db,
@@ -191,8 +206,15 @@ async def _upsert(services: Services, resolved: ResolvedSource, name: str | None
         secrets=services.secrets,
         number_if_taken=name is None,
         schedule_policy=services.schedule_policy,
+        authority=resolved.authority,
     )
     root_settings = resolved.root_settings
+    if not is_new:
+        _check_same_source(principal, source, resolved, name)  # another request may have added it meanwhile
+    if not is_new and resolved.authority is Authority.OWNER and source.authority is Authority.CALLER:
+        async with services.db.transaction() as tx:  # the owner has named it too, so it is theirs from now on
+            await sources.set_authority(tx, source.id, Authority.OWNER)
+        source = replace(source, authority=Authority.OWNER)
     if not is_new and (resolved.options or root_settings.access.headers or root_settings.scope.pages):
         source = await update_settings(
             services.db,
@@ -204,6 +226,24 @@ async def _upsert(services: Services, resolved: ResolvedSource, name: str | None
     return source, is_new
 
 
+def _check_same_source(principal: Principal, known: Source, resolved: ResolvedSource, name: str | None) -> None:
+    """Raise InvalidInput where adding a root that is kept would rename its source, or change it by accident.
+
+    The owner at the command line means the settings they type; a caller may not know that the source is there.
+    """
+    if name is not None and name != known.name:
+        raise InvalidInput(
+            f"{known.root} is kept already, as '{known.label}'. Leave out the name to refresh it, or add it with "
+            "another version."
+        )
+    merged = replace(_merge(known.settings, resolved), given_by=known.settings.given_by)
+    if principal is not OWNER and merged != known.settings:
+        raise InvalidInput(
+            f"{known.root} is kept already, as '{known.label}', with other settings. Nothing was changed. Leave out "
+            f"the settings to refresh it; 'kept set {known.label}' or PATCH /api/v1/sources/{known.label} changes them."
+        )
+
+
 def _merge(settings: SourceSettings, resolved: ResolvedSource) -> SourceSettings:
     """Return the settings of a known source whose root is named once more."""
     new = resolved.root_settings
@@ -212,7 +252,19 @@ def _merge(settings: SourceSettings, resolved: ResolvedSource) -> SourceSettings
         settings.access, allowed=new.access.allowed or settings.access.allowed, headers=tuple(headers.values())
     )
     scope = replace(settings.scope, pages=new.scope.pages)
-    return resolved.options.apply_to(replace(settings, scope=scope, access=access))
+    merged = resolved.options.apply_to(replace(settings, scope=scope, access=access))
+    return merged.record_given(resolved.given_names, resolved.authority)
+
+
+def _changed_names(known: Source, resolved: ResolvedSource) -> list[str]:
+    login = ["header"] if resolved.root_settings.access.headers else []
+    return [*login, *resolved.options.changes(known.settings)]
+
+
+def _joint_authority(known: Source | None, principal: Principal) -> Authority:
+    """Return the authority of a source that is named by this principal: the owner's where either is the owner."""
+    is_owners = principal.authority is Authority.OWNER or (known and known.authority is Authority.OWNER)
+    return Authority.OWNER if is_owners else Authority.CALLER
 
 
 async def get_or_create_source(
@@ -226,6 +278,7 @@ async def get_or_create_source(
     secrets: SecretStore | None = None,
     number_if_taken: bool = False,
     schedule_policy: SchedulePolicy | None = None,
+    authority: Authority = Authority.OWNER,
 ) -> tuple[Source, bool]:
     """Return the source with this root and version, inserted if it is new, and whether it is. Raises InvalidInput.
 
@@ -236,7 +289,9 @@ async def get_or_create_source(
     sealed = _seal_secrets(settings, secrets)
     source, is_new = None, False
     try:
-        source, is_new = await _insert(db, root, kind, name, version, sealed, number_if_taken, schedule_policy)
+        source, is_new = await _insert(
+            db, root, kind, name, version, sealed, number_if_taken, schedule_policy, authority
+        )
     finally:
         if secrets and not is_new:
             secrets.delete(sealed)
@@ -252,13 +307,21 @@ async def _insert(
     settings: SourceSettings,
     number_if_taken: bool,
     schedule_policy: SchedulePolicy | None,
+    authority: Authority,
 ) -> tuple[Source, bool]:
     async with db.transaction(durable=True) as tx:
         for free in chain([name], (f"{name}-{number}" for number in count(2)) if number_if_taken else []):
             if known := await sources.by_root(tx, root, version):
                 return known, False
             if await sources.insert(
-                tx, id=new_id(), name=free, version=version, kind=kind, root=root, settings=settings
+                tx,
+                id=new_id(),
+                name=free,
+                version=version,
+                kind=kind,
+                root=root,
+                settings=settings,
+                authority=authority,
             ):
                 inserted = await sources.by_label(tx, free, version)
                 assert inserted is not None, "inserted by the statement before"
@@ -341,7 +404,8 @@ def _seal_secrets(
     """Return the settings with references in place of secret values: those never get into the database."""
     if secrets:
         return secrets.seal(settings, before)
-    values = [*(header.value for header in settings.access.headers), settings.access.proxy, settings.hook_secret]
+    access = settings.access
+    values = [*(header.value for header in access.headers), access.proxy, settings.webhook_secret, settings.hook_secret]
     assert all(parse_secret_reference(value) for value in values if value), "secret values need a store"
     return settings
 

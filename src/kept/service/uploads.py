@@ -17,6 +17,7 @@ from kept.errors import InvalidInput
 from kept.model.root import check_label, derive_name
 from kept.model.source import Source, SourceKind, SourceSettings, format_label
 from kept.model.url import file_path, file_url
+from kept.private_files import make_private_folder
 from kept.service.access import Principal, check_quota
 from kept.service.context import Services
 from kept.service.source_options import SourceOptions
@@ -56,7 +57,11 @@ async def add_upload(
         )
     await asyncio.to_thread(store_upload, file, filename, Path(file_path(root)))
     resolved = ResolvedSource(
-        kind=SourceKind.FOLDER, root=root, root_settings=SourceSettings(), options=SourceOptions()
+        kind=SourceKind.FOLDER,
+        root=root,
+        root_settings=SourceSettings(),
+        options=SourceOptions(),
+        authority=principal.authority,
     )
     return await add_resolved_source(services, principal, resolved, name=name, version=version)
 
@@ -71,7 +76,7 @@ async def remove_source_and_upload(services: Services, label: str, uploads_folde
 def store_upload(file: BinaryIO, filename: str, home: Path) -> None:
     """Replace the contents of a folder by a file, or by the contents of a zip. Blocks while it copies."""
     plain = _base_name(filename)
-    home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(home.parent)
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=".new-") as fresh:
         if zipfile.is_zipfile(file) and plain.lower().endswith(".zip"):
             _unpack(file, Path(fresh))

@@ -74,6 +74,9 @@ class Database(ReadableDatabase, Protocol):
     def has_shared_clock(self) -> bool:
         """Whether all processes use the clock of the database; otherwise each uses its own."""
 
+    def limit_silence(self, seconds: float) -> None:
+        """Take a database server that has said nothing for so long for unreachable, instead of waiting for it."""
+
     def transaction(self, *, durable: bool = False) -> AbstractAsyncContextManager[Connection]:
         """Begin a transaction that may write. Durable: once committed, it survives a power cut."""
 

@@ -1,6 +1,6 @@
 """Documents and their versions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kept.model.document import (
     BornVersion,
@@ -113,6 +113,7 @@ async def versions_of(db: Connection, document: str) -> list[PastVersion]:
             activated_at=parse_optional_time(row["activated_at"]),
             ended_at=parse_optional_time(row["ended_at"]),
             rolled_back=row["rolled_back"],
+            end_reason=row["end_reason"],
         )
         for row in await db.all("versions_of_document", document=document)
     ]
@@ -126,6 +127,12 @@ async def visible_by_url(db: Connection, url: str) -> list[DocumentAtUrl]:
 async def past_by_url(db: Connection, url: str) -> list[DocumentAtUrl]:
     """Return the documents that were ever shown at this URL, the latest first."""
     return [_at_url(row) for row in await db.all("past_versions_by_url", url=url)]
+
+
+async def id_by_former_id(db: Connection, former_id: str, source: str | None = None) -> str | None:
+    """Return the document that had this id in the manifest it was imported from; of several, the latest import's."""
+    rows = await db.all("documents_by_former_id", former_id=former_id)
+    return next((row["id"] for row in rows if source in (None, row["source_id"])), None)
 
 
 async def held_by_url(db: Connection, url: str) -> list[DocumentAtUrl]:
@@ -273,16 +280,16 @@ async def reassign_version(
 ) -> None:
     """Give the version at a new URL to a document that existed before, and delete its provisional document."""
     await db.run("delete_pending_version", document=document_id, generation=generation)  # of a page that is given up
-    await db.run("end_version", document=document_id, generation=generation)
+    await db.run("end_version", document=document_id, generation=generation, reason=None)
     await db.run("reassign_version", version=version_id, document=document_id)
     await db.run("delete_document", id=provisional_id)
 
 
-async def end_versions(db: Connection, documents: Iterable[str], *, generation: int) -> None:
-    """End the versions of documents: from this generation on they are not visible."""
-    rows = [{"document": document, "generation": generation} for document in documents]
+async def end_versions(db: Connection, reasons: Mapping[str, str], *, generation: int) -> None:
+    """End the versions of documents, each with the reason: from this generation on they are not visible."""
+    rows = [{"document": document, "generation": generation} for document in reasons]
     await db.run_many("delete_pending_version", rows)
-    await db.run_many("end_version", rows)
+    await db.run_many("end_version", [row | {"reason": reasons[str(row["document"])]} for row in rows])
 
 
 async def replace_changed(db: Connection, source: str, *, generation: int) -> None:
@@ -336,6 +343,7 @@ async def roll_back(db: Connection, source: str, *, target: int, number: int, re
     """Make generation ``number`` show exactly what ``target`` showed."""
     await db.run("end_versions_since", source=source, target=target, number=number)
     await db.run("restore_versions", source=source, target=target, number=number)
+    await db.run("set_rollback_reason", source=source, number=number, reason=reason)
     await db.run("show_rolled_back_documents", source=source)
     await db.run("hide_rolled_back_documents", source=source, reason=reason)
 

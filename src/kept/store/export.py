@@ -1,13 +1,12 @@
 """Reads what an export writes, and inserts what an import reads. Records are the same on both databases."""
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from kept.model.document import SECTIONS_PER_CONTENT, Content, Section
-from kept.model.export import ExportedDocument, ExportedVersion, ExportRecord
+from kept.model.export import ExportedDocument, ExportedVersion, ExportRecord, ManifestSource
 from kept.model.generation import Tally
-from kept.model.source import Source, SourceSettings
+from kept.model.source import Authority, Source, SourceSettings
 from kept.store import sections
 from kept.store.compression import compress_links, decompress, decompress_links
 from kept.store.database import Connection, Row, parse_time
@@ -28,7 +27,6 @@ _VERSION_COLUMNS = (
     "depth",
     "canonical",
 )
-VERSION_FIELDS = (*_VERSION_COLUMNS, "fetched_at", "read_again", "links")  # that an import requires
 
 
 async def export_generations(db: Connection, source: Source) -> list[ExportRecord]:
@@ -61,6 +59,7 @@ async def export_documents(db: Connection, source: Source, *, after: str, limit:
     return [
         ExportedDocument(
             id=row["id"],
+            former_id=row["former_id"],
             record=_record_from_row(row, _DOCUMENT_COLUMNS, times=times),
             versions=versions[row["id"]],
         )
@@ -102,33 +101,47 @@ async def load_content(db: Connection, id: int) -> Content:
     )
 
 
-async def insert_source(
-    db: Connection, id: str, record: Mapping[str, Any], generations: Iterable[ExportRecord]
-) -> None:
-    """Insert a source with its generations, none of them active yet."""
-    generations = list(generations)
-    values = {name: record[name] for name in ("name", "version", "kind", "root", "created_at")}
-    settings, following = json.dumps(record["settings"]), max(one["number"] for one in generations) + 1
-    await db.run("insert_imported_source", id=id, settings=settings, next=following, **values)
+async def insert_source(db: Connection, id: str, source: ManifestSource, *, is_trusted: bool) -> None:
+    """Insert a source with its generations, none active yet; without trust, with a caller's authority."""
+    settings, following = json.dumps(source.settings.as_json()), source.generations[-1].record["number"] + 1
+    await db.run(
+        "insert_imported_source",
+        id=id,
+        name=source.name,
+        version=source.version,
+        kind=source.kind,
+        root=source.root,
+        settings=settings,
+        authority=Authority.OWNER if is_trusted else Authority.CALLER,
+        next=following,
+        created_at=source.created_at,
+    )
+    names = (*_GENERATION_COLUMNS, "created_at", "activated_at", "whole", "changed")
     await db.run_many(
         "insert_imported_generation",
         [
-            {name: one[name] for name in (*_GENERATION_COLUMNS, "created_at", "activated_at", "whole", "changed")}
+            {name: one.record[name] for name in names}
             | {
                 "source": id,
-                "settings": json.dumps(one["settings"]) if "settings" in one else settings,
-                "tally": json.dumps(one["counts"]),
+                "settings": json.dumps(one.settings.as_json()),
+                "tally": json.dumps(one.record["counts"]),
             }
-            for one in generations
+            for one in source.generations
         ],
     )
 
 
-async def insert_documents(db: Connection, source: str, documents: Iterable[tuple[str, ExportRecord]]) -> None:
+async def insert_documents(
+    db: Connection, source: str, documents: Iterable[tuple[str, str | None, ExportRecord]]
+) -> None:
+    """Insert documents, given as (id, former id, record)."""
     names = (*_DOCUMENT_COLUMNS, "first_seen", "since", "verified_at")
     await db.run_many(
         "insert_imported_document",
-        [{name: known[name] for name in names} | {"id": id, "source": source} for id, known in documents],
+        [
+            {name: known[name] for name in names} | {"id": id, "former_id": former_id, "source": source}
+            for id, former_id, known in documents
+        ],
     )
 
 

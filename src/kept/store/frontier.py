@@ -1,6 +1,6 @@
 """The frontier of a job: its entries, their leases and outcomes, and the ledger they become."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -8,10 +8,12 @@ from kept.model.document import Lifecycle, Validators, Version
 from kept.model.frontier import (
     CanonicalEntry,
     ChangedPage,
+    DeferredEntry,
     DiscoveredUrl,
     EntryResult,
     EntryRetry,
     ExceptionalEntry,
+    FamilyProgress,
     FinishedEntry,
     FrontierEntry,
     LedgerEntry,
@@ -71,6 +73,8 @@ async def insert(db: Connection, job: str, discovered: Iterable[DiscoveredUrl]) 
                 "document": entry.moved_document_id,
                 "reached": entry.reached,
                 "wanted": entry.visit_if_known,
+                "family": entry.family,
+                "deferred": entry.deferred,
             }
             for entry in ordered
         ],
@@ -81,7 +85,19 @@ async def mark_reached(db: Connection, job: str, discovered: Iterable[Discovered
     """Mark known entries as reached, by a link or a move. Returns how many were not reached before."""
     ordered = sorted(discovered, key=lambda entry: entry.url)
     reached = await db.run_many(
-        "mark_reached", [{"job": job, "url": entry.url, "parent": entry.parent} for entry in ordered if entry.reached]
+        "mark_reached",
+        [
+            {
+                "job": job,
+                "url": entry.url,
+                "parent": entry.parent,
+                "depth": entry.depth,
+                "family": entry.family,
+                "deferred": entry.deferred,
+            }
+            for entry in ordered
+            if entry.reached
+        ],
     )
     await db.run_many(
         "set_moved_document",
@@ -92,11 +108,6 @@ async def mark_reached(db: Connection, job: str, discovered: Iterable[Discovered
         ],
     )
     return reached
-
-
-async def is_missing_any(db: Connection, job: str, urls: Sequence[str]) -> bool:
-    """Return whether one of these URLs has no entry."""
-    return await db.one("missing_entry", job=job, urls=list(urls)) is not None
 
 
 async def insert_listed(db: Connection, job: str, entries: Sequence[ListedEntry], *, batch: int) -> int:
@@ -201,8 +212,9 @@ async def open_entries(db: Connection, job: str) -> OpenEntries:
         moment for moment in (parse_optional_time(row["due_reached"]), parse_optional_time(row["due_known"])) if moment
     ]
     return OpenEntries(
-        has_any=bool(row["reached"] or row["known"]),
+        has_any=bool(row["reached"] or row["known"] or row["deferred"]),
         has_reached=bool(row["reached"]),
+        has_deferred=bool(row["deferred"]),
         next_due_at=min(due, default=None),
     )
 
@@ -219,6 +231,16 @@ async def release_entries(db: Connection, lease_id: str) -> None:
     await db.run("release_entries", worker=lease_id)
 
 
+async def release_urls(db: Connection, job: str, urls: Iterable[str]) -> None:
+    """Release some of the entries that a worker has leased."""
+    await db.run("release_urls", job=job, urls=sorted(urls))
+
+
+async def list_leased_urls(db: Connection, lease_id: str) -> set[str]:
+    """Return the URLs of the entries that a worker has leased."""
+    return {row["url"] for row in await db.all("leased_urls", worker=lease_id)}
+
+
 async def set_batch(db: Connection, job: str, urls: Sequence[str], *, batch: int) -> None:
     """Move entries to another batch than they were settled in."""
     await db.run("set_batch", job=job, urls=list(urls), batch=batch)
@@ -226,6 +248,60 @@ async def set_batch(db: Connection, job: str, urls: Sequence[str], *, batch: int
 
 async def skip_new(db: Connection, job: str, *, reason: str, batch: int) -> int:
     return await db.run("skip_new_entries", job=job, reason=reason, batch=batch)
+
+
+async def deferred_entries(db: Connection, job: str) -> list[DeferredEntry]:
+    return [
+        DeferredEntry(
+            id=row["id"],
+            url=row["url"],
+            depth=row["depth"],
+            family=row["family"],
+            is_document=row["document_id"] is not None,
+        )
+        for row in await db.all("deferred_entries", job=job)
+    ]
+
+
+async def family_progress(db: Connection, job: str) -> dict[str, FamilyProgress]:
+    """Return how far a crawl has followed each family, by its key."""
+    rows = await db.all("family_progress", job=job)
+    return {row["family"]: FamilyProgress(rounds=row["rounds"], urls=row["urls"]) for row in rows}
+
+
+async def admit_deferred(db: Connection, rounds: Mapping[int, int | None]) -> None:
+    """Let deferred entries be visited; each in a round of its family, if it has one."""
+    await db.run_many("admit_deferred", [{"id": id, "round": number} for id, number in sorted(rounds.items())])
+
+
+async def refuse_deferred(db: Connection, reasons: Mapping[int, str], *, batch: int) -> None:
+    rows = [{"id": id, "reason": reason, "batch": batch} for id, reason in sorted(reasons.items())]
+    await db.run_many("refuse_deferred", rows)
+
+
+async def skip_unreached_below(db: Connection, job: str, *, max_depth: int, reason: str, batch: int) -> int:
+    """Skip documents that no visited page leads to and that are deeper than the limit. Returns how many."""
+    return await db.run("skip_unreached_below", job=job, max_depth=max_depth, reason=reason, batch=batch)
+
+
+async def skip_known_over_limit(db: Connection, job: str, *, root: str, max_pages: int, reason: str, batch: int) -> int:
+    """Skip the documents beyond a lowered limit; those closest to the root stay. Returns how many."""
+    return await db.run("skip_known_over_limit", job=job, root=root, max_pages=max_pages, reason=reason, batch=batch)
+
+
+async def trapped_urls(db: Connection, job: str) -> set[str]:
+    """Return the URLs that a crawl refused as traps."""
+    return {row["url"] for row in await db.all("trapped_urls", job=job)}
+
+
+async def has_trapped(db: Connection, job: str) -> bool:
+    return await db.one("has_trapped", job=job) is not None
+
+
+async def count_entries(db: Connection, job: str) -> int:
+    row = await db.one("count_frontier", job=job)
+    assert row is not None, "a count is always there"
+    return int(row["entries"])
 
 
 async def list_exceptional(db: Connection, job: str) -> list[ExceptionalEntry]:
@@ -266,9 +342,9 @@ async def get_result(db: Connection, job: str, url: str) -> EntryResult | None:
 
 
 async def set_outcome(
-    db: Connection, job: str, url: str, outcome: Outcome, reason: str, document_id: str | None
+    db: Connection, job: str, url: str, outcome: Outcome, reason: str, document_id: str | None, *, batch: int
 ) -> None:
-    await db.run("set_outcome", job=job, url=url, outcome=outcome, reason=reason, document=document_id)
+    await db.run("set_outcome", job=job, url=url, outcome=outcome, reason=reason, document=document_id, batch=batch)
 
 
 async def ledger_entries(db: Connection, url: str) -> list[tuple[str, LedgerEntry]]:
@@ -285,9 +361,16 @@ async def not_kept(db: Connection, job: str, *, limit: int) -> list[NotKeptReaso
     """Return why a crawl did not keep URLs: how many for each reason, and some of them."""
     rows = await db.all("not_kept", job=job, limit=limit)
     return [
-        NotKeptReason(outcome=outcome, reason=reason, count=count, examples=[row["url"] for row in group])
-        for (outcome, reason, count), group in groupby(
-            rows, key=lambda row: (row["outcome"], row["reason"], row["urls"])
+        NotKeptReason(
+            outcome=outcome,
+            reason=reason,
+            count=count,
+            examples=[row["url"] for row in group],
+            linked_from={row["url"]: row["linked_from"] for row in group if row["linked_from"]},
+        )
+        for (outcome, reason, count), group in (
+            (key, list(group))
+            for key, group in groupby(rows, key=lambda row: (row["outcome"], row["reason"], row["urls"]))
         )
     ]
 
@@ -315,6 +398,7 @@ async def entries_since(db: Connection, job: str, *, batch: int, entry: int, lim
             document_id=row["document_id"],
             redirect_to=row["redirect_to"],
             visited_at=parse_time(row["visited_at"]),
+            removed=bool(row["removed"]),
         )
         for row in await db.all("entries_since", job=job, batch=batch, entry=entry, limit=limit)
     ]

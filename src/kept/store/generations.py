@@ -1,23 +1,17 @@
 """Generations, and what each of them changed."""
 
 import json
-from dataclasses import fields
 from datetime import datetime, timedelta
 
 from kept.model.generation import (
     GENERATION_TRANSITIONS,
-    ChangeCounts,
-    ChangedGeneration,
-    DocumentChange,
     Generation,
-    GenerationChangeCounts,
     GenerationState,
     Tally,
 )
 from kept.model.source import SourceSettings
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
-FIRST_ID = "00000000-0000-0000-0000-000000000000"
 LARGEST_NUMBER = 2**63 - 1  # that a column can hold; what people type may be larger
 
 
@@ -67,6 +61,7 @@ async def activate_generation(
     changed: bool,
     whole: bool,
     partial: str | None,
+    reason: str | None = None,
 ) -> bool:
     """Activate it. Returns False if it is no longer being built or held."""
     return (
@@ -79,6 +74,7 @@ async def activate_generation(
             changed=changed,
             whole=whole,
             partial=partial,
+            reason=reason,
         )
         > 0
     )
@@ -95,12 +91,6 @@ async def set_held_counts(
         tally=json.dumps(tally.as_json()),
         partial=partial,
     )
-
-
-async def count_changes(db: Connection, source: str, number: int) -> GenerationChangeCounts:
-    row = await db.one("count_changes", source=source, number=number)
-    assert row is not None, "a count is always there"
-    return GenerationChangeCounts(**{one.name: row[one.name] for one in fields(GenerationChangeCounts)})
 
 
 async def last_verified(db: Connection, source: str) -> datetime | None:
@@ -134,66 +124,6 @@ async def cleanup_old_generations(db: Connection, source: str, *, oldest: int) -
 
 
 # Changes -------------------------------------------------------------------------------------------------------
-
-
-async def changes_by_generation(db: Connection, source: str, *, since: int) -> dict[int, ChangeCounts]:
-    """Return how many documents each generation after ``since`` added, changed, moved and lost, by its number."""
-    return {
-        row["number"]: ChangeCounts(
-            added=int(row["added"]), changed=int(row["changed"]), moved=int(row["moved"]), lost=int(row["lost"])
-        )
-        for row in await db.all("changes_by_generation", source=source, since=since)
-    }
-
-
-async def changed_generations(
-    db: Connection, *, since: datetime, at: datetime, source: str, number: int, limit: int
-) -> list[ChangedGeneration]:
-    """Return the generations of all sources that changed something, the latest first, from one of them on."""
-    rows = await db.all("changed_generations", since=since, at=at, source=source, number=number, limit=limit)
-    return [_read_changed(row) for row in rows]
-
-
-async def changed_generations_of_source(
-    db: Connection, source: str, *, since: datetime, number: int, limit: int
-) -> list[ChangedGeneration]:
-    """Return the generations of a source that changed something, the latest first, from a number on."""
-    rows = await db.all("changed_generations_of_source", since=since, source=source, number=number, limit=limit)
-    return [_read_changed(row) for row in rows]
-
-
-async def changes_in_generation(
-    db: Connection, source: str, generation: int, *, url: str = "", document: str = FIRST_ID, limit: int
-) -> list[DocumentChange]:
-    """Return the change of each document in a generation, by URL, after this URL and document."""
-    rows = await db.all(
-        "changes_in_generation", source=source, generation=generation, url=url, document=document, limit=limit
-    )
-    return [
-        DocumentChange(
-            document_id=str(row["document_id"]),
-            url=row["url"],
-            title=row["title"],
-            content_hash=row["content_hash"],
-            read_again=bool(row["read_again"]),
-            removed=bool(row["removed"]),
-            before_url=row["before_url"],
-            before_died=row["before_died"],
-            before_hash=row["before_hash"],
-        )
-        for row in rows
-    ]
-
-
-def _read_changed(row: Row) -> ChangedGeneration:
-    return ChangedGeneration(
-        source_id=str(row["source_id"]),
-        source_name=row["source_name"],
-        source_version=row["source_version"],
-        number=row["number"],
-        activated_at=parse_time(row["activated_at"]),
-        rolled_back=row["rolled_back"],
-    )
 
 
 def _read(row: Row) -> Generation:

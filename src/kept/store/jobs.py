@@ -1,7 +1,7 @@
 """Crawl jobs, the workers' leases of them, and the shares that leases have of a host."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -70,9 +70,32 @@ async def merge_into_pending(db: Connection, id: str, *, mode: CrawlMode, priori
     return _job(await db.one("merge_into_pending_job", id=id, mode=mode, priority=priority))
 
 
-async def request_rerun(db: Connection, id: str, mode: CrawlMode) -> CrawlJob | None:
-    """Let another crawl follow a running job. Returns None if it is no longer running."""
-    return _job(await db.one("request_rerun", id=id, mode=mode))
+async def request_rerun(
+    db: Connection, id: str, mode: CrawlMode, *, priority: int = 0, owner: str | None = None
+) -> CrawlJob | None:
+    """Let another crawl follow a running job, for the first who asks. Returns None if it is no longer running."""
+    return _job(await db.one("request_rerun", id=id, mode=mode, priority=priority, user=owner))
+
+
+async def insert_follow_up(db: Connection, *, id: str, job: str) -> None:
+    """Insert the job that was requested while another ran, if one was."""
+    await db.run("insert_follow_up", id=id, job=job)
+
+
+async def list_collectable(
+    db: Connection, source: str, *, keep: int, limit: int, superseded: Sequence[str] = ()
+) -> list[str]:
+    """Return ended jobs of a source beyond the last ``keep``: not its ledger, and none that has a frontier.
+
+    A frontier that is ``superseded`` does not count.
+    """
+    values = {"keep": keep, "limit": limit, "superseded": list(superseded)}
+    return [row["id"] for row in await db.all("collectable_jobs", source=source, **values)]
+
+
+async def delete(db: Connection, ids: Sequence[str]) -> int:
+    """Delete ended jobs. Returns how many."""
+    return await db.run("delete_jobs", ids=list(ids))
 
 
 async def claim(db: Connection, *, worker: str, job: str | None = None) -> CrawlJob | None:
@@ -156,9 +179,12 @@ async def status_if_leased(db: Connection, lease: Lease) -> JobStatus | None:
     return JobStatus(row["status"]) if row and row["attempt"] == lease.attempt else None
 
 
-async def reap(db: Connection, job: str, error: str) -> CrawlJob | None:
-    """Make a job without workers pending again, or failed when its retries are spent; None while it has workers."""
-    return _job(await db.one("reap_job", job=job, error=error))
+async def reap(db: Connection, job: str, error: str, *, delay_seconds: float = 0.0) -> CrawlJob | None:
+    """Make a job without workers pending again, or failed when its retries are spent; None while it has workers.
+
+    For ``delay_seconds`` no worker claims it, unless it is named.
+    """
+    return _job(await db.one("reap_job", job=job, error=error, delay=delay_seconds))
 
 
 async def heartbeat(db: Connection, lease: Lease) -> bool:
@@ -175,6 +201,13 @@ async def set_generation(db: Connection, id: str, generation: int, *, discovered
     await db.run("set_job_generation", id=id, generation=generation, discovered=discovered, mode=mode)
 
 
+async def restart(db: Connection, lease: Lease) -> None:
+    """Let a leased job start again, without a generation, a frontier and other workers: theirs are of the old one."""
+    await db.run("revoke_other_leases", job=lease.job_id, worker=lease.id)
+    await db.run("delete_frontier", job=lease.job_id)
+    await db.run("restart_job", id=lease.job_id)
+
+
 async def mark_listed(db: Connection, id: str, *, lists_everything: bool, unlisted: bool) -> bool:
     """Record that the frontier has its first entries. Returns False if it had them already."""
     return await db.run("mark_listed", id=id, lists_everything=lists_everything, unlisted=unlisted) > 0
@@ -188,8 +221,12 @@ async def advance_batch(
     unchanged_without_entry: int = 0,
     bytes: int = 0,
     limited: bool = False,
+    is_progress: bool = True,
 ) -> CrawlJob:
-    """Count one more batch, without its outcomes. Raises LeaseLost if the job was ended meanwhile."""
+    """Count one more batch, without its outcomes. Raises LeaseLost if the job was ended meanwhile.
+
+    Progress sets the retries back: a job whose runs only repeat what was done before must end one day.
+    """
     row = await db.one(
         "advance_batch",
         job=id,
@@ -197,6 +234,7 @@ async def advance_batch(
         without_entry=unchanged_without_entry,
         bytes=bytes,
         limited=limited,
+        is_progress=is_progress,
     )
     if row is None:
         raise LeaseLost("The job was ended meanwhile.")
@@ -223,6 +261,11 @@ async def complete(db: Connection, id: str, *, held: bool, tally: Tally) -> bool
 
 async def fail(db: Connection, id: str, error: str) -> bool:
     return await db.run("fail_job", id=id, error=error) > 0
+
+
+async def set_warning(db: Connection, id: str, warning: str | None) -> None:
+    """Set or clear what a running job says about its trouble."""
+    await db.run("set_job_warning", id=id, warning=warning)
 
 
 async def cancel(db: Connection, id: str) -> bool:
@@ -290,7 +333,11 @@ def _read(row: Row) -> CrawlJob:
         unlisted=bool(row["unlisted"]),
         held=bool(row["held"]),
         progress=Progress(
-            discovered=row["discovered"], tally=tally, bytes=row["bytes"], current_depth=row["current_depth"]
+            discovered=row["discovered"],
+            tally=tally,
+            bytes=row["bytes"],
+            current_depth=row["current_depth"],
+            percent=row["progress_percentage"],
         ),
         created_at=parse_time(row["created_at"]),
         started_at=parse_optional_time(row["started_at"]),

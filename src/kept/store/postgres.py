@@ -16,12 +16,15 @@ from kept.model.tokens import FullTextQuery, Term
 from kept.store.connection_pool import ConnectionPool, PooledConnection
 from kept.store.database import Row
 from kept.store.migrations import Migration, pending_migrations
+from kept.store.server_watch import shut_down
 from kept.store.statements import statements
 
 if TYPE_CHECKING:
     from kept.store.database import Vector
 
 CONNECT_TIMEOUT_SECONDS = 10
+# A connection whose other end has vanished without a word is noticed, unless the URL says how.
+TCP_OPTIONS = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
 MIN_SERVER_VERSION = 150000
 
 # Every commit is durable: a crawl goes on after the server was restarted, and relies on what it has committed.
@@ -47,7 +50,11 @@ class PostgresDatabase:
         try:
             name = f"PostgreSQL at {psycopg.conninfo.conninfo_to_dict(url).get('host') or 'its default address'}"
             pool = ConnectionPool(
-                partial(_connect, url, idle_seconds), max_size=connections, timeout=CONNECT_TIMEOUT_SECONDS
+                partial(_connect, url),
+                partial(_prepare, idle_seconds),
+                max_size=connections,
+                timeout=CONNECT_TIMEOUT_SECONDS,
+                patience_seconds=lease_seconds / 4,
             )
             async with pool.connection() as connection:
                 _check_version(connection, name)
@@ -60,6 +67,9 @@ class PostgresDatabase:
             await database.close()
             raise
         return database
+
+    def limit_silence(self, seconds: float) -> None:
+        self._pool.watch.patience_seconds = seconds
 
     @asynccontextmanager
     async def transaction(self, *, durable: bool = False) -> AsyncIterator["PostgresConnection"]:
@@ -92,10 +102,9 @@ class PostgresDatabase:
         await self._pool.close()
 
     async def _listen(self, channel: str) -> psycopg.AsyncConnection[Any]:
-        connection = await psycopg.AsyncConnection.connect(
-            self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_SECONDS, keepalives_idle=10
-        )
-        await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
+        connection = await psycopg.AsyncConnection.connect(_connection_url(self._url), autocommit=True)
+        with self._pool.watch.guard(partial(shut_down, connection)):
+            await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
         return connection
 
     @asynccontextmanager
@@ -233,16 +242,25 @@ class _TextLoader(Loader):
         return bytes(data).decode()
 
 
-async def _connect(url: str, idle_seconds: float) -> PooledConnection:
-    connection = await psycopg.AsyncConnection[dict[str, Any]].connect(
-        url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_TIMEOUT_SECONDS
+def _connection_url(url: str) -> str:
+    """Return the URL as libpq has it, with our defaults for what it does not say."""
+    defaults = {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **TCP_OPTIONS}
+    given = psycopg.conninfo.conninfo_to_dict(url)
+    return psycopg.conninfo.make_conninfo(url, **{name: one for name, one in defaults.items() if name not in given})
+
+
+async def _connect(url: str) -> PooledConnection:
+    return await psycopg.AsyncConnection[dict[str, Any]].connect(
+        _connection_url(url), autocommit=True, row_factory=dict_row
     )
+
+
+async def _prepare(idle_seconds: float, connection: PooledConnection) -> None:
     for type_name in ("uuid", "json", "jsonb"):
         connection.adapters.register_loader(type_name, _TextLoader)
     await connection.execute(
         f"{SESSION_SETTINGS}; SET idle_in_transaction_session_timeout = '{idle_seconds * 1000:.0f}ms'"
     )
-    return connection
 
 
 def _check_version(connection: PooledConnection, name: str) -> None:
@@ -259,6 +277,10 @@ def _translate_error(error: Exception, name: str) -> KeptError | None:
             return StoreCorrupt(f"{name} has tables of another program in this database. Name another database.")
         case psycopg.errors.IdleInTransactionSessionTimeout():  # this process, or the server, stood still meanwhile
             return StoreUnreachable(f"{name} has ended the session: {_one_line(error)}")
+        case psycopg.errors.QueryCanceled():
+            return StoreUnreachable(f"{name} is too slow: {_one_line(error)}")
+        case psycopg.errors.DeadlockDetected() | psycopg.errors.SerializationFailure():
+            return StoreUnreachable(f"{name} has refused a transaction: {_one_line(error)}")
         case psycopg.OperationalError() | psycopg.InterfaceError():
             return StoreUnreachable(f"{name} does not answer: {_one_line(error)}")
         case psycopg.ProgrammingError() if "conninfo" in str(error) or "invalid" in str(error):

@@ -3,12 +3,20 @@
 import json
 from datetime import datetime
 
-from kept.model.source import Source, SourceKind, SourceSettings
+from kept.model.source import Authority, Source, SourceKind, SourceSettings
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 
 async def insert(
-    db: Connection, *, id: str, name: str, version: str, kind: SourceKind, root: str, settings: SourceSettings
+    db: Connection,
+    *,
+    id: str,
+    name: str,
+    version: str,
+    kind: SourceKind,
+    root: str,
+    settings: SourceSettings,
+    authority: Authority = Authority.OWNER,
 ) -> bool:
     """Insert a source. Returns False if its name or its root is taken."""
     row = await db.one(
@@ -19,6 +27,7 @@ async def insert(
         kind=kind,
         root=root,
         settings=json.dumps(settings.as_json()),
+        authority=authority,
     )
     return row is not None
 
@@ -37,6 +46,11 @@ async def by_root(db: Connection, root: str, version: str) -> Source | None:
 
 async def all(db: Connection) -> list[Source]:
     return [_read(row) for row in await db.all("sources")]
+
+
+async def list_unpinned(db: Connection) -> list[Source]:
+    """Return the sources that allow a host whose class of address is not recorded."""
+    return [source for source in await all(db) if source.settings.access.has_unpinned_hosts]
 
 
 async def active_generations(db: Connection) -> list[tuple[str, int]]:
@@ -62,6 +76,10 @@ async def set_active_generation(db: Connection, id: str, generation: int) -> Non
 
 async def set_settings(db: Connection, id: str, settings: SourceSettings) -> None:
     await db.run("set_source_settings", id=id, settings=json.dumps(settings.as_json()))
+
+
+async def set_authority(db: Connection, id: str, authority: Authority) -> None:
+    await db.run("set_source_authority", id=id, authority=authority)
 
 
 async def pause_schedule(db: Connection, id: str) -> None:
@@ -149,6 +167,7 @@ def _read(row: Row) -> Source:
         settings=SourceSettings.from_json(json.loads(row["settings"])),
         active_generation=row["active_generation"],
         created_at=parse_time(row["created_at"]),
+        authority=Authority(row["authority"]),
         next_run_at=parse_optional_time(row["next_run_at"]),
         schedule_paused_at=parse_optional_time(row["schedule_paused_at"]),
         runs=row["runs"],

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import chain
@@ -23,7 +23,9 @@ import apsw
 
 from kept.errors import KeptError, NotFound, StoreCorrupt, StoreError, StoreFull, StoreUnreachable
 from kept.model.tokens import FullTextQuery, Term
+from kept.private_files import create_private_file, make_private_folder
 from kept.store.database import Row
+from kept.store.database_file import DatabaseFile, FileIdentity
 from kept.store.migrations import pending_migrations
 from kept.store.statements import statements
 
@@ -35,6 +37,8 @@ T = TypeVar("T")
 
 BUSY_TIMEOUT_SECONDS = 120  # outlasts the longest activation
 MAX_WAL_BYTES = 64 * 1024 * 1024
+IDLE_WAL_BYTES = 1024 * 1024  # a larger log is folded into the file when nothing has been written for a while
+IDLE_SECONDS = 2.0
 WAL_RETRY_SECONDS = 10.0  # between two attempts to restart the log: each takes a second beside a long reader
 MAX_READERS = 8
 ROWS_PER_STATEMENT = 32  # of an INSERT … VALUES
@@ -48,25 +52,23 @@ class SqliteDatabase:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._file = DatabaseFile(path)
         self._writer: _ConnectionThread | None = None
         self._write_lock = asyncio.Lock()
         self._idle: list[_ConnectionThread] = []
         self._reader_slots = asyncio.Semaphore(MAX_READERS)
         self._vector_index: VectorIndex | None = None
         self._restart_wal_at = 0.0
+        self._last_commit = 0.0
+        self._folding: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, path: str, *, create: bool = True) -> "SqliteDatabase":
-        exists = os.path.exists(path)
+        exists = os.path.exists(path) and os.path.getsize(path) > 0  # an empty file is none yet, or none any more
         if not exists and not create:
             raise NotFound(f"There is no database at {path} yet. 'kept add ROOT' makes it.")
         if not exists:
-            try:
-                Path(path).parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise StoreUnreachable(
-                    f"The folder for the database {path} cannot be made: {error.strerror}."
-                ) from None
+            _create_file(path)
         database = cls(path)
         try:
             await database._migrate()
@@ -75,31 +77,39 @@ class SqliteDatabase:
             raise
         return database
 
+    def limit_silence(self, seconds: float) -> None:
+        pass  # a file is never silent
+
     @asynccontextmanager
     async def transaction(self, *, durable: bool = False) -> AsyncIterator["SqliteConnection"]:
         async with self._write_lock:
             thread = self._writer = self._writer or self._connect(writer=True)
             try:
                 # Cancelled while it waits for another process, it still gets the lock, and has to release it.
-                await thread.run(_begin, durable)
+                await thread.begin(_begin, durable)
                 yield SqliteConnection(thread, self._get_vector_index)
-                await thread.run(_execute, "COMMIT")
+                await thread.commit()
             except BaseException:
-                await asyncio.shield(thread.run(_roll_back))
+                await asyncio.shield(thread.roll_back())
                 raise
-            if time.monotonic() >= self._restart_wal_at and not await thread.run(_restart_wal):
-                self._restart_wal_at = time.monotonic() + WAL_RETRY_SECONDS
+            self._last_commit = time.monotonic()
+            wal_bytes = await thread.run(_wal_size)
+            if wal_bytes > MAX_WAL_BYTES and self._last_commit >= self._restart_wal_at:
+                if not await thread.run(_fold_wal, 1.0):
+                    self._restart_wal_at = time.monotonic() + WAL_RETRY_SECONDS
+            elif wal_bytes > IDLE_WAL_BYTES and (self._folding is None or self._folding.done()):
+                self._folding = asyncio.create_task(self._fold_when_idle(thread))
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator["SqliteConnection"]:
         async with self._reader_slots:
             thread = self._idle.pop() if self._idle else self._connect()
             try:
-                await thread.run(_execute, "BEGIN")
+                await thread.begin(_execute, "BEGIN")
                 yield SqliteConnection(thread, self._get_vector_index)
             finally:
                 try:
-                    await asyncio.shield(thread.run(_roll_back))
+                    await asyncio.shield(thread.roll_back())
                 finally:
                     self._idle.append(thread)
 
@@ -108,6 +118,12 @@ class SqliteDatabase:
         return False
 
     async def close(self) -> None:
+        if self._folding and not self._folding.done():
+            self._folding.cancel()
+            await asyncio.gather(self._folding, return_exceptions=True)
+            if self._writer:  # if other processes have it open, closing does not do it
+                with suppress(StoreError):
+                    await self._writer.run(_fold_wal, 0.1)
         for thread in [*self._idle, *([self._writer] if self._writer else [])]:
             await thread.close()
         self._idle, self._writer = [], None
@@ -119,7 +135,39 @@ class SqliteDatabase:
         return self._vector_index
 
     def _connect(self, *, writer: bool = False) -> "_ConnectionThread":
-        return _ConnectionThread(lambda: _open(self.path, writer=writer))
+        return _ConnectionThread(self._file, lambda: self._open_verified(writer=writer))
+
+    def _open_verified(self, *, writer: bool) -> tuple[apsw.Connection, FileIdentity]:
+        """Open the file that is there now. Another one than before has to have the same schema."""
+        before = self._file.identify()
+        connection = _open(self.path, writer=writer)
+        try:
+            self._file.require(before)
+            if before != self._file.verified:
+                if self._file.verified and pending_migrations(_applied_migrations(connection), self.backend, self.path):
+                    raise StoreUnreachable(
+                        f"{self.path} was replaced by a database of an older Kept, or an empty one. Start Kept again."
+                    )
+                self._file.verified, self._vector_index = before, None
+        except BaseException:
+            connection.close()
+            raise
+        return connection, before
+
+    async def _fold_when_idle(self, thread: "_ConnectionThread") -> None:
+        """Fold the log into the file once writing has stopped: it would keep its size until the next large crawl."""
+        wait = IDLE_SECONDS
+        while True:
+            await asyncio.sleep(wait)
+            if time.monotonic() - self._last_commit < IDLE_SECONDS:
+                continue
+            async with self._write_lock:
+                try:
+                    if thread is not self._writer or await thread.run(_fold_wal, 0.1):
+                        return
+                except StoreError:  # the next transaction meets it too, and says it
+                    return
+            wait = WAL_RETRY_SECONDS
 
     async def _migrate(self) -> None:
         async with self.snapshot() as connection:
@@ -190,28 +238,61 @@ class SqliteConnection:
 class _ConnectionThread:
     """A connection and the one thread that uses it."""
 
-    def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
+    def __init__(self, file: DatabaseFile, connect: Callable[[], tuple[apsw.Connection, FileIdentity]]) -> None:
+        self._file = file
         self._connect = connect
         self._connection: apsw.Connection | None = None
+        self._identity: FileIdentity = (0, 0)  # of the file that the connection has open
         self._executor = ThreadPoolExecutor(1, "sqlite")
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, self._call, work, arguments)
+        return await self._submit(lambda: work(self._connected(), *arguments))
+
+    async def begin(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Begin a transaction on the file that is there now. Raises StoreError if there is none."""
+        return await self._submit(lambda: self._begin(work, arguments))
+
+    async def commit(self) -> None:
+        """Commit, or raise StoreUnreachable if the file is no longer the one that the transaction began with."""
+        await self._submit(self._commit)
+
+    async def roll_back(self) -> None:
+        await self._submit(self._roll_back)
 
     async def close(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._executor, self._close)
         self._executor.shutdown(wait=False)
 
-    def _call(self, work: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+    async def _submit(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._call, work)
+
+    def _call(self, work: Callable[[], T]) -> T:
         try:
-            if self._connection is None:
-                self._connection = self._connect()
-            return work(self._connection, *arguments)
+            return work()
         except apsw.Error as error:
             translated = translate_error(error)
             if translated is None:
                 raise
             raise translated from error
+
+    def _begin(self, work: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+        if self._connection is not None and self._file.identify() != self._identity:
+            self._close()
+        return work(self._connected(), *arguments)
+
+    def _commit(self) -> None:
+        self._file.require(self._identity)
+        _execute(self._connected(), "COMMIT")
+        self._file.require(self._identity)  # deleted meanwhile: what was committed is nowhere
+
+    def _roll_back(self) -> None:
+        if self._connection is not None and self._connection.in_transaction:
+            _execute(self._connection, "ROLLBACK")
+
+    def _connected(self) -> apsw.Connection:
+        if self._connection is None:
+            self._connection, self._identity = self._connect()
+        return self._connection
 
     def _close(self) -> None:
         if self._connection is not None:
@@ -220,6 +301,16 @@ class _ConnectionThread:
 
 
 # Functions that run in a connection's thread
+
+
+def _create_file(path: str) -> None:
+    """Create an empty file that only its owner may read. SQLite gives the mode of a database to its log too."""
+    try:
+        make_private_folder(Path(path).parent)
+        with suppress(FileExistsError):  # another process is faster
+            create_private_file(path)
+    except OSError as error:
+        raise StoreUnreachable(f"The database {path} cannot be made: {error.strerror}.") from None
 
 
 def _open(path: str, *, writer: bool) -> apsw.Connection:
@@ -318,23 +409,24 @@ def _phrase(term: Term) -> str:
     return f'"{" ".join(term.words)}"{"*" if term.is_prefix else ""}'
 
 
-def _roll_back(connection: apsw.Connection) -> None:
-    if connection.in_transaction:
-        _execute(connection, "ROLLBACK")
-
-
-def _restart_wal(connection: apsw.Connection) -> bool:
-    """Restart a large log, which never restarts by itself beside steady readers. Returns False if it could not."""
+def _wal_size(connection: apsw.Connection) -> int:
     try:
-        if os.stat(f"{connection.filename}-wal").st_size <= MAX_WAL_BYTES:
-            return True
-        connection.set_busy_timeout(1000)
+        return os.stat(f"{connection.filename}-wal").st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _fold_wal(connection: apsw.Connection, seconds: float) -> bool:
+    """Fold the log into the file and empty it, which never happens by itself beside steady readers.
+
+    Returns False if readers still needed it after so many seconds.
+    """
+    try:
+        connection.set_busy_timeout(int(seconds * 1000))
         [[is_busy, *_]] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return not is_busy
     except apsw.BusyError:
         return False
-    except FileNotFoundError:
-        return True
     finally:
         connection.set_busy_timeout(BUSY_TIMEOUT_SECONDS * 1000)
 

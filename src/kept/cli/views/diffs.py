@@ -86,5 +86,5 @@ def print_changes(screen: Screen, found: "ChangeFeedPage") -> None:
 def _format_change(one: "Change") -> list[str | tuple[str, str]]:
     where = f"{one.from_url} -> {one.url}" if one.from_url else one.url
     also = {"moved": "and changed", "restored": "back, and changed"}.get(one.change, "") if one.edited else ""
-    note = also or ("back" if one.change == "restored" else "")
+    note = also or ("back" if one.change == "restored" else one.reason or "")
     return [where, (f"  {note}", "dim") if note else ""]

@@ -45,7 +45,8 @@ def _history_rows(history: "DocumentHistory") -> Iterator[tuple[int, str, str]]:
         yield version.born, changed_at, _format_version(before, version)
         before = version
         if version.died is not None and version.died not in begins:
-            yield version.died, format_local_time(version.ended_at), "removed"
+            why = f": {version.end_reason}" if version.end_reason else ""
+            yield version.died, format_local_time(version.ended_at), f"removed{why}"
 
 
 def _format_version(before: "PastVersion | None", now: "PastVersion") -> str:

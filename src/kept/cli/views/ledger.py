@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kept.cli.screen import Screen
-from kept.service.formatting import format_ago, format_local_time, pluralize
+from kept.service.formatting import format_ago, format_count, format_local_time, pluralize
 
 if TYPE_CHECKING:
     from kept.model.frontier import LedgerEntry
@@ -15,7 +15,8 @@ def print_outcomes(screen: Screen, entries: Sequence["LedgerEntry"]) -> None:
     """Print the results of a URL in the last crawls."""
     screen.line((entries[0].url, "bold"))
     for one in entries:
-        summary = f"{one.outcome}{f': {one.reason}' if one.reason else ''}" if one.outcome else _format_unvisited(one)
+        outcome = (one.outcome or "").replace("_", " ")
+        summary = f"{outcome}{f': {one.reason}' if one.reason else ''}" if outcome else _format_unvisited(one)
         screen.line(f"{one.source}: {summary}", indent=2)
         facts = [
             f"visited {format_ago(one.visited_at)}" if one.visited_at else "never visited",
@@ -37,8 +38,10 @@ def print_not_kept(screen: Screen, ledger: "LedgerSummary") -> None:
     summary = f"{pluralize(total, 'URL')} not kept" if total else "every URL was kept"
     screen.line((f"{ledger.source}: {summary} by the crawl of {format_local_time(ledger.crawled_at)}", "bold"))
     for reason in ledger.reasons:
-        screen.line((f"{reason.count:,} {reason.outcome}", "yellow"), f": {reason.reason}", indent=2)
+        outcome = "dead_links" if reason.outcome == "dead_link" else reason.outcome
+        screen.line((format_count(outcome, reason.count), "yellow"), f": {reason.reason}", indent=2)
         for url in reason.examples:
-            screen.line(url, indent=6)
+            page = reason.linked_from.get(url)
+            screen.line(url, *([(f"  (linked from {page})", "dim")] if page else []), indent=6)
         if reason.count > len(reason.examples):
             screen.line((f"… and {reason.count - len(reason.examples):,} more (--limit)", "dim"), indent=6)

@@ -10,4 +10,8 @@ STATE_COLOURS = {
     "retired": "dim",
     "abandoned": "dim",
 }
-PARTIAL_REASONS = {"limit": "a limit was reached", "errors": "some pages could not be read"}
+PARTIAL_REASONS = {
+    "limit": "a limit was reached",
+    "trap": "traps were not followed",
+    "errors": "some pages could not be read",
+}

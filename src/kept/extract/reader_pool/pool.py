@@ -15,6 +15,7 @@ from contextlib import nullcontext, suppress
 from time import monotonic
 from typing import TypeAlias, cast
 
+from kept.errors import SourceUnavailable
 from kept.extract.reader_pool.protocol import FRAME_LENGTH, READY_SIGNAL, ReadTask, release_memory, time_limit
 from kept.model.document import ParsedPage, Unreadable
 from kept.model.source import DEFAULT_REGION, Region
@@ -26,6 +27,7 @@ WARM_UP_PAGES = 30  # pages that a process reads before its queue length counts
 CPU_SECONDS_PER_PAGE = 2.0
 WALL_CLOCK_FACTOR = 20  # wall-clock limit in units of the CPU limit, for a reader that hangs without working
 START_TIMEOUT = 120.0
+MAX_FAILED_STARTS = 3
 LARGE_PAGE_BYTES = 500_000
 MEMORY_LIMIT = 1024 * 1024 * 1024
 
@@ -50,6 +52,7 @@ class ReaderPool:
         self._memory = memory
         self._readers: list[_ReaderProcess] = []
         self._start_lock = asyncio.Lock()
+        self._failed_starts = 0  # one after the other
         self._requeue_tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -98,12 +101,23 @@ class ReaderPool:
 
     def _replace_process(self, reader: "_ReaderProcess", reason: str) -> None:
         """Give up the page that the process was reading, and send those behind it to another process."""
-        if reader in self._readers:
+        is_closing = reader not in self._readers
+        if not is_closing:
             self._readers.remove(reader)
-        if reader.pending:
-            (_, future), *queued = reader.pending
-            if not future.done():
-                future.set_result(Unreadable(reason=reason, is_reader_failure=True))
+            self._failed_starts = self._failed_starts + 1 if reader.has_failed_to_start else 0
+        if self._failed_starts >= MAX_FAILED_STARTS:
+            # It is not the page: all of them would be called unreadable, one after the other.
+            for _, future in reader.pending:
+                if not future.done():
+                    future.set_exception(
+                        SourceUnavailable("The process that reads pages does not start. Has it enough memory?")
+                    )
+        elif reader.pending:
+            queued = list(reader.pending)
+            if is_closing or not reader.has_failed_to_start:
+                _, future = queued.pop(0)
+                if not future.done():
+                    future.set_result(Unreadable(reason=reason, is_reader_failure=True))
             requeue = asyncio.create_task(
                 self._requeue([(task, future) for task, future in queued if not future.done()])
             )
@@ -135,6 +149,11 @@ class _ReaderProcess(asyncio.SubprocessProtocol):
     @property
     def pid(self) -> int:
         return self._transport.get_pid() or 0
+
+    @property
+    def has_failed_to_start(self) -> bool:
+        """Whether it ended by itself before it was ready."""
+        return not self.is_ready and not self._kill_reason
 
     @property
     def is_overloaded(self) -> bool:

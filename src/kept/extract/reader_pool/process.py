@@ -34,6 +34,8 @@ def _serve(memory: int, seconds: float) -> None:
     gc.freeze()
     gc.disable()  # pages have no reference cycles, and looking for some would take a tenth of the time
 
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    memory = memory if most == resource.RLIM_INFINITY else min(memory, most)  # a limit can only be lowered
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     _enlarge_pipes(0, 1)
     source, sink = os.fdopen(os.dup(0), "rb", PIPE_BUFFER_BYTES), os.fdopen(os.dup(1), "wb")

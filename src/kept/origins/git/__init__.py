@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from kept.model.authority import OWNER_PERMISSIONS, Permissions
 from kept.model.repository import repository_from_root
 from kept.model.source import SourceSettings
 from kept.origins.git.origin import GitOrigin
@@ -19,9 +20,12 @@ def make_git_origin(
     look_up: Callable[[str], str],
     environment: Mapping[str, str],
     cache_folder: Path,
+    permissions: Permissions = OWNER_PERMISSIONS,
 ) -> GitOrigin:
     """Build the origin of a source. ``cache_folder`` holds bare clones, ``environment`` is the user's."""
-    transport = Transport(settings=settings, environment=environment, look_up=look_up)
+    transport = Transport(settings=settings, environment=environment, look_up=look_up, permissions=permissions)
+    if not permissions.user_tools:  # a clone of the owner's may hold what only their credentials can fetch
+        cache_folder = cache_folder / "callers"
     return GitOrigin(
         repository_from_root(root), settings, transport=transport, cache_folder=cache_folder, type_of=type_of
     )

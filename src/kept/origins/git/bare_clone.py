@@ -18,6 +18,7 @@ from pathlib import Path
 from kept.origins.git.errors import GitErrorKind, classify_git_error
 from kept.origins.git.program import FETCH_SECONDS, Git
 from kept.origins.subprocesses import ProgramFailed
+from kept.private_files import make_private_folder
 
 LOCK_POLL_SECONDS = 0.1
 MAX_RENAME_CANDIDATES = 2000  # files on either side; with more, only identical files are matched
@@ -56,7 +57,7 @@ class BareClone:
 
     async def list_remote_refs(self, names: Iterable[str]) -> dict[str, str]:
         """Return the values of refs at the remote in one request. A symbolic ref is keyed '@NAME', with 'ref: …'."""
-        self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder.parent)
         answer = await self._git("ls-remote", "--symref", "origin", *names, folder=self._folder.parent / "none")
         refs: dict[str, str] = {}
         for line in answer.decode(errors="replace").splitlines():
@@ -162,7 +163,7 @@ class BareClone:
     @asynccontextmanager
     async def _lock(self) -> AsyncIterator[None]:
         """Hold the lock that serializes changes to the clone on this machine."""
-        self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder.parent)
         lock = os.open(self._folder.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.utime(lock)  # garbage collection deletes clones that have not been used for long
         try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-from kept.origins.subprocesses import ProgramFailed, run_program
+from kept.origins.subprocesses import ProgramFailed, make_neutral_environment, run_program
 
 QUERY_SECONDS = 120.0
 FETCH_SECONDS = 3600.0
@@ -68,28 +68,54 @@ class Git:
 
 
 def make_git_environment(
-    user_environment: Mapping[str, str], config: Sequence[tuple[str, str]], *, protocol: str, ssh: str = "ssh"
+    user_environment: Mapping[str, str],
+    config: Sequence[tuple[str, str]],
+    *,
+    protocol: str,
+    ssh: str = "ssh",
+    uses_user_tools: bool = True,
 ) -> dict[str, str]:
     """Return the environment for git: the user's, without prompts, with ``config`` over the user's configuration.
 
-    Only ``protocol`` is allowed, and ssh, which the user's configuration may substitute for it.
+    Only ``protocol`` is allowed, and ssh, which the user's configuration may substitute for it. Without
+    ``uses_user_tools`` there is no configuration of the user (helpers, rewritten URLs, netrc), and no ssh.
     """
+    if not uses_user_tools:
+        return _make_neutral_git_environment(user_environment, config, protocol)
     environment = {
         name: value
         for name, value in user_environment.items()
         if name in _USER_VARIABLES or not _REMOVED_VARIABLES.fullmatch(name)
     }
-    all_config = [*_FIXED_CONFIG, *config]
-    for number, (key, value) in enumerate(all_config):
-        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    environment |= _config_variables([*_FIXED_CONFIG, *config])
     ssh_program = quote(user_environment["GIT_SSH"]) if user_environment.get("GIT_SSH") else ssh
     ssh_command = user_environment.get("GIT_SSH_COMMAND") or ssh_program
     return environment | {
-        "GIT_CONFIG_COUNT": str(len(all_config)),
+        **_QUIET,
         "GIT_ALLOW_PROTOCOL": f"{protocol}:ssh",
-        "GIT_ASKPASS": "",
-        "GIT_TERMINAL_PROMPT": "0",
         "GIT_SSH_COMMAND": f"{ssh_command} -oBatchMode=yes -oConnectTimeout=20",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "LC_ALL": "C",
     }
+
+
+_QUIET = {"GIT_ASKPASS": "", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+
+
+def _make_neutral_git_environment(
+    user_environment: Mapping[str, str], config: Sequence[tuple[str, str]], protocol: str
+) -> dict[str, str]:
+    no_config = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    return {
+        **make_neutral_environment(user_environment),
+        **_config_variables([*_FIXED_CONFIG, ("credential.helper", ""), *config]),
+        **_QUIET,
+        **no_config,
+        "GIT_ALLOW_PROTOCOL": protocol,
+        "GIT_SSH_COMMAND": "false",
+    }
+
+
+def _config_variables(config: Sequence[tuple[str, str]]) -> dict[str, str]:
+    variables = {"GIT_CONFIG_COUNT": str(len(config))}
+    for number, (key, value) in enumerate(config):
+        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables

@@ -10,8 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from kept.errors import SourceUnavailable
+from kept.model.authority import OWNER_PERMISSIONS, Permissions, remote_transport, why_root_refused
 from kept.model.repository import remote_host_and_port
-from kept.model.source import SourceSettings
+from kept.model.source import SourceKind, SourceSettings
 from kept.origins.git.program import Git, make_git_environment
 from kept.origins.subprocesses import ProgramFailed, run_program
 from kept.origins.web.client_factory import default_user_agent, make_http_client, parse_host_port
@@ -27,11 +28,14 @@ class Transport:
     settings: SourceSettings
     environment: Mapping[str, str] = field(repr=False)
     look_up: Callable[[str], str]
+    permissions: Permissions = OWNER_PERMISSIONS
 
     @asynccontextmanager
     async def connect(self, remote: str) -> AsyncIterator[Git]:
         """Yield a configured git. Raises SourceUnavailable where the remote's address is not allowed."""
-        scheme = remote.partition("://")[0] if "://" in remote else "ssh"
+        if refusal := why_root_refused(self.permissions, SourceKind.GIT, remote):
+            raise SourceUnavailable(refusal)
+        scheme = remote_transport(remote)
         config = [("remote.origin.url", remote)]
         if scheme == "file":
             yield self._make_git(config, scheme)
@@ -57,7 +61,14 @@ class Transport:
             await client.close()
 
     def _make_git(self, config: list[tuple[str, str]], scheme: str, ssh: str = "ssh", **variables: str) -> Git:
-        return Git(environment=make_git_environment(self.environment, config, protocol=scheme, ssh=ssh) | variables)
+        environment = make_git_environment(
+            self.environment,
+            config,
+            protocol=scheme,
+            ssh=ssh,
+            uses_user_tools=self.permissions.user_tools,
+        )
+        return Git(environment=environment | variables)
 
     def _http_config(self, remote: str, proxy: GateProxy) -> list[tuple[str, str]]:
         """Return the configuration for HTTP: through the gate proxy, with the source's headers for this site only."""

@@ -11,9 +11,15 @@ __all__ = ["PackageOrigin", "make_package_origin"]
 
 
 def make_package_origin(
-    root: str, settings: SourceSettings, *, type_of: Callable[[str], str | None], environment: Mapping[str, str]
+    root: str,
+    settings: SourceSettings,
+    *,
+    type_of: Callable[[str], str | None],
+    environment: Mapping[str, str],
+    uses_user_tools: bool = True,
 ) -> PackageOrigin:
+    """Build the origin of a source. Without ``uses_user_tools``, npm and pip run without the user's configuration."""
     package = parse_package(root)
     if package is None:
         raise InvalidInput(f"{root} is no package. It should look like npm:left-pad@1.3.0 or pypi:requests.")
-    return PackageOrigin(package, settings, type_of=type_of, environment=environment)
+    return PackageOrigin(package, settings, type_of=type_of, environment=environment, uses_user_tools=uses_user_tools)

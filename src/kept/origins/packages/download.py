@@ -12,7 +12,8 @@ from pathlib import Path
 
 from kept.errors import SourceMissing, SourceUnavailable
 from kept.model.package import Package
-from kept.origins.subprocesses import ProgramFailed, run_program
+from kept.origins.subprocesses import ProgramFailed, make_neutral_environment, run_program
+from kept.origins.web.gate_proxy import GateProxy
 
 DOWNLOAD_SECONDS = 300.0
 _README_NAMES = {"text/markdown": "README.md", "text/x-rst": "README.rst", "": "README.rst"}
@@ -33,6 +34,16 @@ async def download_package(package: Package, folder: Path, environment: Mapping[
     if not archives:
         raise SourceUnavailable(f"'{program[0]}' downloaded no archive of {package.root}.")
     return archives[0]
+
+
+def make_gated_environment(user_environment: Mapping[str, str], proxy: GateProxy) -> dict[str, str]:
+    """Return the environment of npm and pip without the user's configuration, through a proxy."""
+    url = proxy.url.replace("://", f"://{proxy.username}:{proxy.password}@")
+    no_config = dict.fromkeys(("PIP_CONFIG_FILE", "npm_config_userconfig", "npm_config_globalconfig"), "/dev/null")
+    proxies = dict.fromkeys(
+        ("http_proxy", "https_proxy", "PIP_PROXY", "npm_config_proxy", "npm_config_https_proxy"), url
+    )
+    return make_neutral_environment(user_environment) | no_config | proxies | {"npm_config_cache": "./cache"}
 
 
 _DOWNLOAD_ARGUMENTS = {

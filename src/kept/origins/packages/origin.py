@@ -4,15 +4,18 @@ import asyncio
 import hashlib
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
 from kept.model.package import Package
-from kept.model.source import SourceSettings
+from kept.model.source import Access, SourceSettings
 from kept.origins.file_selection import FileSelection
 from kept.origins.file_tree import FileTooLarge, TreeFile, TreeOrigin, tree_file_url
 from kept.origins.packages.archive import unpack_archive
-from kept.origins.packages.download import download_package, extract_readme
+from kept.origins.packages.download import download_package, extract_readme, make_gated_environment
+from kept.origins.web.client_factory import make_http_client
+from kept.origins.web.gate_proxy import GateProxy
 
 
 class PackageOrigin(TreeOrigin):
@@ -23,19 +26,35 @@ class PackageOrigin(TreeOrigin):
         *,
         type_of: Callable[[str], str | None],
         environment: Mapping[str, str],
+        uses_user_tools: bool = True,
     ) -> None:
         super().__init__(settings.limits.max_bytes)
         self._package = package
         self._selection = FileSelection(settings.scope, type_of)
         self._type_of = type_of
         self._environment = environment
+        self._uses_user_tools = uses_user_tools
+        self._settings = settings
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     async def open(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="kept-", ignore_cleanup_errors=True)
         folder = Path(self._folder.name)
-        archive = await download_package(self._package, folder, self._environment)
+        if self._uses_user_tools:
+            archive = await download_package(self._package, folder, self._environment)
+        else:
+            archive = await self._download_behind_gate(folder)
         await asyncio.to_thread(self._load_files, archive, folder)
+
+    async def _download_behind_gate(self, folder: Path) -> Path:
+        """Download with a program that has no configuration of the user and reaches public hosts only."""
+        client = make_http_client("", replace(self._settings, access=Access()))
+        try:
+            async with GateProxy(client) as proxy:
+                environment = make_gated_environment(self._environment, proxy)
+                return await download_package(self._package, folder, environment)
+        finally:
+            await client.close()
 
     async def close(self) -> None:
         if self._folder:

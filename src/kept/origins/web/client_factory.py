@@ -1,13 +1,14 @@
 """Builds the HTTP client of a source from its settings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kept import __version__
 from kept.errors import InvalidInput
 from kept.model.source import Access, SourceSettings, parse_secret_reference
-from kept.origins.web.http.address_policy import HostPort, Resolver, parse_endpoint, resolve_with_system
+from kept.origins.web.http.address_policy import HostPort, Resolver, own_class, parse_endpoint, resolve_with_system
 from kept.origins.web.http.client import HttpClient, OpenSocket, load_tls_context
 from kept.origins.web.http.messages import SecretHeaders, Timeouts
+from kept.origins.web.http.public_addresses import is_ip_address, why_not_public
 from kept.origins.web.http.upstream_proxy import parse_upstream_proxy
 
 
@@ -27,7 +28,7 @@ def make_http_client(
     access = settings.access
     resolve_secret = look_up or _reject_references
     return HttpClient(
-        allowed=frozenset(map(parse_host_port, access.allowed)),
+        allowed=parse_allowed(access.allowed),
         user_agent=access.user_agent or default_user_agent(contact),
         secret_headers=SecretHeaders(
             parse_endpoint(root), tuple((header.name, resolve_secret(header.value)) for header in access.headers)
@@ -42,8 +43,7 @@ def make_http_client(
 
 def check_access(access: Access) -> None:
     """Raise InvalidInput unless an HTTP client can be built from these settings. Secrets are not looked up."""
-    for text in access.allowed:
-        parse_host_port(text)
+    parse_allowed(access.allowed)
     if access.proxy and not parse_secret_reference(access.proxy):
         parse_upstream_proxy(access.proxy)
     if access.ca_file:
@@ -61,6 +61,38 @@ def parse_host_port(text: str) -> HostPort:
     if not host or not port.isdecimal():
         raise InvalidInput(f"Expected a host and a port ('localhost:8000'), found {text!r}.")
     return host.strip("[]").lower(), int(port)
+
+
+def parse_allowed(texts: Iterable[str]) -> dict[HostPort, set[str]]:
+    """Parse ``Access.allowed``. A name whose class of address is not recorded yet has none. Raises InvalidInput."""
+    allowed: dict[HostPort, set[str]] = {}
+    for text in texts:
+        host_port, _, address_class = text.partition(" ")
+        host, port = parse_host_port(host_port)
+        classes = allowed.setdefault((host, port), set())
+        if found := address_class or own_class(host):
+            classes.add(found)
+    return allowed
+
+
+async def pin_allowed(texts: Iterable[str], resolver: Resolver = resolve_with_system) -> tuple[str, ...]:
+    """Return ``Access.allowed`` with the class of address that each host has now. One that is public is left out.
+
+    A host that cannot be resolved stays as it is, and allows nothing until it can be.
+    """
+    pinned: dict[str, None] = {}
+    for text in texts:
+        host, port = parse_host_port(text.partition(" ")[0])
+        if " " in text or is_ip_address(host):
+            pinned[text] = None
+            continue
+        try:
+            classes = {why_not_public(address) for address in await resolver(host, port)}
+        except OSError:
+            pinned[text] = None
+            continue
+        pinned |= {f"{text} {address_class}": None for address_class in sorted(filter(None, classes))}
+    return tuple(pinned)
 
 
 def _reject_references(value: str) -> str:

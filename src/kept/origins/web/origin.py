@@ -32,6 +32,7 @@ from kept.model.frontier import (
     Redirected,
     Refused,
     Unreachable,
+    UrlFamily,
     Visit,
 )
 from kept.model.source import RenderMode, SourceSettings
@@ -95,7 +96,7 @@ class WebOrigin(Origin):
         self._rate = CrawlRateLimiter(rate_limiters, max_concurrency=self._max_concurrency, delay=settings.access.delay)
         self._now = now
         self._pages = settings.scope.pages
-        self._scope = WebScope(root, settings.scope, this_year=now().year)
+        self._scope = WebScope(root, settings.scope, no_traps=settings.limits.no_traps)
         self._robots_agent = None if settings.access.ignore_robots else parse_product_token(user_agent)
         self._known_sitemaps = known_sitemaps
         self._browser_program = browser
@@ -131,7 +132,7 @@ class WebOrigin(Origin):
             seconds=self._access.whole_seconds,
             max_bytes=self._max_bytes,
             max_concurrency=self._max_concurrency,
-            is_in_scope=lambda url: self._scope.why_url_excluded(url) is None,
+            is_in_scope=lambda url: self._scope.why_excluded(url) is None,
         )
         self._exit_stack.push_async_callback(browser.close)
         return browser
@@ -184,6 +185,9 @@ class WebOrigin(Origin):
     def why_excluded(self, url: str) -> str | None:
         return self._scope.why_excluded(url)
 
+    def find_family(self, url: str) -> UrlFamily | None:
+        return self._scope.find_family(url)
+
     async def why_forbidden(self, url: str) -> str | None:
         return await self._polite_client.why_forbidden(url)
 
@@ -220,8 +224,8 @@ class WebOrigin(Origin):
 
     async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
         url, _, route = entry.url.partition("#")
-        if reason := self._scope.why_url_excluded(entry.url):
-            return Refused(reason=reason, by_settings=reason in SETTINGS_REASONS)
+        if reason := self._scope.why_excluded(entry.url):
+            return Refused(reason=reason, by_settings=reason in SETTINGS_REASONS or self._scope.is_trap(entry.url))
         if route and self._access.render is RenderMode.NEVER:
             return Refused(reason="needs a browser, which the source's settings rule out", by_settings=True)
         always = bool(route) or self._access.render is RenderMode.ALWAYS
@@ -307,7 +311,8 @@ class WebOrigin(Origin):
             shown = self._client.redact(to)
             if to in seen:
                 return Unreachable(reason=f"redirects in a circle, by {shown}", status=status, is_retryable=False)
-            outside = self._scope.why_url_excluded(to) is not None
+            is_trap = self._scope.is_trap(to)
+            outside = self._scope.why_excluded(to) is not None and not is_trap
             if is_login_redirect(to, outside=outside) and not is_login_url(entry.url):
                 return Unreachable(reason=LOGIN_REASON, status=status, is_retryable=False)
             if outside or self._contains_secret(to):
@@ -318,6 +323,8 @@ class WebOrigin(Origin):
                     return _soft_404_visit(entry, status)
             if first.status in PERMANENT_REDIRECTS:
                 return Redirected(to=to, status=status)
+            if is_trap:
+                return Refused(reason=f"{self._scope.why_excluded(to)}: redirects to {shown}", status=status)
             if len(seen) > MAX_REDIRECTS:
                 return Unreachable(
                     reason=f"redirects more than {MAX_REDIRECTS} times", status=status, is_retryable=False

@@ -2,21 +2,43 @@
 
 from collections.abc import Mapping
 
+from kept.model.authority import WebhookReach
 from kept.model.url import canonicalize_url
 from kept.origins.web.client_factory import default_user_agent, parse_host_port
-from kept.origins.web.http.address_policy import parse_endpoint
+from kept.origins.web.http.address_policy import configured_classes, parse_endpoint
 from kept.origins.web.http.client import HttpClient
 from kept.origins.web.http.messages import FailedRequest, HttpResponse, SecretHeaders, Timeouts
 
 WEBHOOK_TIMEOUTS = Timeouts(connect=5.0, read=10.0, total=10.0)
 
 
+class WebhookClients:
+    """Sends webhooks, with a client for each reach: what the operator may name, a caller may not."""
+
+    def __init__(self, operator_url: str, allowed: str) -> None:
+        self._operator_url = operator_url
+        self._allowed = allowed
+        self._clients: dict[WebhookReach, HttpClient] = {}
+
+    async def send(self, url: str, body: bytes, headers: Mapping[str, str], reach: WebhookReach) -> str | None:
+        """Deliver a webhook. Returns why that failed; None on success."""
+        if reach not in self._clients:
+            own = self._operator_url if reach is WebhookReach.OPERATOR else ""
+            self._clients[reach] = make_webhook_client(own, "" if reach is WebhookReach.PUBLIC else self._allowed)
+        return await post_webhook(self._clients[reach], url, body, headers)
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.close()
+
+
 def make_webhook_client(url: str, allowed: str) -> HttpClient:
-    """Build the client for webhooks. Non-public addresses are reached only as the URL's own or ``allowed``."""
+    """Build a client for webhooks. Non-public addresses are reached only as the URL's own or ``allowed``."""
     endpoint = parse_endpoint(normalize_url(url))
     own = {endpoint.host_port} if endpoint else set()
+    hosts = own | set(map(parse_host_port, allowed.split()))
     return HttpClient(
-        allowed=frozenset(own | set(map(parse_host_port, allowed.split()))),
+        allowed={host_port: configured_classes(host_port[0]) for host_port in hosts},
         user_agent=default_user_agent(),
         timeouts=WEBHOOK_TIMEOUTS,
     )
@@ -48,7 +70,7 @@ def make_model_client(url: str, key: str) -> HttpClient:
     endpoint = parse_endpoint(normalize_url(url))
     headers = (("Authorization", f"Bearer {key}"),) if key else ()
     return HttpClient(
-        allowed=frozenset({endpoint.host_port} if endpoint else ()),
+        allowed={endpoint.host_port: configured_classes(endpoint.host)} if endpoint else None,
         user_agent=default_user_agent(),
         secret_headers=SecretHeaders(endpoint, headers),
         timeouts=MODEL_TIMEOUTS,

@@ -10,7 +10,7 @@ Rules are cached for a day. When they cannot be read again after that, the old o
 import asyncio
 import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
@@ -33,7 +33,7 @@ class RobotsRules:
     expires_at = float("inf")  # by the clock of the cache
 
     def __init__(self, text: str, agent: str) -> None:
-        parsed = Protego.parse(text)
+        parsed = Protego.parse("\n".join(_join_groups(text.splitlines())))
         self._agent = agent
         # A file without rules need not be matched with each URL. (Misspelled rules count as well: "disallaw".)
         self._parsed = parsed if re.search("(?i)l[oa]w", text) else None
@@ -42,6 +42,35 @@ class RobotsRules:
 
     def allows(self, url: str) -> bool:
         return self._parsed is None or self._parsed.can_fetch(url, self._agent)
+
+
+_AGENT_LINE = re.compile(r"(?i)user[- ]?agent\s*:?\s*([^\s#]*)")
+_RULE_LINE = re.compile(r"(?i)(?:allow|disallow|dissallow|dissalow|disalow|diasllow|disallaw)\b")
+_SITEMAP_LINE = re.compile(r"(?i)sitemap\b")
+_DELAY_LINE = re.compile(r"(?i)crawl-?delay\b")
+
+
+def _join_groups(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines without those that RFC 9309 does not know, which must not separate the agents of a group.
+
+    Protego ends a group at any line that it does not know. A Crawl-delay between two agents comes after the rules.
+    """
+    delays: list[str] = []
+    is_in_rules = False
+    for line in (line.replace("\0", "").strip() for line in lines):
+        if agent := _AGENT_LINE.match(line):
+            if is_in_rules:
+                yield from delays
+                delays, is_in_rules = [], False
+            yield f"user-agent: {agent[1]}"  # words after the name are no part of it
+        elif _RULE_LINE.match(line):
+            is_in_rules = True
+            yield line
+        elif _DELAY_LINE.match(line):
+            delays.append(line)
+        elif _SITEMAP_LINE.match(line):
+            yield line
+    yield from delays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,9 @@
     1. within     below the root's folder, on its host, or below one of a list of prefixes
     2. type       no file extension of an image, an archive, a font …
     3. patterns   include and exclude, on the path
-    4. traps      repeated paths, session ids, endless calendars and query variants
+    4. traps      repeated paths, session ids, too many parameters; unless the source's settings lift them
+
+A link to a trap joins the frontier nevertheless, where it is refused without a request: so that the ledger has it.
 
 A root ``https://host/docs`` that does not look like a file is a folder: its source is everything below ``/docs/``.
 A source of listed pages has exactly these.
@@ -11,7 +13,6 @@ Sites move to https, and serve their host with and without www: such equivalent 
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import translate
@@ -19,13 +20,13 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from kept.errors import InvalidInput
+from kept.model.frontier import UrlFamily
 from kept.model.source import Scope
 from kept.model.url import resolve_link
 from kept.origins.web.http.public_addresses import is_ip_address
-from kept.origins.web.traps import UrlFamily, find_url_family, is_plain, why_trap
+from kept.origins.web.traps import find_url_family, is_plain, why_trap
 
 _CACHED_URLS = 65_536
-_MAX_FAMILIES = 20_000
 
 _EXTENSIONS = (
     # pictures
@@ -46,7 +47,6 @@ OUT_OF_SCOPE = "outside the source's scope"
 EXCLUDED_BY_PATTERN = "left out by the source's patterns"
 WRONG_TYPE = "not a page, by its name"
 WHOLE_SITE_COPY = "a copy of the whole site in one file"
-TOO_MANY_VARIANTS = "one of endlessly many variants of a page"
 SETTINGS_REASONS = frozenset({OUT_OF_SCOPE, EXCLUDED_BY_PATTERN})
 
 _WHOLE_SITE_FILE = re.compile(r"llms-(?:full|medium|small|ctx|ctx-full)\.(?:txt|md)")  # but it may be the root itself
@@ -55,10 +55,11 @@ _FILE_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,5}\Z")
 
 @dataclass(frozen=True, slots=True)
 class _UrlVerdict:
-    """The verdict on a URL by itself, without counting variants."""
+    """The verdict on a URL by itself."""
 
     reason: str | None = None
     family: UrlFamily | None = None
+    is_trap: bool = False
 
 
 _ALLOWED_VERDICT, _OUT_OF_SCOPE_VERDICT, _WRONG_TYPE_VERDICT, _EXCLUDED_VERDICT, _COPY_VERDICT = map(
@@ -67,10 +68,10 @@ _ALLOWED_VERDICT, _OUT_OF_SCOPE_VERDICT, _WRONG_TYPE_VERDICT, _EXCLUDED_VERDICT,
 
 
 class WebScope:
-    """The scope of one source. ``admits`` and ``why_excluded`` count variants; ``why_url_excluded`` does not."""
+    """The scope of one source."""
 
-    def __init__(self, root: str, scope: Scope, *, this_year: int) -> None:
-        self._this_year = this_year
+    def __init__(self, root: str, scope: Scope, *, no_traps: bool = False) -> None:
+        self._no_traps = no_traps
         self._folder = folder_of(root)
         base_prefixes = () if scope.pages else _scope_prefixes(root, scope)
         prefixes = list(dict.fromkeys(url for prefix in base_prefixes for url in _equivalent_urls(prefix)))
@@ -82,20 +83,23 @@ class WebScope:
         self._include = _compile_globs(scope.include)
         self._exclude = _compile_globs(scope.exclude)
         self._verdict = lru_cache(maxsize=_CACHED_URLS)(self._judge_url)
-        self._variants: OrderedDict[str, set[int]] = OrderedDict()
 
-    def why_url_excluded(self, url: str) -> str | None:
+    def why_excluded(self, url: str) -> str | None:
         """Return why a URL cannot be a page of this source; None when it can."""
         return self._verdict(url).reason
 
-    def admits(self, url: str) -> bool:
-        """Return whether a link to this URL joins the frontier."""
-        verdict = self._verdict(url)
-        return verdict is _ALLOWED_VERDICT or (verdict.reason is None and self._count_variant(url, verdict.family))
+    def is_trap(self, url: str) -> bool:
+        """Return whether a URL is excluded because it is a trap."""
+        return self._verdict(url).is_trap
 
-    def why_excluded(self, url: str) -> str | None:
-        """Return why a link to this URL does not join the frontier; None when it does."""
-        return self._verdict(url).reason or (None if self.admits(url) else TOO_MANY_VARIANTS)
+    def admits(self, url: str) -> bool:
+        """Return whether a link to this URL joins the frontier. A trap does, and is refused there."""
+        verdict = self._verdict(url)
+        return verdict is _ALLOWED_VERDICT or verdict.reason is None or verdict.is_trap
+
+    def find_family(self, url: str) -> UrlFamily | None:
+        """Return the family of a URL that may be one of endlessly many."""
+        return self._verdict(url).family
 
     def _judge_url(self, url: str) -> _UrlVerdict:
         if url in self._exact:
@@ -111,10 +115,10 @@ class WebScope:
             return _COPY_VERDICT
         if (self._include or self._exclude) and not self._matches_patterns(url, path):
             return _EXCLUDED_VERDICT
-        if is_plain(url):
+        if self._no_traps or is_plain(url):
             return _ALLOWED_VERDICT
-        if reason := why_trap(url, this_year=self._this_year):
-            return _UrlVerdict(reason)
+        if reason := why_trap(url):
+            return _UrlVerdict(reason, is_trap=True)
         family = find_url_family(url)
         return _UrlVerdict(None, family) if family else _ALLOWED_VERDICT
 
@@ -125,21 +129,6 @@ class WebScope:
         if self._include and not any(map(self._include.match, spellings)):
             return False
         return not (self._exclude and any(map(self._exclude.match, spellings)))
-
-    def _count_variant(self, url: str, family: UrlFamily | None) -> bool:
-        """Count a URL as a variant of its family. Returns False where the family has reached its limit."""
-        if family is None:
-            return True
-        seen = self._variants.setdefault(family.key, set())
-        variant = hash(url)
-        if variant in seen:
-            return True
-        if len(seen) >= family.max_urls:
-            return False
-        seen.add(variant)
-        if len(self._variants) > _MAX_FAMILIES:
-            self._variants.popitem(last=False)
-        return True
 
 
 def origin_of(url: str) -> str:

@@ -132,8 +132,9 @@ async def why(request: Request, services: ServicesDep, url: Annotated[LongText, 
 @router.post("/try", responses=describe_response(models.LookModel))
 async def try_page(body: models.PageModel, services: ServicesDep, principal: PrincipalDep) -> Response:
     """Fetch one page and show how it would be read. Nothing is stored."""
-    page = resolve_request(SourceRequest(root=body.url, options=body.to_options()), principal.permissions)
-    return json_response(serializers.page_preview(await services.preview_page(page.kind, page.root, page.settings)))
+    page = resolve_request(SourceRequest(root=body.url, options=body.to_options()), principal)
+    found = await services.preview_page(page.kind, page.root, page.settings, page.authority)
+    return json_response(serializers.page_preview(found))
 
 
 async def _document_response(

@@ -6,7 +6,7 @@ Responses are built by `service.serializers`; the models only describe them, and
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from kept.model.source import SourceKind
 from kept.service.source_options import SourceOptions
@@ -19,7 +19,15 @@ SourceLabel = Annotated[
     str, Path(max_length=200, pattern=NO_CONTROL_CHARACTERS, examples=["django@5"], description="name@version")
 ]
 JobId = Annotated[str, Path(max_length=36, pattern=r"^[0-9a-fA-F-]{1,36}$", examples=["0199a2b4"])]
-DocumentId = Annotated[str, Path(max_length=36, pattern=r"^[0-9a-fA-F-]{36}$", description="The id of a document.")]
+DocumentId = Annotated[
+    str,
+    Path(
+        min_length=1,
+        max_length=255,
+        pattern=r"^[^\x00-\x1f\x7f/\\]+$",
+        description="The id of a document, or the one it had in the manifest it was imported from.",
+    ),
+]
 GenerationNumber = Annotated[int, Query(ge=1, le=2_000_000_000, description="A generation's number.")]
 PageLimit = Annotated[int, Query(ge=1, le=1000)]
 PageCursor = Annotated[
@@ -41,6 +49,7 @@ class SourceInModel(RequestBody):
     max_pages: int | None = Field(None, ge=1, le=1_000_000_000)
     max_depth: int | None = Field(None, ge=0, le=1_000_000)
     max_time: ShortText | None = Field(None, description="90s, 15m, 2h", examples=["15m"])
+    no_traps: bool | None = Field(None, description="follow endless calendars and combinations of parameters too")
     scope: list[LongText] | None = Field(None, max_length=100, description="folder, host, or beginnings of URLs")
     include: list[LongText] | None = Field(None, max_length=100)
     exclude: list[LongText] | None = Field(None, max_length=100)
@@ -58,6 +67,7 @@ class SourceInModel(RequestBody):
     tag: list[ShortText] | None = Field(None, max_length=100)
     schedule: ShortText | None = Field(None, description="6h, 1d, five fields of cron (UTC), auto; off")
     webhook: LongText | None = None
+    webhook_secret: ShortText | None = None
     hook_secret: ShortText | None = None
 
     def to_options(self, *, clear_null: bool = False) -> SourceOptions:
@@ -104,12 +114,22 @@ class BackToModel(RequestBody):
 class KnowledgeItemModel(BaseModel):
     """A request for a crawl, as the job queue's contract has it."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"url": "https://docs.example.com/", "max_depth": 3}]})
+    model_config = ConfigDict(
+        extra="forbid",  # what is not obeyed is refused
+        json_schema_extra={"examples": [{"url": "https://docs.example.com/", "max_depth": 3}]},
+    )
 
     url: LongText
     max_depth: int | None = Field(None, ge=0, le=1_000_000)
+    depth: int | None = Field(None, ge=0, le=1_000_000, description="The same as max_depth.")
     priority: Priority = 0
     tags: list[ShortText] | None = Field(None, max_length=100)
+
+    @model_validator(mode="after")
+    def _check_depths(self) -> "KnowledgeItemModel":
+        if None not in (self.depth, self.max_depth) and self.depth != self.max_depth:
+            raise ValueError("depth and max_depth are the same setting, and should be equal")
+        return self
 
 
 # Responses -----------------------------------------------------------------------------------------------------
@@ -127,6 +147,7 @@ class CountsModel(ResponseBody):
     gone: int
     failed: int
     skipped: int
+    dead_links: int = 0
 
 
 class CrawlModel(ResponseBody):
@@ -149,6 +170,11 @@ class ProgressModel(CountsModel):
     current_depth: int
 
 
+class RemovalReasonModel(ResponseBody):
+    reason: str
+    count: int
+
+
 class JobModel(ResponseBody):
     id: str
     source: str
@@ -165,6 +191,7 @@ class JobModel(ResponseBody):
     completed_at: str | None
     error: str | None
     owner: str | None
+    removed: list[RemovalReasonModel]
 
 
 class JobsModel(ResponseBody):

@@ -20,7 +20,7 @@ async def crawl(
     body: models.KnowledgeItemModel, services: ServicesDep, principal: PrincipalDep, key: IdempotencyKeyHeader = None
 ) -> Response:
     """Add a site, or refresh it."""
-    options = SourceOptions(max_depth=body.max_depth, tag=body.tags)
+    options = SourceOptions(max_depth=body.depth if body.max_depth is None else body.max_depth, tag=body.tags)
     request = SourceRequest(root=body.url, options=options, priority=body.priority)
     idempotency_key = build_idempotency_key(key, "POST /knowledge-items/crawl", body)
     job = (await sources.add_source(services, principal, request, idempotency_key)).job

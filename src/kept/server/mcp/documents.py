@@ -9,8 +9,9 @@ from kept.errors import InvalidInput
 from kept.model.search_request import ContextKind, HitKind, SearchRequest
 from kept.server.mcp import formatting
 from kept.server.mcp.registry import READ_ONLY, READ_ONLY_OPEN_WORLD, ToolRegistry, tool_result
-from kept.server.mcp.untrusted import UNTRUSTED_NOTICE, clean_text, truncate, wrap_untrusted
+from kept.server.mcp.untrusted import UNTRUSTED_NOTICE, truncate
 from kept.service import documents, ledger, search, serializers
+from kept.service.access import Principal
 from kept.service.source_options import SourceOptions
 from kept.service.source_request import SourceRequest, resolve_request
 
@@ -18,6 +19,7 @@ CHARACTERS_PER_TOKEN = 4  # about
 SEARCH_BUDGET_TOKENS = 4_000  # of one answer, unless the agent sets a budget
 MAX_READ_CHARACTERS = 32_000  # of one answer
 MIN_HIT_CHARACTERS = 500
+NO_HITS = "Nothing was found for: {}. Try fewer or other words; list_sources says what is kept."
 
 QueryArg = Annotated[str, Field(description='Words to find; "a phrase" in quotes, -word to exclude it.')]
 SourceFilterArg = Annotated[str | None, Field(description="Only this source: its name, or name@version.")]
@@ -73,10 +75,10 @@ def _register_search(registry: ToolRegistry) -> None:
         )
         result = serializers.search(found)
         hits = _fit_to_budget((budget or SEARCH_BUDGET_TOKENS) * CHARACTERS_PER_TOKEN, result["hits"])
-        return tool_result(
-            wrap_untrusted(formatting.format_hits(hits)) if hits else _no_hits_text(found),
-            result | {"hits": hits, "notice": UNTRUSTED_NOTICE},
-        )
+        if hits:
+            return tool_result(result | {"hits": hits}, untrusted=formatting.format_hits(hits))
+        spelling = f"Perhaps it is spelled otherwise: {found.did_you_mean}" if found.did_you_mean else ""
+        return tool_result(result | {"notice": UNTRUSTED_NOTICE}, text=NO_HITS.format(found.query), untrusted=spelling)
 
 
 def _register_read(registry: ToolRegistry) -> None:
@@ -100,26 +102,23 @@ def _register_read(registry: ToolRegistry) -> None:
             services.db, what, section=section, generation=generation, rules=services.lifecycle_rules
         )
         result = serializers.document(view)
-        result |= {"notice": UNTRUSTED_NOTICE, **_slice_markdown(result["markdown"], start)}
+        result |= _slice_markdown(result["markdown"], start)
         head = f"{result['title']}\nurl: {result['url']}\n{formatting.format_provenance(result)}"
-        return tool_result(wrap_untrusted(f"{head}\n\n{result['markdown']}") + _continuation_hint(result), result)
+        return tool_result(result, untrusted=f"{head}\n\n{result['markdown']}", hint=_continuation_hint(result))
 
     @registry.tool("Fetch a page that is not kept", READ_ONLY_OPEN_WORLD)
     async def fetch_url(
         url: Annotated[str, Field(description="The page's URL.")], start: StartArg = 0
     ) -> Annotated[CallToolResult, formatting.FetchUrlResult]:
         """Fetch one page from the web, now, and read it as Markdown. Nothing is kept; add_source keeps."""
-        page = resolve_request(SourceRequest(root=url, options=SourceOptions()), registry.permissions)
-        preview = serializers.page_preview(await services.preview_page(page.kind, page.root, page.settings))
-        result = preview | {
-            "links": preview["links"][:50],
-            "notice": UNTRUSTED_NOTICE,
-            **_slice_markdown(preview["markdown"], start),
-        }
-        text = wrap_untrusted(
-            f"{result['title'] or ''}\nurl: {result['url']}\nfetched just now\n\n{result['markdown']}"
+        page = resolve_request(
+            SourceRequest(root=url, options=SourceOptions()), Principal(permissions=registry.permissions)
         )
-        return tool_result(text + _continuation_hint(result), result)
+        found = await services.preview_page(page.kind, page.root, page.settings, page.authority)
+        preview = serializers.page_preview(found)
+        result = preview | {"links": preview["links"][:50]} | _slice_markdown(preview["markdown"], start)
+        head = f"{result['title'] or ''}\nurl: {result['url']}\nfetched just now"
+        return tool_result(result, untrusted=f"{head}\n\n{result['markdown']}", hint=_continuation_hint(result))
 
 
 def _register_why(registry: ToolRegistry) -> None:
@@ -137,14 +136,7 @@ def _register_why(registry: ToolRegistry) -> None:
             + (f" (found on {entry['discovered_from']})" if entry["discovered_from"] else "")
             for entry in (result, *result["others"])
         ]
-        return tool_result(wrap_untrusted("\n".join((result["url"], *lines))), result)
-
-
-def _no_hits_text(found: search.SearchResult) -> str:
-    spelling = f" Perhaps it is spelled otherwise: {found.did_you_mean}." if found.did_you_mean else ""
-    return clean_text(
-        f"Nothing was found for: {found.query}.{spelling} Try fewer or other words; list_sources says what is kept."
-    )
+        return tool_result(result, untrusted="\n".join((result["url"], *lines)))
 
 
 def _fit_to_budget(budget: int, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -167,4 +159,4 @@ def _slice_markdown(markdown: str, start: int) -> dict[str, Any]:
 
 def _continuation_hint(result: dict[str, Any]) -> str:
     start = result["next_start"]
-    return f"\nThere is more: call again with start {start}, or for one section." if start else ""
+    return f"There is more: call again with start {start}, or for one section." if start else ""

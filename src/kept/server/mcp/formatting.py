@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from kept.model.duration import format_short_duration
+from kept.service.formatting import format_count
 
 
 class SearchDocsResult(TypedDict):
@@ -87,6 +88,7 @@ class CrawlToolResult(TypedDict):
     held: bool
     partial: bool
     counts: dict[str, int]
+    removed: list[dict[str, Any]]
     seconds: float
 
 
@@ -114,12 +116,11 @@ def format_provenance(page: dict[str, Any]) -> str:
 
 
 def format_sources(found: Sequence[dict[str, Any]]) -> str:
-    lines = [
+    return "\n".join(
         f"{source['source']}: {source['state']}, {source['documents']} documents of {source['root']}, "
         + (f"last confirmed {source['verified_at'][:16]}" if source["verified_at"] else "never crawled")
         for source in found
-    ]
-    return "\n".join(lines) or "There are no sources yet. add_source adds one."
+    )
 
 
 def format_job(job: dict[str, Any]) -> str:
@@ -129,16 +130,19 @@ def format_job(job: dict[str, Any]) -> str:
         f"{job['source']}: {job['status']}{', held' if job['held'] else ''}",
         f"{progress['done']} of {progress['discovered']} pages",
         f"about {format_short_duration(left)} left" if left else "",
-        f"error: {job['error']}" if job["error"] else "",
         f"job {job['id']}",
     ]
     return ", ".join(part for part in parts if part)
 
 
+def format_job_errors(jobs: Sequence[dict[str, Any]]) -> str:
+    return "\n".join(f"job {job['id']}: {job['error']}" for job in jobs if job["error"])
+
+
 def format_crawl(crawl: dict[str, Any]) -> str:
     """Format the state of a crawl, and what to do next."""
     label, counts = crawl["source"], {name: number for name, number in crawl["counts"].items() if number}
-    summary = ", ".join(f"{number} {name}" for name, number in counts.items()) or "nothing yet"
+    summary = ", ".join(format_count(name, number) for name, number in counts.items()) or "nothing yet"
     match crawl["status"]:
         case "completed" if crawl["held"]:
             return (
@@ -149,7 +153,7 @@ def format_crawl(crawl: dict[str, Any]) -> str:
             partial = " It is partial: why_missing explains a missing page." if crawl["partial"] else ""
             return f"{label}: generation {crawl['generation']} is active: {summary}.{partial} search_docs finds it now."
         case "failed":
-            return f"{label}: the crawl failed: {crawl['error']} fetch_url shows how one page is read."
+            return f"{label}: the crawl failed, as said below. fetch_url shows how one page is read."
         case "pending" | "processing":
             return f"{label}: the crawl is {crawl['status']} ({summary}). get_job with {crawl['job']} follows it."
         case status:

@@ -8,11 +8,10 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from kept.model.job import CrawlJob, JobStatus
+from kept.model.job import CrawlJob
 from kept.model.source import Source
 from kept.server.mcp import formatting
 from kept.server.mcp.registry import DESTRUCTIVE, READ_ONLY, ToolRegistry, tool_result
-from kept.server.mcp.untrusted import clean_text
 from kept.service import generations, jobs, serializers
 from kept.service.context import Services
 
@@ -35,19 +34,19 @@ def register(registry: ToolRegistry) -> None:
         """List crawls, the newest first, with their progress."""
         found = [serializers.job(view) for view in await jobs.list_jobs(db, status=status, limit=limit)]
         text = "\n".join(map(formatting.format_job, found)) or "There are no such crawls. add_source starts one."
-        return tool_result(clean_text(text), {"jobs": found})
+        return tool_result({"jobs": found}, text=text, untrusted=formatting.format_job_errors(found))
 
     @registry.tool("Show a crawl", READ_ONLY)
     async def get_job(job: JobIdArg) -> Annotated[CallToolResult, formatting.JobToolResult]:
         """Show the progress of a crawl, or how it ended."""
         result = serializers.job(await jobs.show_job(db, job))
-        return tool_result(clean_text(formatting.format_job(result)), result)
+        return tool_result(result, text=formatting.format_job(result), untrusted=result["error"] or "")
 
     @registry.tool("Cancel a crawl", DESTRUCTIVE)
     async def cancel_job(job: JobIdArg) -> Annotated[CallToolResult, formatting.JobToolResult]:
         """Cancel a crawl. The active generation stays active."""
         result = serializers.job(await jobs.cancel_job(db, job))
-        return tool_result(clean_text(formatting.format_job(result)), result)
+        return tool_result(result, text=formatting.format_job(result), untrusted=result["error"] or "")
 
 
 async def wait_for_crawl(
@@ -60,11 +59,11 @@ async def wait_for_crawl(
         before, job = job, await jobs.get_job(services.db, job.id)
         if job.progress != before.progress or job.status != before.status:
             await _report_progress(source.label, job, context)
-    _, found = await generations.list_generations(services.db, source.label)
-    is_completed = job.status is JobStatus.COMPLETED
-    generation = next((item for item in found if is_completed and item.number == job.generation), None)
-    result = serializers.crawl(source.label, job, generation, time.monotonic() - started)
-    return tool_result(clean_text(formatting.format_crawl(result)), result)
+    generation, removed = await generations.get_crawl_result(services.db, job)
+    result = serializers.crawl(source.label, job, generation, time.monotonic() - started, removed)
+    reasons = [f"removed {one.count}: {one.reason}" for one in removed]
+    untrusted = "\n".join(filter(None, [result["error"], *reasons]))  # both may quote what a site answered
+    return tool_result(result, text=formatting.format_crawl(result), untrusted=untrusted)
 
 
 async def _report_progress(label: str, job: CrawlJob, context: "Context[Any, Any]") -> None:

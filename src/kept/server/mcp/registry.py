@@ -11,10 +11,11 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
 from kept.errors import KeptError
 from kept.log import Log
+from kept.model.authority import Permissions
 from kept.model.key import KeyScope
 from kept.server.error_text import replace_cli_hints
-from kept.server.mcp.untrusted import clean_text, clean_values, truncate
-from kept.service.access import Permissions, Principal
+from kept.server.mcp.untrusted import UNTRUSTED_NOTICE, clean_text, clean_values, truncate, wrap_untrusted
+from kept.service.access import Principal
 from kept.service.context import Services
 
 log = Log(__name__)
@@ -53,9 +54,18 @@ class ToolRegistry:
         return register
 
 
-def tool_result(text: str, content: dict[str, Any]) -> CallToolResult:
-    """Return an answer as text and as structured content. The text must be clean, or wrapped as untrusted."""
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=clean_values(content))
+def tool_result(content: dict[str, Any], *, text: str = "", untrusted: str = "", hint: str = "") -> CallToolResult:
+    """Return an answer as text and as structured content.
+
+    ``text`` and ``hint`` are Kept's own words and those of the caller. What a site, a repository or another user may
+    have written is ``untrusted``: it is wrapped, between the two; the structured content, which repeats it, says so.
+    """
+    parts = [clean_text(text), wrap_untrusted(untrusted) if untrusted else "", clean_text(hint)]
+    notice = {"notice": UNTRUSTED_NOTICE} if untrusted else {}
+    return CallToolResult(
+        content=[TextContent(type="text", text="\n".join(filter(None, parts)))],
+        structured_content=clean_values(content | notice),
+    )
 
 
 def _with_error_text(function: Callable[..., Awaitable[CallToolResult]]) -> Callable[..., Awaitable[CallToolResult]]:
@@ -86,7 +96,9 @@ _TOOL_FOR_COMMAND = {
 
 
 def error_text(error: KeptError) -> str:
-    """Return the message of an error, with tools instead of commands where there is one."""
-    return truncate(
-        " ".join(clean_text(replace_cli_hints(str(error), _TOOL_FOR_COMMAND)).split()), MAX_ERROR_CHARACTERS
-    )
+    """Return the message of an error, with tools instead of commands where there is one.
+
+    It is wrapped whole: any message may quote a site or a repository, in its middle and at any place of the code.
+    """
+    message = " ".join(clean_text(replace_cli_hints(str(error), _TOOL_FOR_COMMAND)).split())
+    return wrap_untrusted(truncate(message, MAX_ERROR_CHARACTERS))

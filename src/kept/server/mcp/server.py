@@ -10,9 +10,9 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from kept import __version__
+from kept.model.source import Authority
 from kept.server.mcp import documents, jobs, resources, sources
 from kept.server.mcp.registry import ToolRegistry
-from kept.service.access import Permissions
 from kept.service.context import Services
 from kept.settings import Settings
 
@@ -29,8 +29,7 @@ def make_mcp_server(services: Services, settings: Settings, *, read_only: bool =
     server: MCPServer[Any] = MCPServer(
         "kept", title="Kept", version=__version__, instructions=INSTRUCTIONS, subscriptions=False
     )
-    network = settings.network
-    permissions = Permissions(local_files=bool(network.allow_files), private_hosts=bool(network.allow_private))
+    permissions = settings.permissions_of(Authority.CALLER)
     registry = ToolRegistry(server, services, permissions, settings.uploads_folder, read_only)
     for module in (documents, sources, jobs, resources):
         module.register(registry)

@@ -14,7 +14,6 @@ from kept.model.source import format_label
 from kept.server.mcp import formatting
 from kept.server.mcp.jobs import WaitArg, wait_for_crawl
 from kept.server.mcp.registry import ADDITIVE, DESTRUCTIVE, READ_ONLY, ToolRegistry, tool_result
-from kept.server.mcp.untrusted import clean_text, wrap_untrusted
 from kept.service import generations, search, serializers, sources, uploads
 from kept.service.context import Services, share_snapshot
 from kept.service.source_options import SourceOptions
@@ -35,7 +34,7 @@ def register(registry: ToolRegistry) -> None:
     async def remove_source(source: SourceArg) -> Annotated[CallToolResult, formatting.RemoveSourceResult]:
         """Remove a source and all its documents. Ask the person first: it cannot be undone."""
         removed = await uploads.remove_source_and_upload(services, source, registry.uploads_folder)
-        return tool_result(f"{removed.label} is removed.", {"source": removed.label, "removed": True})
+        return tool_result({"source": removed.label, "removed": True}, text=f"{removed.label} is removed.")
 
 
 def _register_read_tools(registry: ToolRegistry) -> None:
@@ -47,7 +46,9 @@ def _register_read_tools(registry: ToolRegistry) -> None:
         found = [serializers.source(view) for view in await sources.list_sources(services.db)]
         for source in found:
             del source["settings"]  # costs the agent tokens and is of no use to it
-        return tool_result(clean_text(formatting.format_sources(found)), {"sources": found})
+        if not found:
+            return tool_result({"sources": []}, text="There are no sources yet. add_source adds one.")
+        return tool_result({"sources": found}, untrusted=formatting.format_sources(found))
 
     @registry.tool("Find the version to use", READ_ONLY)
     async def find_version(
@@ -61,7 +62,7 @@ def _register_read_tools(registry: ToolRegistry) -> None:
         else:
             advice = f"Use {format_label(source, result['best'])}."
         kept = ", ".join(version or "one without a label" for version in result["versions"])
-        return tool_result(clean_text(f"{advice} Versions that are kept: {kept}."), result)
+        return tool_result(result, text=f"{advice} Versions that are kept: {kept}.")
 
     @registry.tool("See what changed", READ_ONLY)
     async def what_changed(
@@ -75,7 +76,7 @@ def _register_read_tools(registry: ToolRegistry) -> None:
         kinds = ("added", "removed", "changed", "moved")
         result |= {"counts": {kind: len(result[kind]) for kind in kinds}}
         result |= {kind: result[kind][:MAX_CHANGES_SHOWN] for kind in kinds}
-        return tool_result(wrap_untrusted(formatting.format_changes(result)), result)
+        return tool_result(result, untrusted=formatting.format_changes(result))
 
 
 def _register_crawl_tools(registry: ToolRegistry) -> None:
@@ -89,6 +90,9 @@ def _register_crawl_tools(registry: ToolRegistry) -> None:
         version: Annotated[str | None, Field(description="Which version of it this is, such as 5.2.")] = None,
         max_pages: Annotated[int | None, Field(ge=1, description="Keep no more pages than these.")] = None,
         max_depth: Annotated[int | None, Field(ge=0, description="Follow no more links in a row.")] = None,
+        no_traps: Annotated[
+            bool | None, Field(description="Follow endless calendars and combinations of parameters too.")
+        ] = None,
         scope: Annotated[
             StringListArg, Field(description="What belongs to it: folder, host, or beginnings of URLs.")
         ] = None,
@@ -102,6 +106,7 @@ def _register_crawl_tools(registry: ToolRegistry) -> None:
         options = SourceOptions(
             max_pages=max_pages,
             max_depth=max_depth,
+            no_traps=no_traps,
             scope=scope,
             include=include,
             exclude=exclude,

@@ -27,10 +27,10 @@ async def show_add_form(request: Request, root: str = "") -> Response:
 async def preview(request: Request) -> Response:
     """Show the pages that a crawl would begin with. Nothing is stored."""
     services, form = get_services(request), await request.form()
-    source = resolve_request(_parse_source_request(form), get_principal(request).permissions)
+    source = resolve_request(_parse_source_request(form), get_principal(request))
     try:
         async with asyncio.timeout(PREVIEW_TIMEOUT_SECONDS):
-            scope_preview = await services.preview_scope(source.kind, source.root, source.settings)
+            scope_preview = await services.preview_scope(source.kind, source.root, source.settings, source.authority)
     except TimeoutError:
         raise SourceUnavailable(f"{source.root} did not answer within {PREVIEW_TIMEOUT_SECONDS} seconds.") from None
     if wants_fragment(request):
@@ -70,5 +70,5 @@ def parse_source_options(form: Mapping[str, Any], *, clear_empty: bool = False) 
             parts = text.split() if option.name in _SEPARATED_BY_SPACES else text.splitlines()
             options[option.name] = [part.strip() for part in parts]
         else:
-            options[option.name] = text
+            options[option.name] = True if option.kind == "flag" else text
     return SourceOptions(**options)

@@ -81,6 +81,7 @@ FILTERS = {
     "lines": lines,
     "plural": formatting.pluralize,
     "duration": formatting.format_duration,
+    "count": formatting.format_count,
     "thousands": lambda number: f"{number:,}",
     "web": lambda url: url if url.startswith(("http://", "https://")) else None,
 }

@@ -67,7 +67,9 @@ async def _ledger_values(
         snapshot, view.job.id, outcome=outcome or None, after=after, limit=LEDGER_PAGE_SIZE + 1
     )
     progress = view.job.progress
-    counts = progress.tally.as_json() | {"open": progress.discovered - progress.done}
+    tally = progress.tally.as_json()
+    counts = {name.value: tally[name.tally_field] for name in Outcome}
+    counts["open"] = progress.discovered - progress.done
     return {
         "view": view,
         "entries": entries[:LEDGER_PAGE_SIZE],

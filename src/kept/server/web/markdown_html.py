@@ -15,6 +15,8 @@ from kept.model.url import get_fragment, resolve_link, with_fragment
 from kept.service.documents import DocumentHeading
 
 MAX_RENDERED_CHARACTERS = 300_000  # a longer text is shown as plain text
+MAX_MARKUP = 60_000  # and one with more markup: it takes over a second to parse
+BRACKET_WEIGHT = 4  # looking for the other end of a bracket takes longest
 _WORD = re.compile(r"\w+")
 
 
@@ -31,7 +33,7 @@ class MarkdownPage:
 
     def __init__(self, markdown: str, url: str) -> None:
         self._url = url
-        self._plain = markdown if len(markdown) > MAX_RENDERED_CHARACTERS else None
+        self._plain = None if _can_be_rendered(markdown) else markdown
         self._tokens = [] if self._plain else _parser().parse(markdown)
 
     @property
@@ -58,6 +60,12 @@ class MarkdownPage:
     def _inline_tokens(self, kind: str) -> Iterator[Token]:
         for token in self._tokens:
             yield from (child for child in token.children or () if child.type == kind)
+
+
+def _can_be_rendered(markdown: str) -> bool:
+    """Whether parsing takes a second or two at most: each bracket of a hostile text takes up to 0.1 milliseconds."""
+    markup = BRACKET_WEIGHT * markdown.count("[") + sum(map(markdown.count, "*_~&<`"))
+    return len(markdown) <= MAX_RENDERED_CHARACTERS and markup <= MAX_MARKUP
 
 
 def _set_link_target(token: Token, href: str, page: str, kept: Mapping[str, str]) -> None:

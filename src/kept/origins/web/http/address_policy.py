@@ -2,13 +2,14 @@
 
 A host's addresses are resolved and checked, with embedded ones; one that is not public forbids the host. Only checked
 addresses are dialled: nothing resolves the name a second time, which prevents DNS rebinding. Addresses that are not
-public are reached only as one of the ``allowed`` pairs of host and port.
+public are reached only as one of the ``allowed`` pairs of host and port, and only if they are of the class (loopback,
+private …) that is allowed for it: a name that moves to another kind of network is refused.
 """
 
 import asyncio
 import re
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -66,11 +67,24 @@ async def resolve_with_system(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in infos))
 
 
+def own_class(host: str) -> str | None:
+    """Return the class of address that a host has by its name alone; None for a public address or another name."""
+    return why_not_public(host) if is_ip_address(host) else "loopback" if host == "localhost" else None
+
+
+def configured_classes(host: str) -> frozenset[str]:
+    """Return the classes that a host may have which the operator's own settings name."""
+    own = own_class(host)
+    return frozenset({own} if own else () if is_ip_address(host) else ("loopback", "private"))
+
+
 class AddressPolicy:
     """Which addresses may be dialled for a host and port."""
 
-    def __init__(self, allowed: frozenset[HostPort] = frozenset(), resolver: Resolver = resolve_with_system) -> None:
-        self._allowed = allowed
+    def __init__(
+        self, allowed: Mapping[HostPort, Collection[str]] | None = None, resolver: Resolver = resolve_with_system
+    ) -> None:
+        self._allowed = allowed or {}
         self._resolver = resolver
         self._allowed_addresses: set[HostPort] = set()  # resolved from allowed hosts
 
@@ -93,10 +107,11 @@ class AddressPolicy:
 
     def check_address(self, host: str, port: int, address: str) -> None:
         """Raise AddressForbidden unless this address of this host may be dialled."""
-        if (host, port) in self._allowed:
-            self._allowed_addresses.add((address, port))
-        elif reason := why_not_public(address):
+        if (reason := why_not_public(address)) is None:
+            return
+        if reason not in self._allowed.get((host, port), ()):
             raise AddressForbidden(f"{host} is not a public address ({reason})")
+        self._allowed_addresses.add((address, port))
 
     def open_checked_socket(self, info: AddressInfo) -> socket.socket:
         """Open a socket for an address, checked once more: this holds whatever the caller did before."""

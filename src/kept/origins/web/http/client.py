@@ -13,7 +13,7 @@ their own endpoint only. Failures are values with a reason. Redirects are follow
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import cache
 from time import monotonic
@@ -62,7 +62,7 @@ class HttpClient:
     def __init__(
         self,
         *,
-        allowed: frozenset[HostPort] = frozenset(),
+        allowed: Mapping[HostPort, Collection[str]] | None = None,
         user_agent: str = "Kept",
         secret_headers: SecretHeaders | None = None,
         timeouts: Timeouts | None = None,

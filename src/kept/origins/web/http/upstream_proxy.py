@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from kept.errors import InvalidInput
-from kept.origins.web.http.address_policy import AddressPolicy, HostPort, Resolver
+from kept.origins.web.http.address_policy import AddressPolicy, HostPort, Resolver, configured_classes
 from kept.origins.web.http.public_addresses import is_ip_address
 
 _HOST_NAME = re.compile(r"[a-z0-9._-]+")
@@ -48,7 +48,7 @@ class UpstreamProxy:
 
     def make_address_policy(self, resolver: Resolver) -> AddressPolicy:
         """Return the policy for dialling the proxy, whose address need not be public: its owner chose it."""
-        policy = AddressPolicy(frozenset({self.host_port}), resolver)
+        policy = AddressPolicy({self.host_port: configured_classes(self.host)}, resolver)
         if is_ip_address(self.host):
             policy.check_address(self.host, self.port, self.host)
         return policy

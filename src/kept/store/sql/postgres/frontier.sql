@@ -1,14 +1,19 @@
 -- name: mark_reached
--- Locked in the order of the URLs, so that two workers cannot wait for each other.
+-- An entry that is deferred already may be closer to the root than it seemed, or no longer be deferred. Locked in the
+-- order of the URLs, so that two workers cannot wait for each other.
 WITH locked AS MATERIALIZED (
-    SELECT f.id, r.parent
-      FROM unnest(:job::uuid[], :url::text[], :parent::text[]) AS r (job, url, parent)
+    SELECT f.id, r.parent, r.depth, r.family, r.deferred
+      FROM unnest(:job::uuid[], :url::text[], :parent::text[], :depth::bigint[], :family::text[], :deferred::boolean[])
+           AS r (job, url, parent, depth, family, deferred)
       JOIN frontier f ON f.job_id = r.job AND f.url = r.url
-     WHERE NOT f.reached
+     WHERE NOT f.reached OR (f.deferred AND (f.depth > r.depth OR NOT r.deferred))
      ORDER BY f.url COLLATE "C"
        FOR UPDATE OF f
 )
-UPDATE frontier f SET reached = TRUE, parent_url = COALESCE(f.parent_url, locked.parent)
+UPDATE frontier f
+   SET reached = TRUE, parent_url = COALESCE(f.parent_url, locked.parent), depth = locked.depth,
+       family = CASE WHEN locked.deferred THEN locked.family END,
+       deferred = locked.deferred AND f.outcome IS NULL AND f.worker_id IS NULL
   FROM locked
  WHERE f.id = locked.id;
 
@@ -40,7 +45,7 @@ UPDATE frontier f
 -- each time it selects others, more than :limit in all.
 UPDATE frontier SET worker_id = :worker
  WHERE id = ANY(ARRAY(SELECT id FROM frontier
-                       WHERE job_id = :job AND outcome IS NULL AND reached = :reached AND due_at <= now()
+                       WHERE job_id = :job AND outcome IS NULL AND deferred = FALSE AND reached = :reached AND due_at <= now()
                          AND worker_id IS NULL AND (document_id IS NOT NULL OR NOT :known)
                        ORDER BY due_at, id LIMIT :limit
                          FOR UPDATE SKIP LOCKED))

@@ -34,19 +34,24 @@ WITH lexemes AS MATERIALIZED (
      WHERE p.schemaname = current_schema AND p.tablename = 'sections' AND p.attname = 'words'
        AND m.word IN (SELECT word FROM lexemes)
 ), rated AS MATERIALIZED (
-    SELECT to_tsquery('kept', l.term) AS term, to_tsquery('kept', l.loose) AS loose, l.number, min(COALESCE(c.frequency, 0.0005)) AS frequency
+    SELECT to_tsquery('kept', l.term) AS term, to_tsquery('kept', l.loose) AS loose, l.number, min(c.frequency) AS frequency
       FROM lexemes l LEFT JOIN common c ON c.word = l.word
      GROUP BY l.number, l.term, l.loose
+), counted AS MATERIALIZED ( -- a word that the statistics do not have is rare, or nowhere: it is counted
+    SELECT term, loose, number, frequency, rows,
+           COALESCE(frequency * rows, (SELECT count(*) FROM (SELECT 1 FROM sections s WHERE s.words @@ loose LIMIT 1001) AS found)) AS sections
+      FROM rated, (SELECT GREATEST(reltuples, 1) AS rows FROM pg_class WHERE oid = 'sections'::regclass) AS all_sections
 ), weighted AS MATERIALIZED (
-    SELECT term, loose, frequency, ln(1 + 1 / frequency) AS weight, sum(frequency) OVER (ORDER BY frequency, number) AS together
-      FROM rated
+    SELECT term, loose, sections, ln(1 + COALESCE(1 / frequency, GREATEST(rows, 2000) / GREATEST(sections, 1))) AS weight,
+           sum(sections) OVER (ORDER BY sections, number) AS together
+      FROM counted
 ), searched AS MATERIALIZED (
     SELECT CAST(CASE WHEN :every THEN string_agg(term::text, ' & ')
-                     ELSE string_agg(term::text, ' | ') FILTER (WHERE together = frequency OR together * rows < 1000) END AS tsquery) AS terms,
+                     ELSE string_agg(term::text, ' | ') FILTER (WHERE together = sections OR together <= 1000) END AS tsquery) AS terms,
            CAST(CASE WHEN :every THEN string_agg(format('(%s)', loose), ' & ')
-                     ELSE string_agg(format('(%s)', loose), ' | ') FILTER (WHERE together = frequency OR together * rows < 1000) END AS tsquery) AS loose,
+                     ELSE string_agg(format('(%s)', loose), ' | ') FILTER (WHERE together = sections OR together <= 1000) END AS tsquery) AS loose,
            CAST(string_agg(term::text, ' | ') AS tsquery) AS any
-      FROM weighted, (SELECT reltuples AS rows FROM pg_class WHERE oid = 'sections'::regclass) AS all_sections
+      FROM weighted
 ), shown AS MATERIALIZED (
     SELECT v.content_id
       FROM jsonb_array_elements(:generations::jsonb) AS g (value)

@@ -19,6 +19,7 @@ CREATE TABLE sources (
     root_identity       TEXT,                                  -- device and inode, or the marker, of a folder
     settings            JSONB NOT NULL,
     owner               TEXT,                                  -- the API key that added it; NULL: the command line
+    authority           TEXT NOT NULL DEFAULT 'owner' CHECK (authority IN ('owner', 'caller')), -- who named it
     active_generation   BIGINT,                                -- the one that queries see
     next_generation     BIGINT NOT NULL DEFAULT 1,             -- only grows: a number is never used twice
     next_run_at         TIMESTAMPTZ,                           -- of its schedule
@@ -78,6 +79,7 @@ CREATE TABLE documents (
     retry_count      BIGINT NOT NULL DEFAULT 0,
     reason           TEXT,
     verified_at      TIMESTAMPTZ,                              -- NULL: as its generation
+    former_id        TEXT,                                     -- the doc_id of the manifest it was imported from, if not its id
     CHECK ((lifecycle = 'active') = (since IS NULL))
 );
 
@@ -85,6 +87,8 @@ CREATE INDEX documents_of_generation ON documents (source_id, first_generation);
 
 CREATE INDEX documents_exceptional ON documents (source_id, lifecycle)
     WHERE lifecycle <> 'active' OR verified_at IS NOT NULL;
+
+CREATE INDEX documents_by_former_id ON documents (former_id) WHERE former_id IS NOT NULL;
 
 -- Title and Markdown behind one hash, stored once however many documents, versions and sources share it.
 CREATE TABLE contents (
@@ -118,6 +122,7 @@ CREATE TABLE versions (
     depth         BIGINT NOT NULL,
     links         BYTEA NOT NULL,                              -- one a line, zstd
     fetched_at    TIMESTAMPTZ NOT NULL,
+    end_reason    TEXT,                                        -- why the document was removed; NULL if another version follows
     UNIQUE (document_id, born)
 );
 
@@ -197,6 +202,8 @@ CREATE TABLE crawl_jobs (
     status              TEXT NOT NULL DEFAULT 'pending'
                         CHECK (status IN ('pending', 'processing', 'completed', 'failed', 'cancelled', 'paused')),
     again               TEXT CHECK (again IN ('failed', 'quick', 'refresh', 'full')), -- requested while it ran
+    again_priority      BIGINT NOT NULL DEFAULT 0,
+    again_user_id       TEXT,
     worker_id           UUID,                                  -- the last to claim it
     attempt             BIGINT NOT NULL DEFAULT 0,
     generation          BIGINT,
@@ -217,6 +224,7 @@ CREATE TABLE crawl_jobs (
     n_gone              BIGINT NOT NULL DEFAULT 0,
     n_failed            BIGINT NOT NULL DEFAULT 0,
     n_skipped           BIGINT NOT NULL DEFAULT 0,
+    n_dead_links        BIGINT NOT NULL DEFAULT 0,
     bytes               BIGINT NOT NULL DEFAULT 0,
     current_depth       BIGINT NOT NULL DEFAULT 0,
     created_at          TIMESTAMPTZ NOT NULL,
@@ -227,6 +235,7 @@ CREATE TABLE crawl_jobs (
     last_heartbeat      TIMESTAMPTZ,
     retry_count         BIGINT NOT NULL DEFAULT 0,
     max_retries         BIGINT NOT NULL DEFAULT 3,
+    due_at              TIMESTAMPTZ,                       -- of a job that was interrupted; NULL: at once
     error_message       TEXT,
     user_id             TEXT
 );
@@ -294,7 +303,7 @@ CREATE TABLE frontier (
     worker_id     UUID REFERENCES job_workers (id) ON DELETE SET NULL,
     due_at        TIMESTAMPTZ NOT NULL,
     attempts      BIGINT NOT NULL DEFAULT 0,
-    outcome       TEXT CHECK (outcome IN ('new', 'changed', 'unchanged', 'moved', 'gone', 'failed', 'skipped')),
+    outcome       TEXT CHECK (outcome IN ('new', 'changed', 'unchanged', 'moved', 'gone', 'failed', 'skipped', 'dead_link')),
     reason        TEXT,
     http_status   BIGINT,
     visited_at    TIMESTAMPTZ,
@@ -308,15 +317,20 @@ CREATE TABLE frontier (
     signature     TEXT,
     links         BYTEA,
     canonical     TEXT,
+    family        TEXT,                                        -- what its URL has in common with many others
+    deferred      BOOLEAN NOT NULL DEFAULT FALSE,              -- waits until nothing else is open; then the guards decide
+    round         BIGINT,                                      -- the round in which its family was admitted
     UNIQUE (job_id, url),
     CHECK (outcome IS NULL OR worker_id IS NULL)
 );
 
-CREATE INDEX frontier_unfinished ON frontier (job_id, reached, due_at, id) WHERE outcome IS NULL;
+CREATE INDEX frontier_unfinished ON frontier (job_id, deferred, reached, due_at, id) WHERE outcome IS NULL;
 
 CREATE INDEX frontier_leased ON frontier (worker_id) WHERE worker_id IS NOT NULL;
 
-CREATE INDEX frontier_exceptions ON frontier (job_id) WHERE outcome IN ('moved', 'gone', 'failed', 'skipped');
+CREATE INDEX frontier_exceptions ON frontier (job_id) WHERE outcome IN ('moved', 'gone', 'failed', 'skipped', 'dead_link');
+
+CREATE INDEX frontier_by_family ON frontier (job_id, family) WHERE family IS NOT NULL;
 
 CREATE INDEX frontier_unreached ON frontier (job_id) WHERE NOT reached;
 

@@ -20,6 +20,7 @@ CREATE TABLE sources (
     root_identity       TEXT,                              -- device and inode, or the marker, of a folder
     settings            TEXT NOT NULL,                     -- JSON
     owner               TEXT,                              -- the API key that added it; NULL: the command line
+    authority           TEXT NOT NULL DEFAULT 'owner' CHECK (authority IN ('owner', 'caller')), -- who named it
     active_generation   INTEGER,                           -- the one that queries see
     next_generation     INTEGER NOT NULL DEFAULT 1,        -- only grows: a number is never used twice
     next_run_at         TEXT,                              -- of its schedule
@@ -77,6 +78,7 @@ CREATE TABLE documents (
     retry_count      INTEGER NOT NULL DEFAULT 0,
     reason           TEXT,
     verified_at      TEXT,                                 -- NULL: as its generation
+    former_id        TEXT,                                 -- the doc_id of the manifest it was imported from, if not its id
     CHECK ((lifecycle = 'active') = (since IS NULL))
 ) STRICT, WITHOUT ROWID;
 
@@ -84,6 +86,8 @@ CREATE INDEX documents_of_generation ON documents (source_id, first_generation);
 
 CREATE INDEX documents_exceptional ON documents (source_id, lifecycle)
     WHERE lifecycle <> 'active' OR verified_at IS NOT NULL;
+
+CREATE INDEX documents_by_former_id ON documents (former_id) WHERE former_id IS NOT NULL;
 
 -- Title and Markdown behind one hash, stored once however many documents, versions and sources share it.
 CREATE TABLE contents (
@@ -114,6 +118,7 @@ CREATE TABLE versions (
     depth         INTEGER NOT NULL,
     links         BLOB NOT NULL,                           -- one a line, zstd
     fetched_at    TEXT NOT NULL,
+    end_reason    TEXT,                                    -- why the document was removed; NULL if another version follows
     UNIQUE (document_id, born)
 ) STRICT;
 
@@ -178,6 +183,8 @@ CREATE TABLE crawl_jobs (
     status              TEXT NOT NULL DEFAULT 'pending'
                         CHECK (status IN ('pending', 'processing', 'completed', 'failed', 'cancelled', 'paused')),
     again               TEXT CHECK (again IN ('failed', 'quick', 'refresh', 'full')), -- requested while it ran
+    again_priority      INTEGER NOT NULL DEFAULT 0,
+    again_user_id       TEXT,
     worker_id           TEXT,                              -- the last to claim it
     attempt             INTEGER NOT NULL DEFAULT 0,
     generation          INTEGER,
@@ -198,6 +205,7 @@ CREATE TABLE crawl_jobs (
     n_gone              INTEGER NOT NULL DEFAULT 0,
     n_failed            INTEGER NOT NULL DEFAULT 0,
     n_skipped           INTEGER NOT NULL DEFAULT 0,
+    n_dead_links        INTEGER NOT NULL DEFAULT 0,
     bytes               INTEGER NOT NULL DEFAULT 0,
     current_depth       INTEGER NOT NULL DEFAULT 0,
     created_at          TEXT NOT NULL,
@@ -208,6 +216,7 @@ CREATE TABLE crawl_jobs (
     last_heartbeat      TEXT,
     retry_count         INTEGER NOT NULL DEFAULT 0,
     max_retries         INTEGER NOT NULL DEFAULT 3,
+    due_at              TEXT,                              -- of a job that was interrupted; NULL: at once
     error_message       TEXT,
     user_id             TEXT
 ) STRICT, WITHOUT ROWID;
@@ -268,7 +277,7 @@ CREATE TABLE frontier (
     worker_id     TEXT REFERENCES job_workers (id) ON DELETE SET NULL,
     due_at        TEXT NOT NULL,
     attempts      INTEGER NOT NULL DEFAULT 0,
-    outcome       TEXT CHECK (outcome IN ('new', 'changed', 'unchanged', 'moved', 'gone', 'failed', 'skipped')),
+    outcome       TEXT CHECK (outcome IN ('new', 'changed', 'unchanged', 'moved', 'gone', 'failed', 'skipped', 'dead_link')),
     reason        TEXT,
     http_status   INTEGER,
     visited_at    TEXT,
@@ -282,15 +291,20 @@ CREATE TABLE frontier (
     signature     TEXT,
     links         BLOB,
     canonical     TEXT,
+    family        TEXT,                                    -- what its URL has in common with many others
+    deferred      INTEGER NOT NULL DEFAULT 0,              -- waits until nothing else is open; then the guards decide
+    round         INTEGER,                                 -- the round in which its family was admitted
     UNIQUE (job_id, url),
     CHECK (outcome IS NULL OR worker_id IS NULL)
 ) STRICT;
 
-CREATE INDEX frontier_unfinished ON frontier (job_id, reached, due_at, id) WHERE outcome IS NULL;
+CREATE INDEX frontier_unfinished ON frontier (job_id, deferred, reached, due_at, id) WHERE outcome IS NULL;
 
 CREATE INDEX frontier_leased ON frontier (worker_id) WHERE worker_id IS NOT NULL;
 
-CREATE INDEX frontier_exceptions ON frontier (job_id) WHERE outcome IN ('moved', 'gone', 'failed', 'skipped');
+CREATE INDEX frontier_exceptions ON frontier (job_id) WHERE outcome IN ('moved', 'gone', 'failed', 'skipped', 'dead_link');
+
+CREATE INDEX frontier_by_family ON frontier (job_id, family) WHERE family IS NOT NULL;
 
 CREATE INDEX frontier_unreached ON frontier (job_id) WHERE reached = 0;
 

@@ -17,7 +17,7 @@ SELECT d.id, d.lifecycle, d.first_seen, v.id AS version_id, v.url, v.content_typ
 -- name: versions_of_document
 -- Its history, oldest first, without versions that no generation has shown yet.
 SELECT v.id, v.born, v.died, v.url, v.read_again, v.content_type, v.fetched_at, c.hash AS content_hash, c.title, c.size,
-       g.activated_at, CASE WHEN g.mode IS NULL THEN g.reason END AS rolled_back, ended.activated_at AS ended_at
+       v.end_reason, g.activated_at, CASE WHEN g.mode IS NULL THEN g.reason END AS rolled_back, ended.activated_at AS ended_at
   FROM versions v
   JOIN contents c ON c.id = v.content_id
   LEFT JOIN generations g ON g.source_id = v.source_id AND g.number = v.born
@@ -38,6 +38,13 @@ SELECT v.document_id, v.source_id, max(v.born) AS born
  WHERE v.url = :url AND (g.number IS NULL OR g.activated_at IS NOT NULL)
  GROUP BY v.document_id, v.source_id
  ORDER BY max(v.born) DESC;
+
+-- name: documents_by_former_id
+-- The documents that had this doc_id in the manifest they were imported from, the latest first.
+SELECT d.id, d.source_id FROM documents d
+  JOIN sources s ON s.id = d.source_id AND s.removed_at IS NULL
+ WHERE d.former_id = :former_id
+ ORDER BY d.id DESC;
 
 -- name: held_versions_by_url
 -- The documents that held generations have at this URL.
@@ -97,7 +104,8 @@ DELETE FROM versions WHERE id = :id;
 DELETE FROM documents WHERE id = :id;
 
 -- name: end_version
-UPDATE versions SET died = :generation
+-- :reason is why its document is removed, NULL if another version follows.
+UPDATE versions SET died = :generation, end_reason = :reason
  WHERE document_id = :document AND died IS NULL AND NOT pending AND born < :generation;
 
 -- name: delete_pending_version
@@ -207,6 +215,12 @@ SELECT source_id, document_id, :number, url, content_id, content_type, etag, las
        signature, depth, links, canonical, fetched_at
   FROM versions
  WHERE source_id = :source AND born <= :target AND died > :target;
+
+-- name: set_rollback_reason
+-- The documents that a rollback removed.
+UPDATE versions SET end_reason = :reason
+ WHERE source_id = :source AND died = :number
+   AND NOT EXISTS (SELECT 1 FROM versions next WHERE next.document_id = versions.document_id AND next.born = :number);
 
 -- name: show_rolled_back_documents
 UPDATE documents

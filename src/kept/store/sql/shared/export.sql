@@ -4,7 +4,7 @@ SELECT * FROM generations WHERE source_id = :source AND state IN ('active', 'ret
 
 -- name: exported_documents
 -- Every document that a generation up to :active has shown, after an id; with the time it was last seen.
-SELECT d.id, d.first_seen, d.first_generation, d.lifecycle, d.since, d.missed_crawls, d.retry_count, d.reason, d.verified_at,
+SELECT d.id, d.former_id, d.first_seen, d.first_generation, d.lifecycle, d.since, d.missed_crawls, d.retry_count, d.reason, d.verified_at,
        COALESCE(d.verified_at, (SELECT max(g.created_at) FROM generations g
                                  WHERE g.source_id = d.source_id AND g.whole AND g.activated_at IS NOT NULL
                                    AND g.number >= newest.born AND (newest.died IS NULL OR g.number < newest.died)),
@@ -27,8 +27,8 @@ SELECT v.document_id, v.born, v.died, v.read_again, v.url, v.content_id, v.conte
  ORDER BY v.document_id, v.born;
 
 -- name: insert_imported_source
-INSERT INTO sources (id, name, version, kind, root, settings, next_generation, created_at)
-VALUES (:id, :name, :version, :kind, :root, :settings, :next, :created_at);
+INSERT INTO sources (id, name, version, kind, root, settings, authority, next_generation, created_at)
+VALUES (:id, :name, :version, :kind, :root, :settings, :authority, :next, :created_at);
 
 -- name: insert_imported_generation
 INSERT INTO generations (source_id, number, base, state, settings, mode, whole, changed, documents, tally, partial,
@@ -37,10 +37,10 @@ VALUES (:source, :number, :base, :state, :settings, :mode, :whole, :changed, :do
         :reason, :created_at, :activated_at);
 
 -- name: insert_imported_document
-INSERT INTO documents (id, source_id, first_seen, first_generation, lifecycle, since, missed_crawls, retry_count, reason,
-                       verified_at)
-VALUES (:id, :source, :first_seen, :first_generation, :lifecycle, :since, :missed_crawls, :retry_count, :reason,
-        :verified_at);
+INSERT INTO documents (id, former_id, source_id, first_seen, first_generation, lifecycle, since, missed_crawls, retry_count,
+                       reason, verified_at)
+VALUES (:id, :former_id, :source, :first_seen, :first_generation, :lifecycle, :since, :missed_crawls, :retry_count,
+        :reason, :verified_at);
 
 -- name: insert_imported_version
 INSERT INTO versions (source_id, document_id, born, died, read_again, url, content_id, content_type, etag, last_modified,

@@ -19,10 +19,14 @@ SELECT batch, count(*) AS entries, max(visited_at) AS settled_at
 
 -- name: entries_since
 -- The finished entries of a job after an entry of one of its batches, in the order they were committed.
-SELECT id, batch, url, outcome, reason, http_status, depth, document_id, redirect_to, visited_at
-  FROM frontier
- WHERE job_id = :job AND batch IS NOT NULL AND batch >= :batch AND (batch > :batch OR id > :entry) AND outcome IS NOT NULL
- ORDER BY batch, id
+SELECT f.id, f.batch, f.url, f.outcome, f.reason, f.http_status, f.depth, f.document_id, f.redirect_to, f.visited_at,
+       COALESCE(v.end_reason IS NOT NULL AND v.died = j.generation, FALSE) AS removed
+  FROM frontier f
+  JOIN crawl_jobs j ON j.id = f.job_id
+  LEFT JOIN versions v ON v.id = f.version_id
+ WHERE f.job_id = :job AND f.batch IS NOT NULL AND f.batch >= :batch AND (f.batch > :batch OR f.id > :entry)
+   AND f.outcome IS NOT NULL
+ ORDER BY f.batch, f.id
  LIMIT :limit;
 
 -- name: seed_known
@@ -95,19 +99,67 @@ SELECT v.url, v.id,
   FROM versions v
  WHERE v.source_id = :source AND v.born <= :base AND (v.died IS NULL OR v.died > :base) AND NOT v.pending;
 
+-- name: deferred_entries
+-- Entries that wait for the guards' decision.
+SELECT id, url, depth, family, document_id FROM frontier WHERE job_id = :job AND outcome IS NULL AND deferred = TRUE;
+
+-- name: family_progress
+-- How far a crawl has followed each family.
+SELECT family, max(round) AS rounds, count(*) AS urls FROM frontier
+ WHERE job_id = :job AND family IS NOT NULL AND round IS NOT NULL
+ GROUP BY family;
+
+-- name: admit_deferred
+WITH {rows id bigint, round bigint}
+UPDATE frontier SET deferred = FALSE, round = new.round FROM new WHERE frontier.id = new.id;
+
+-- name: refuse_deferred
+WITH {rows id bigint, reason text, batch bigint}
+UPDATE frontier SET deferred = FALSE, outcome = 'skipped', reason = new.reason, by_settings = TRUE, batch = new.batch
+  FROM new WHERE frontier.id = new.id;
+
+-- name: skip_unreached_below
+-- Documents that no visited page leads to, and that were too deep for the limit when they were last visited.
+UPDATE frontier SET outcome = 'skipped', reason = :reason, by_settings = TRUE, batch = :batch
+ WHERE job_id = :job AND outcome IS NULL AND deferred = FALSE AND reached = FALSE AND worker_id IS NULL AND depth > :max_depth;
+
+-- name: skip_known_over_limit
+-- Documents beyond a lowered limit: those that are closest to the root stay.
+UPDATE frontier SET outcome = 'skipped', reason = :reason, by_settings = TRUE, batch = :batch
+ WHERE id IN (SELECT id FROM frontier WHERE job_id = :job
+               ORDER BY CASE WHEN url = :root THEN 0 ELSE 1 END, depth, url {postgres: COLLATE "C"}
+               LIMIT 1000000000 OFFSET :max_pages);
+
+-- name: trapped_urls
+SELECT url FROM frontier
+ WHERE job_id = :job AND outcome IN ('moved', 'gone', 'failed', 'skipped', 'dead_link') AND outcome = 'skipped'
+   AND reason LIKE 'trap: %';
+
+-- name: has_trapped
+SELECT 1 AS found FROM frontier
+ WHERE job_id = :job AND outcome IN ('moved', 'gone', 'failed', 'skipped', 'dead_link') AND outcome = 'skipped'
+   AND reason LIKE 'trap: %'
+ LIMIT 1;
+
+-- name: count_frontier
+SELECT count(*) AS entries FROM frontier WHERE job_id = :job;
+
 -- name: retry_entry
 -- To be tried again at :due_at.
 UPDATE frontier SET worker_id = NULL, attempts = attempts + 1, due_at = :due_at, reason = :reason, http_status = :status
  WHERE job_id = :job AND url = :url;
 
 -- name: open_entries
--- Whether open entries are left, reached or only known, and when the next one that is not leased is due.
-SELECT EXISTS (SELECT 1 FROM frontier WHERE job_id = :job AND outcome IS NULL AND reached = TRUE) AS reached,
-       EXISTS (SELECT 1 FROM frontier WHERE job_id = :job AND outcome IS NULL AND reached = FALSE) AS known,
-       (SELECT due_at FROM frontier WHERE job_id = :job AND outcome IS NULL AND reached = TRUE AND worker_id IS NULL
-         ORDER BY due_at LIMIT 1) AS due_reached,
-       (SELECT due_at FROM frontier WHERE job_id = :job AND outcome IS NULL AND reached = FALSE AND worker_id IS NULL
-         ORDER BY due_at LIMIT 1) AS due_known;
+-- Whether open entries are left, reached, only known or deferred, and when the next one that is not leased is due.
+SELECT EXISTS (SELECT 1 FROM frontier WHERE job_id = :job AND outcome IS NULL AND deferred = FALSE AND reached = TRUE)
+         AS reached,
+       EXISTS (SELECT 1 FROM frontier WHERE job_id = :job AND outcome IS NULL AND deferred = FALSE AND reached = FALSE)
+         AS known,
+       EXISTS (SELECT 1 FROM frontier WHERE job_id = :job AND outcome IS NULL AND deferred = TRUE) AS deferred,
+       (SELECT due_at FROM frontier WHERE job_id = :job AND outcome IS NULL AND deferred = FALSE AND reached = TRUE
+           AND worker_id IS NULL ORDER BY due_at LIMIT 1) AS due_reached,
+       (SELECT due_at FROM frontier WHERE job_id = :job AND outcome IS NULL AND deferred = FALSE AND reached = FALSE
+           AND worker_id IS NULL ORDER BY due_at LIMIT 1) AS due_known;
 
 -- name: count_leased_new
 SELECT count(*) AS entries FROM frontier
@@ -116,13 +168,19 @@ SELECT count(*) AS entries FROM frontier
 -- name: release_entries
 UPDATE frontier SET worker_id = NULL WHERE worker_id = :worker;
 
+-- name: release_urls
+UPDATE frontier SET worker_id = NULL WHERE job_id = :job AND url {in :urls};
+
+-- name: leased_urls
+SELECT url FROM frontier WHERE worker_id = :worker;
+
 -- name: frontier_exceptions
 SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reached, f.document_id, f.version_id, v.content_id,
        d.lifecycle, d.since, d.missed_crawls, d.retry_count, d.verified_at
   FROM frontier f
   LEFT JOIN versions v ON v.id = f.version_id
   LEFT JOIN documents d ON d.id = f.document_id
- WHERE f.job_id = :job AND f.outcome IN ('moved', 'gone', 'failed', 'skipped')
+ WHERE f.job_id = :job AND f.outcome IN ('moved', 'gone', 'failed', 'skipped', 'dead_link')
    AND (f.document_id IS NOT NULL OR f.redirect_to IS NOT NULL);
 
 -- name: unreached_documents
@@ -161,7 +219,8 @@ SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reac
 SELECT * FROM frontier WHERE job_id = :job AND url = :url;
 
 -- name: set_outcome
-UPDATE frontier SET outcome = :outcome, reason = :reason, document_id = :document WHERE job_id = :job AND url = :url;
+-- In a batch of its own, so that readers of events see the final outcome.
+UPDATE frontier SET outcome = :outcome, reason = :reason, document_id = :document, batch = :batch WHERE job_id = :job AND url = :url;
 
 -- name: ledger_entries
 -- The entries of a URL in the last full crawl of each source and in those after it, the latest first.
@@ -190,24 +249,24 @@ SELECT s.id AS source_id, s.name AS source_name, s.version AS source_version, a.
 -- The URLs that neither a crawl nor a later one kept: by outcome and reason, how many, and the first :limit of each.
 -- Reasons that name another URL count as one.
 WITH rejected AS (
-  SELECT f.url, f.outcome,
+  SELECT f.url, f.outcome, CASE WHEN f.outcome = 'dead_link' THEN f.parent_url END AS linked_from,
          CASE WHEN f.redirect_to IS NOT NULL THEN 'redirects to another page'
               WHEN f.reason LIKE 'redirects out of the source to %' THEN 'redirects out of the source'
               WHEN f.reason LIKE 'redirects in a circle%' THEN 'redirects in a circle'
               ELSE COALESCE(f.reason, '') END AS reason
     FROM frontier f
     JOIN crawl_jobs j ON j.id = f.job_id
-   WHERE f.job_id = :job AND f.outcome IN ('moved', 'gone', 'failed', 'skipped') AND f.outcome <> 'moved'
+   WHERE f.job_id = :job AND f.outcome IN ('moved', 'gone', 'failed', 'skipped', 'dead_link') AND f.outcome <> 'moved'
      AND NOT EXISTS (SELECT 1 FROM crawl_jobs later
                        JOIN frontier again ON again.job_id = later.id AND again.url = f.url
                       WHERE later.source_id = j.source_id AND later.created_at > j.created_at
                         AND again.outcome IN ('new', 'changed', 'unchanged', 'moved'))
 ), numbered AS (
-  SELECT url, outcome, reason, count(*) OVER (PARTITION BY outcome, reason) AS urls,
+  SELECT url, outcome, reason, linked_from, count(*) OVER (PARTITION BY outcome, reason) AS urls,
          row_number() OVER (PARTITION BY outcome, reason ORDER BY url) AS position
     FROM rejected
 )
-SELECT url, outcome, reason, urls FROM numbered WHERE position <= :limit
+SELECT url, outcome, reason, linked_from, urls FROM numbered WHERE position <= :limit
  ORDER BY urls DESC, outcome, reason, position;
 
 -- name: superseded_frontiers
@@ -249,7 +308,7 @@ WITH free AS MATERIALIZED (
      WHERE job_id = :job AND outcome IS NULL AND worker_id IS NULL AND document_id IS NULL
        {for update skip locked}
 )
-UPDATE frontier SET outcome = 'skipped', reason = :reason, by_settings = TRUE, batch = :batch
+UPDATE frontier SET deferred = FALSE, outcome = 'skipped', reason = :reason, by_settings = TRUE, batch = :batch
   FROM free WHERE id = free.entry_id;
 
 -- name: set_batch
@@ -267,9 +326,11 @@ SELECT v.id AS version_id, v.document_id, v.url, v.depth, v.etag, v.last_modifie
 -- :document is the one that moved here by a redirect: no limit keeps it out. Only a repair or a quick crawl can be led to
 -- a document that it did not begin with; a quick one visits it if it is :wanted. In the order of the URLs, so that two
 -- workers cannot wait for each other.
-WITH {rows job uuid, url text, depth bigint, parent text, document uuid, reached boolean, wanted boolean}
-INSERT INTO frontier (job_id, url, depth, parent_url, reached, version_id, document_id, due_at)
-SELECT new.job, new.url, new.depth, new.parent, new.reached, v.id, COALESCE(v.document_id, new.document), now()
+WITH {rows job uuid, url text, depth bigint, parent text, document uuid, reached boolean, wanted boolean, family text,
+      deferred boolean}
+INSERT INTO frontier (job_id, url, depth, parent_url, reached, version_id, document_id, due_at, family, deferred)
+SELECT new.job, new.url, new.depth, new.parent, new.reached, v.id, COALESCE(v.document_id, new.document), now(),
+       new.family, new.deferred
   FROM new
  {sqlite: CROSS} JOIN crawl_jobs j ON j.id = new.job
   LEFT JOIN versions v ON j.mode IN ('failed', 'quick') AND v.source_id = j.source_id AND v.url = new.url
@@ -277,9 +338,3 @@ SELECT new.job, new.url, new.depth, new.parent, new.reached, v.id, COALESCE(v.do
  WHERE j.mode <> 'quick' OR v.id IS NULL OR new.wanted
  {postgres: ORDER BY new.url COLLATE "C"}
 ON CONFLICT (job_id, url) DO NOTHING;
-
--- name: missing_entry
--- A row if one of these URLs is not in the frontier.
-SELECT 1 AS missing FROM {each :urls as text}
- WHERE NOT EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = :job AND f.url = item.value)
- LIMIT 1;

@@ -27,7 +27,7 @@ UPDATE generations SET state = :to, reason = COALESCE(:reason, reason)
 -- name: activate_generation
 UPDATE generations
    SET state = 'active', activated_at = now(), documents = :documents, tally = :tally, changed = :changed,
-       whole = :whole, partial = :partial
+       whole = :whole, partial = :partial, reason = :reason
  WHERE source_id = :source AND number = :number AND state IN ('building', 'held');
 
 -- name: set_held_counts
@@ -100,6 +100,16 @@ SELECT number, sum(added) AS added, sum(changed) AS changed, sum(moved) AS moved
  GROUP BY number
  ORDER BY number;
 
+-- name: removal_reasons
+-- Why a generation removed documents: how many for each reason, the commonest first.
+SELECT COALESCE(v.end_reason, 'unknown') AS reason, count(*) AS documents
+  FROM versions v
+ WHERE v.source_id = :source AND v.died = :generation
+   AND NOT EXISTS (SELECT 1 FROM versions next WHERE next.document_id = v.document_id AND next.born = :generation)
+ GROUP BY COALESCE(v.end_reason, 'unknown')
+ ORDER BY count(*) DESC, reason
+ LIMIT :limit;
+
 -- name: changed_generations
 -- Generations that changed something, the latest first, from a position in that order on. Without its base, which may be
 -- no longer retained, what a generation changed is unknown.
@@ -127,7 +137,7 @@ SELECT g.source_id, s.name AS source_name, s.version AS source_version, g.number
 -- The change of each document in a generation, by URL, from a position in that order on. before_* is the version before;
 -- a removed document has nothing else. The same bytes, read by another reader, are no change.
 SELECT changes.*
-  FROM (SELECT v.document_id, v.url, c.title, v.read_again, c.hash AS content_hash, FALSE AS removed,
+  FROM (SELECT v.document_id, v.url, c.title, v.read_again, c.hash AS content_hash, FALSE AS removed, NULL AS end_reason,
                former.url AS before_url, former.died AS before_died, old.hash AS before_hash
           FROM versions v
           JOIN contents c ON c.id = v.content_id
@@ -139,7 +149,7 @@ SELECT changes.*
          WHERE v.source_id = :source AND v.born = :generation AND NOT v.pending
            AND (NOT v.read_again OR v.url <> former.url OR former.died < v.born)
         UNION ALL
-        SELECT v.document_id, v.url, c.title, v.read_again, c.hash, TRUE, v.url, v.died, c.hash
+        SELECT v.document_id, v.url, c.title, v.read_again, c.hash, TRUE, v.end_reason, v.url, v.died, c.hash
           FROM versions v
           JOIN contents c ON c.id = v.content_id
          WHERE v.source_id = :source AND v.died = :generation

@@ -44,8 +44,37 @@ SELECT * FROM crawl_jobs WHERE source_id = :source ORDER BY created_at DESC, id 
 UPDATE crawl_jobs SET mode = :mode, priority = :priority WHERE id = :id AND status = 'pending' RETURNING *;
 
 -- name: request_rerun
--- A request that meets a running job is recorded: another crawl follows.
-UPDATE crawl_jobs SET again = :mode WHERE id = :id AND status = 'processing' RETURNING *;
+-- A request that meets a running job is recorded: another crawl follows, with the highest priority that was asked for,
+-- and for the first who asked.
+UPDATE crawl_jobs
+   SET again = :mode,
+       again_priority = CASE WHEN again IS NOT NULL AND again_priority > :priority THEN again_priority ELSE :priority END,
+       again_user_id = CASE WHEN again IS NULL THEN CAST(:user AS TEXT) ELSE again_user_id END
+ WHERE id = :id AND status = 'processing' RETURNING *;
+
+-- name: insert_follow_up
+INSERT INTO crawl_jobs (id, source_id, payload, mode, priority, created_at, user_id)
+SELECT {:id as uuid}, source_id, payload, again, again_priority, now(), again_user_id
+  FROM crawl_jobs WHERE id = :job AND again IS NOT NULL
+ON CONFLICT DO NOTHING;
+
+-- name: collectable_jobs
+-- Ended jobs of a source that are not among its last :keep. The last full crawl stays, whose frontier is the ledger, and so
+-- does whatever has a frontier (see superseded_frontiers) or a generation that is not decided about.
+SELECT j.id FROM crawl_jobs j
+ WHERE j.source_id = :source AND j.status IN ('completed', 'failed', 'cancelled')
+   AND j.created_at < (SELECT min(kept.created_at)
+                         FROM (SELECT created_at FROM crawl_jobs WHERE source_id = :source
+                                ORDER BY created_at DESC, id DESC LIMIT :keep) AS kept)
+   AND (j.id {in :superseded as uuid} OR NOT EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id))
+   AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.job_id = j.id AND g.state IN ('building', 'held'))
+   AND j.id <> COALESCE((SELECT id FROM crawl_jobs
+                          WHERE source_id = :source AND status = 'completed' AND mode IN ('refresh', 'full')
+                          ORDER BY created_at DESC, id DESC LIMIT 1), :source)
+ ORDER BY j.created_at LIMIT :limit;
+
+-- name: delete_jobs
+DELETE FROM crawl_jobs WHERE id {in :ids as uuid} AND status IN ('completed', 'failed', 'cancelled');
 
 -- name: acquire_lease
 -- Each worker that claims or joins a job has a row of its own.
@@ -58,7 +87,7 @@ DELETE FROM job_workers WHERE id = :id;
 
 -- name: requeue_if_unleased
 -- A job without workers is pending again. This does not count as a failure.
-UPDATE crawl_jobs SET status = 'pending'
+UPDATE crawl_jobs SET status = 'pending', worker_id = NULL
  WHERE id = :job AND status = 'processing' AND NOT EXISTS (SELECT 1 FROM job_workers WHERE job_id = :job);
 
 -- name: leases_of_job
@@ -91,10 +120,12 @@ SELECT j.status, w.attempt FROM crawl_jobs j LEFT JOIN job_workers w ON w.job_id
  WHERE j.id = :job;
 
 -- name: reap_job
--- Back to pending, or failed when its retries are spent. Changes no row while it has workers.
+-- Back to pending, not before :delay seconds have passed; or failed when its retries are spent. Changes no row while it
+-- has workers.
 UPDATE crawl_jobs
    SET status = CASE WHEN retry_count < max_retries THEN 'pending' ELSE 'failed' END,
-       error_message = CASE WHEN retry_count < max_retries THEN error_message ELSE CAST(:error AS TEXT) END,
+       error_message = CAST(:error AS TEXT), worker_id = NULL,
+       due_at = CASE WHEN retry_count < max_retries AND :delay > 0 THEN ago(-:delay) END,
        completed_at = CASE WHEN retry_count < max_retries THEN NULL ELSE now() END,
        retry_count = CASE WHEN retry_count < max_retries THEN retry_count + 1 ELSE retry_count END
  WHERE id = :job AND status = 'processing' AND NOT EXISTS (SELECT 1 FROM job_workers WHERE job_id = :job)
@@ -111,6 +142,20 @@ UPDATE crawl_jobs SET last_heartbeat = now() WHERE id = :job AND status = 'proce
 UPDATE crawl_jobs SET generation = :generation, discovered = :discovered, mode = :mode
  WHERE id = :id AND generation IS NULL;
 
+-- name: revoke_other_leases
+DELETE FROM job_workers WHERE job_id = :job AND id <> :worker;
+
+-- name: delete_frontier
+DELETE FROM frontier WHERE job_id = :job;
+
+-- name: restart_job
+-- Its frontier was lost: it starts again, with another generation.
+UPDATE crawl_jobs
+   SET generation = NULL, listed = FALSE, limited = FALSE, unlisted = FALSE, counted = batch, discovered = 0, bytes = 0,
+       n_new = 0, n_changed = 0, n_unchanged = 0, n_moved = 0, n_gone = 0, n_failed = 0, n_skipped = 0, n_dead_links = 0,
+       current_depth = 0, done_before = 0
+ WHERE id = :id;
+
 -- name: mark_listed
 UPDATE crawl_jobs SET listed = TRUE, lists_everything = :lists_everything, unlisted = :unlisted
  WHERE id = :id AND NOT listed;
@@ -118,9 +163,12 @@ UPDATE crawl_jobs SET listed = TRUE, lists_everything = :lists_everything, unlis
 -- name: advance_batch
 -- At the end of a batch: it locks the job, so that batches are numbered in the order of their commits. No row: the job
 -- was ended meanwhile, and the batch must be rolled back. A job that was paused, or even resumed, still counts the batch.
--- :without_entry counts unchanged pages that have no entry. :limited: a limit was met, which stays true.
+-- :without_entry counts unchanged pages that have no entry. :limited: a limit was met, which stays true. :is_progress: the
+-- batch settled or found something, so that earlier failures no longer count.
 UPDATE crawl_jobs
-   SET batch = batch + 1, retry_count = 0, last_heartbeat = now(), discovered = discovered + :discovered,
+   SET batch = batch + 1, last_heartbeat = now(),
+       retry_count = CASE WHEN :is_progress THEN 0 ELSE retry_count END,
+       error_message = CASE WHEN :is_progress THEN NULL ELSE error_message END, discovered = discovered + :discovered,
        n_unchanged = n_unchanged + :without_entry, bytes = bytes + :bytes, limited = limited OR :limited
  WHERE id = :job AND status IN ('pending', 'processing', 'paused')
 RETURNING *;
@@ -131,8 +179,13 @@ RETURNING *;
 UPDATE crawl_jobs
    SET n_new = n_new + f.new, n_changed = n_changed + f.changed, n_unchanged = n_unchanged + f.unchanged,
        n_moved = n_moved + f.moved, n_gone = n_gone + f.gone, n_failed = n_failed + f.failed,
-       n_skipped = n_skipped + f.skipped,
+       n_skipped = n_skipped + f.skipped, n_dead_links = n_dead_links + f.dead_links,
        current_depth = CASE WHEN f.depth > current_depth THEN f.depth ELSE current_depth END,
+       progress_percentage = CASE
+           WHEN discovered > 0 AND 100 * (n_new + n_changed + n_unchanged + n_moved + n_gone + n_failed + n_skipped + n_dead_links + f.settled)
+                                   / discovered > progress_percentage
+           THEN 100 * (n_new + n_changed + n_unchanged + n_moved + n_gone + n_failed + n_skipped + n_dead_links + f.settled) / discovered
+           ELSE progress_percentage END,
        counted = batch, counted_at = now()
   FROM (SELECT count(*) FILTER (WHERE outcome = 'new') AS new,
                count(*) FILTER (WHERE outcome = 'changed') AS changed,
@@ -141,6 +194,8 @@ UPDATE crawl_jobs
                count(*) FILTER (WHERE outcome = 'gone') AS gone,
                count(*) FILTER (WHERE outcome = 'failed') AS failed,
                count(*) FILTER (WHERE outcome = 'skipped') AS skipped,
+               count(*) FILTER (WHERE outcome = 'dead_link') AS dead_links,
+               count(outcome) AS settled,
                COALESCE(max(CASE WHEN visited_at IS NOT NULL THEN depth END), 0) AS depth
           FROM frontier
          WHERE job_id = :job AND batch IS NOT NULL AND batch > (SELECT counted FROM crawl_jobs WHERE id = :job)) AS f
@@ -156,12 +211,15 @@ SELECT count(*) AS entries FROM frontier
 UPDATE crawl_jobs
    SET status = 'completed', completed_at = now(), held = :held, progress_percentage = 100, error_message = NULL,
        n_new = :new, n_changed = :changed, n_unchanged = :unchanged, n_moved = :moved, n_gone = :gone,
-       n_failed = :failed, n_skipped = :skipped
+       n_failed = :failed, n_skipped = :skipped, n_dead_links = :dead_links, counted = batch
  WHERE id = :id AND status = 'processing';
 
 -- name: fail_job
 UPDATE crawl_jobs SET status = 'failed', completed_at = now(), error_message = :error
  WHERE id = :id AND status IN ('pending', 'processing');
+
+-- name: set_job_warning
+UPDATE crawl_jobs SET error_message = :warning WHERE id = :id AND status = 'processing';
 
 -- name: cancel_job
 UPDATE crawl_jobs SET status = 'cancelled', completed_at = now()
@@ -171,7 +229,7 @@ UPDATE crawl_jobs SET status = 'cancelled', completed_at = now()
 UPDATE crawl_jobs SET status = 'paused' WHERE id = :id AND status IN ('pending', 'processing');
 
 -- name: resume_job
-UPDATE crawl_jobs SET status = 'pending' WHERE id = :id AND status = 'paused';
+UPDATE crawl_jobs SET status = 'pending', due_at = NULL WHERE id = :id AND status = 'paused';
 
 -- name: last_full_crawl
 -- The last crawl that visited everything; its frontier is the ledger.
@@ -184,11 +242,13 @@ SELECT * FROM crawl_jobs WHERE source_id = :source AND status IN ('pending', 'pr
 -- name: claim_job
 -- The first pending job (or the one named), now held by :worker. No row: none is pending.
 UPDATE crawl_jobs
-   SET status = 'processing', worker_id = :worker, attempt = attempt + 1,
+   SET status = 'processing', worker_id = :worker, attempt = attempt + 1, due_at = NULL,
        started_at = COALESCE(started_at, now()), last_heartbeat = now(), claimed_at = now(),
-       done_before = n_new + n_changed + n_unchanged + n_moved + n_gone + n_failed + n_skipped
+       done_before = n_new + n_changed + n_unchanged + n_moved + n_gone + n_failed + n_skipped + n_dead_links
  WHERE id = (SELECT id FROM crawl_jobs
               WHERE status = 'pending' AND id = COALESCE({:job as uuid}, id)
+                -- No delay is an hour long: the clock of this machine was set back.
+                AND (due_at IS NULL OR due_at <= now() OR due_at > ago(-3600) OR id = {:job as uuid})
               ORDER BY priority DESC, created_at LIMIT 1
               {for update skip locked})
 RETURNING *;
@@ -209,7 +269,7 @@ SELECT j.id
           FROM job_workers GROUP BY job_id) AS w ON w.job_id = j.id AND w.here = 0
  WHERE j.status = 'processing' AND j.listed = TRUE AND NOT j.id {in :but as uuid}
    AND (SELECT count(*) FROM (SELECT 1 FROM frontier f
-                               WHERE f.job_id = j.id AND f.outcome IS NULL AND f.reached = TRUE AND f.due_at <= now()
+                               WHERE f.job_id = j.id AND f.outcome IS NULL AND f.deferred = FALSE AND f.reached = TRUE AND f.due_at <= now()
                                  AND f.worker_id IS NULL
                                LIMIT :enough * 8) AS open) >= :enough * CASE WHEN w.workers > 8 THEN 8 ELSE w.workers END
  ORDER BY j.priority DESC, j.created_at LIMIT 1;

@@ -11,8 +11,8 @@ SELECT id, active_generation FROM sources WHERE removed_at IS NULL ORDER BY id;
 
 -- name: insert_source
 -- The new source's id. No row: the name, or the root, is taken.
-INSERT INTO sources (id, name, version, kind, root, settings, created_at)
-VALUES (:id, :name, :version, :kind, :root, :settings, now())
+INSERT INTO sources (id, name, version, kind, root, settings, authority, created_at)
+VALUES (:id, :name, :version, :kind, :root, :settings, :authority, now())
 ON CONFLICT DO NOTHING
 RETURNING id;
 
@@ -39,6 +39,9 @@ UPDATE sources SET active_generation = :generation WHERE id = :id;
 
 -- name: set_source_settings
 UPDATE sources SET settings = :settings WHERE id = :id;
+
+-- name: set_source_authority
+UPDATE sources SET authority = :authority WHERE id = :id;
 
 -- name: pause_schedule
 UPDATE sources SET schedule_paused_at = now() WHERE id = :id AND schedule_paused_at IS NULL;
