@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import apsw
@@ -60,6 +62,22 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -
         assert sum(name.startswith(f"kept/store/sql/migrations/{backend}/") for name in names) == len(
             list_migrations(backend)
         )
+
+
+def test_the_distribution_is_kept_docs_and_nothing_says_to_install_another(wheel: Path, programs: Path) -> None:
+    """The name `kept` on the package index belongs to somebody else."""
+    assert wheel.name.startswith("kept_docs-")
+    extras = "from importlib.metadata import metadata; print(*metadata('kept-docs').get_all('Provides-Extra'))"
+    assert _run(str(programs / "python"), "-c", extras, cwd=wheel.parent).split() == ["browser", "meaning", "office"]
+    texts = [CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md", CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "Makefile"]
+    texts += [*(CHECKOUT / "docs").rglob("*.md"), *PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.html")]
+    other = re.compile(r"(?:\b(?:install|uvx|uv add|pipx run) (?:-\S+ )*['\"]?|dist/)kept(?![\w-])|\bkept\[[a-z]+\]['\"`]")
+    assert [str(text) for text in texts if other.search(text.read_text("utf-8"))] == []
+
+
+def test_the_environment_has_the_pinned_pip_and_setuptools_and_not_those_that_python_brought() -> None:
+    pins = dict(re.findall(r"^(pip|setuptools)==(\S+)", (CHECKOUT / "requirements/test.txt").read_text(), re.MULTILINE))
+    assert {name: version(name) for name in ("pip", "setuptools")} == pins
 
 
 def test_the_installed_program_adds_a_folder_and_finds_it_again(programs: Path, tmp_path: Path) -> None:

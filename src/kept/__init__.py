@@ -6,4 +6,4 @@ def __getattr__(name: str) -> str:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import version  # late: it is slow to import, and few commands need it
 
-    return version("kept")
+    return version("kept-docs")

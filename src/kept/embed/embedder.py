@@ -1,6 +1,6 @@
 """The Embedder protocol: texts in, vectors out.
 
-    static    a small word model that comes with the extra kept[meaning] and needs no server
+    static    a small word model that comes with the extra kept-docs[meaning] and needs no server
     remote    any server with the /v1/embeddings API: OpenAI, Ollama, LM Studio, vLLM
 
 Similar texts have vectors with a large inner product. Vectors of different models cannot be compared.

@@ -10,7 +10,7 @@ from kept.embed.remote import TIMEOUT_SECONDS, PostJson, RemoteEmbedder
 from kept.errors import InvalidInput
 
 QUERY_TIMEOUT_SECONDS = 2.0  # short: a user waits for the search
-INSTALL_COMMAND = "pip install 'kept[meaning]'"
+INSTALL_COMMAND = "pip install 'kept-docs[meaning]'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

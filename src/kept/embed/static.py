@@ -77,7 +77,7 @@ class StaticEmbedder:
         package = find_spec("wordllama")  # found, not imported
         if package is None or package.origin is None:
             raise EmbedderUnavailable(
-                "The built-in model is not installed. Install it with: pip install 'kept[meaning]'"
+                "The built-in model is not installed. Install it with: pip install 'kept-docs[meaning]'"
             )
         return Path(package.origin).parent
 
