@@ -1,8 +1,4 @@
-"""``add``, ``set`` and ``refresh``.
-
-``add`` starts its reader processes first of all, and imports the crawler in the background: both take as long as the
-probe of a site.
-"""
+"""``add``: starts its reader processes first of all, and imports the crawler while it probes the site."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -14,7 +10,6 @@ import typer
 from kept.cli import options as opt
 from kept.cli.command import CliContext
 from kept.cli.source_options import with_source_options
-from kept.errors import InvalidInput
 from kept.service.source_options import SourceOptions
 
 if TYPE_CHECKING:  # imported when they are needed
@@ -120,69 +115,3 @@ async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]
         yield
     finally:
         await task
-
-
-@with_source_options
-async def set_(context: typer.Context, name: opt.SourceArgument, *, options: SourceOptions) -> None:
-    """Change settings of a source, from its next crawl on.
-
-    An empty text clears a setting: --include '', --header 'Authorization:'.
-
-    \b
-    kept set django@5.2 --exclude 'releases/*'
-    kept set wiki --header 'Authorization: Bearer env:TOKEN'
-    """
-    from kept.service import sources
-    from kept.service.access import OWNER
-
-    cli: CliContext = context.obj
-    if not options:
-        raise InvalidInput("Say what to change. See 'kept set --help'.")
-    async with cli.open_runtime() as runtime:
-        await sources.change_settings(runtime.services, OWNER, name, options)
-        view = await sources.show_source(runtime.db, name, runtime.services.schedule_policy)
-    if cli.as_json:
-        from kept.service import serializers
-
-        cli.print_json(serializers.source(view))
-    else:
-        cli.out.line(f"{view.source.label} is set; it holds from the next crawl on.")
-
-
-async def refresh(
-    context: typer.Context,
-    name: opt.SourceArgument,
-    full: opt.FullOption = False,
-    failed_only: opt.FailedOnlyOption = False,
-    quick: opt.QuickOption = False,
-    priority: opt.PriorityOption = 0,
-    no_wait: opt.NoWaitOption = False,
-) -> int:
-    """Bring a source up to date: its next generation.
-
-    \b
-    kept refresh django@5.2
-    kept refresh django@5.2 --failed-only
-    kept refresh django@5.2 --quick
-    """
-    from kept.cli.run_crawl import configure_logging, follow_crawl
-    from kept.model.job import CrawlMode
-    from kept.runtime.readers import preload_crawl_modules
-    from kept.service.access import OWNER
-    from kept.service.lookup import load_source
-    from kept.service.sources import refresh_source
-
-    cli: CliContext = context.obj
-    modes = {"--full": full, "--failed-only": failed_only, "--quick": quick}
-    if sum(modes.values()) > 1:
-        chosen = " and ".join(name for name, is_given in modes.items() if is_given)
-        raise InvalidInput(f"{chosen} exclude each other: say which of them you want.")
-    mode = CrawlMode.FULL if full else CrawlMode.FAILED if failed_only else CrawlMode.REFRESH
-    mode = CrawlMode.QUICK if quick else mode
-    async with cli.open_runtime() as runtime:
-        source = await load_source(runtime.db, name)
-        configure_logging(verbose=cli.verbose)
-        if not no_wait:
-            preload_crawl_modules(source.kind)
-        job = await refresh_source(runtime.services, OWNER, source.label, mode=mode, priority=priority)
-        return await follow_crawl(cli, runtime, source, job, wait=not no_wait)

@@ -20,9 +20,9 @@ COMPLETION_VARIABLE = "_KEPT_COMPLETE"  # set by a shell that completes a comman
 class RootGroup(LazyGroup):
     modules: ClassVar = {
         "add": "add",
-        "set": "add",
+        "set": "set_",
         "try": "try_",
-        "refresh": "add",
+        "refresh": "refresh",
         "list": "sources",
         "show": "sources",
         "remove": "sources",

@@ -11,7 +11,7 @@ from kept.model.generation import Generation
 from kept.model.job import CrawlJob, JobStatus
 from kept.model.source import Source
 from kept.service import generations as past
-from kept.service import serializers, sources
+from kept.service import sources
 from kept.service.access import OWNER
 from kept.service.formatting import format_counts, format_duration, pluralize
 
@@ -41,6 +41,8 @@ async def follow_crawl(cli: CliContext, runtime: "Runtime", source: Source, job:
         cli.err.line(f"  kept activate {source.label}   makes it live all the same")
         cli.err.line(f"  kept discard {source.label}    gives it up")
     if cli.as_json:
+        from kept.service import serializers
+
         cli.print_json(serializers.crawl(source.label, job, generation, seconds, removed))
     if job.held or job.status is JobStatus.PAUSED:
         return EXIT_NEEDS_DECISION
