@@ -71,7 +71,9 @@ def test_the_distribution_is_kept_docs_and_nothing_says_to_install_another(wheel
     assert _run(str(programs / "python"), "-c", extras, cwd=wheel.parent).split() == ["browser", "meaning", "office"]
     texts = [CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md", CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "Makefile"]
     texts += [*(CHECKOUT / "docs").rglob("*.md"), *PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.html")]
-    other = re.compile(r"(?:\b(?:install|uvx|uv add|pipx run) (?:-\S+ )*['\"]?|dist/)kept(?![\w-])|\bkept\[[a-z]+\]['\"`]")
+    other = re.compile(
+        r"(?:\b(?:install|uvx|uv add|pipx run) (?:-\S+ )*['\"]?|dist/)kept(?![\w-])|\bkept\[[a-z]+\]['\"`]"
+    )
     assert [str(text) for text in texts if other.search(text.read_text("utf-8"))] == []
 
 
