@@ -244,6 +244,7 @@ class ReferenceModel:
         self.documents: dict[int, Document] = {}
         self.active: int | None = None
         self.ledger: dict[str, str] = {}
+        self.is_repaired = False  # what failed in the ledger has been read since
         self.held: Crawl | None = None
         self._next_number = 1
         self._next_document = 1
@@ -252,6 +253,10 @@ class ReferenceModel:
         return self.generations[number].shows if number else {}
 
     # A crawl
+
+    @property
+    def has_nothing_to_repair(self) -> bool:
+        return self.active is not None and (self.is_repaired or "failed" not in self.ledger.values())
 
     def begin(self, world: World, *, mode: str, signature: str) -> Crawl:
         """Start a crawl: abandon the held generation and take the next number."""
@@ -284,6 +289,7 @@ class ReferenceModel:
             return "failed"
         if crawl.mode != "failed":
             self.ledger = {url: entry.outcome for url, entry in crawl.entries.items()}
+            self.is_repaired = False
         settled = self._settle(crawl, now, rules)
         if crawl.base is not None and self._brakes(settled, len(base), rules):
             self.generations[crawl.number].state = "held"
@@ -291,6 +297,8 @@ class ReferenceModel:
             self.held = crawl
             return "held"
         self._make_true(crawl, settled)
+        if crawl.mode == "failed":
+            self.is_repaired = "failed" not in settled.labels.values()
         return "active"
 
     def activate_held(self, now: datetime, rules: LifecycleRules) -> None:

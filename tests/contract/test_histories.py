@@ -483,11 +483,16 @@ class Histories(RuleBasedStateMachine):
             await sources.set_settings(tx, side.source.id, settings)
         job = await queue.enqueue(self.db, side.source.id, mode=mode)
         site, done = await self.run_crawl(job.id, world, signature, rules, cut)
+        if done.generation is None and done.status is JobStatus.COMPLETED:
+            assert mode is CrawlMode.FAILED
+            assert promised.has_nothing_to_repair
+            return
         if done.generation is None:
             assert cut == ("unavailable", 0) or cut in (("stop", 0), ("pause", 0), ("kill", 0), ("cancel", 0))
             if done.status in (JobStatus.PENDING, JobStatus.PAUSED):
                 await queue.cancel(self.db, job.id)
             return
+        assert mode is not CrawlMode.FAILED or not promised.has_nothing_to_repair
         crawl = promised.begin(world, mode=mode, signature=signature)
         self.after_crawl(side, Live(job=job.id, crawl=crawl, rules=rules), site, done, cut)
 

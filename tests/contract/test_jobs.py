@@ -1,6 +1,7 @@
 """Jobs, their workers and the reaper, on both databases."""
 
 import asyncio
+import json
 import os
 import random
 import time
@@ -17,13 +18,13 @@ from kept.crawl.lifecycle import LifecycleRules
 from kept.errors import InvalidInput, LeaseLost, NotFound, SourceUnavailable
 from kept.jobs import queue
 from kept.jobs.worker import JOBS_CHANNEL, Worker, claim_and_run, process_start_time, this_host
-from kept.maintenance.gc import Retention, collect
+from kept.maintenance.gc import Retention, collect, find_garbage
 from kept.maintenance.reaper import Reaper
 from kept.model.frontier import DiscoveredUrl, FrontierEntry, Outcome, Visit
 from kept.model.generation import GenerationState
 from kept.model.ids import new_id
 from kept.model.job import CrawlJob, JobStatus, Lease
-from kept.model.source import Source
+from kept.model.source import Limits, Source, SourceSettings
 from kept.runtime.runtime import open_runtime
 from kept.service import generations as service_generations
 from kept.service import jobs as jobs_service
@@ -251,6 +252,80 @@ def test_many_small_jobs_are_each_run_once_in_the_order_of_priority(database_url
     is_sqlite = database_url.startswith("sqlite")
     chance = random.Random(os.environ["KEPT_TEST_SEED"])
     many_jobs.run(database_url, tmp_path, jobs=100 if is_sqlite else 200, workers=3 if is_sqlite else 4, chance=chance)
+
+
+# The fields of a job say what they are named for ----------------------------------------------------------------
+
+
+async def job_row(db: Database, id: str) -> tuple[Any, ...]:
+    async with db.snapshot() as snapshot:
+        [row] = await run_sql(
+            snapshot,
+            f"SELECT payload, progress_percentage, worker_id, priority, user_id FROM crawl_jobs WHERE id = '{id}'",
+        )
+    payload = json.loads(row[0]) if isinstance(row[0], str) else row[0]
+    return (payload, *row[1:])
+
+
+@on_both_databases
+async def test_a_job_has_its_payload_and_its_progress_and_no_worker_once_that_is_reaped(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settle, "PROGRESS_SECONDS", 0.0)
+    limits = Limits(max_pages=50, max_depth=3)
+    source = await make_source(db, settings=SourceSettings(limits=limits, tags=("ours",)))
+    id = (await queue.enqueue(db, source.id)).id
+    asked = {"url": ROOT, "max_depth": 3, "max_pages": 50, "tags": ["ours"]}
+    assert await job_row(db, id) == (asked, 0, None, 0, None)
+    lease = await make_lease(db, host=this_host(), pid=2**22 + 1)
+    assert (await job_row(db, id))[2] is not None
+    assert (await Reaper().reap(db)).workers == 1
+    assert (await job_of(db, lease)).status is JobStatus.PENDING
+    assert (await job_row(db, id))[2] is None
+
+    progress = []
+
+    class Watched(Site):
+        async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
+            progress.append((await job_row(db, id))[1])
+            return await super().visit(entry, conditional=conditional)
+
+    pages = [f"{ROOT}{number}" for number in range(3)]
+    chain = {url: Page(url, (after,)) for url, after in zip([ROOT, *pages], [*pages, ROOT], strict=True)}
+    await crawl(db, source, Watched(chain))
+    assert progress == sorted(progress)
+    assert 0 < progress[-1] < 100
+    assert (await job_row(db, id))[1] == 100
+
+
+@on_both_databases
+async def test_a_job_that_follows_has_the_priority_and_the_owner_that_it_was_requested_with(db: Database) -> None:
+    source = await make_source(db)
+    first = await queue.enqueue(db, source.id, priority=1)
+    await make_lease(db)
+    for priority, owner in ((4, "ci"), (9, "other"), (2, None)):
+        await jobs_service.request_crawl(db, "docs", priority=priority, owner=owner)
+    async with db.transaction() as tx:
+        await activate.fail_job(tx, await jobs_service.get_job(db, first.id), "so that the other one follows")
+    [follower, _] = await jobs_service.list_jobs(db)
+    payload, _, _, priority, owner = await job_row(db, follower.job.id)
+    assert (payload["url"], priority, owner) == (ROOT, 9, "ci")
+
+
+@on_both_databases
+async def test_ended_jobs_beyond_the_retention_are_collected_and_the_ledger_stays(db: Database) -> None:
+    source, other = await make_source(db), await make_source(db, "other", root="https://other.test/")
+    ledger = await crawl(db, source, Site({ROOT: Page("root")}))
+    await crawl(db, other, Site({other.root: Page("other")}, root=other.root))
+    for _ in range(6):
+        await queue.cancel(db, (await queue.enqueue(db, source.id)).id)
+    live = await queue.enqueue(db, source.id)
+    found = [one.count for one in await find_garbage(db, Retention(jobs=3)) if one.what == "jobs"]
+    assert (found, (await collect(db, Retention(jobs=3))).jobs) == ([4], 4)
+    left = {one.job.id for one in await jobs_service.list_jobs(db) if one.source == "docs"}
+    assert {ledger.id, live.id} < left
+    assert len(left) == 4, "three, and the one whose frontier is the ledger"
+    assert (await collect(db, Retention(jobs=3))).jobs == 0
 
 
 # Requests are not lost, and a crawl that makes progress does not fail -------------------------------------------

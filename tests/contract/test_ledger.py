@@ -3,10 +3,11 @@
 import pytest
 
 from kept.errors import NotFound
+from kept.maintenance.gc import Retention, collect
 from kept.model.generation import Tally
-from kept.model.job import CrawlMode
+from kept.model.job import CrawlMode, JobStatus
 from kept.model.source import Source
-from kept.service import ledger
+from kept.service import generations, ledger
 from kept.store.database import Database
 from tests.contract.databases import on_both_databases
 from tests.factories import ROOT, Page, Site, crawl, make_source
@@ -49,6 +50,25 @@ async def test_gone_is_what_was_kept_and_a_link_to_what_never_was_is_dead(db: Da
     assert third.progress.tally == Tally(unchanged=1, dead_links=2), "it is no longer kept"
     [dead] = (await ledger.summarize_not_kept(db, "docs", examples=5)).reasons
     assert (dead.outcome, dead.count, dead.linked_from) == ("dead_link", 2, {page: ROOT, never: ROOT})
+
+
+@on_both_databases
+async def test_a_repair_with_nothing_to_repair_makes_no_generation(db: Database) -> None:
+    down, up = {ROOT: Page("root", (f"{ROOT}a",)), f"{ROOT}a": Page("a", error="500")}, Page("a is up again")
+    source = await make_source(db)
+    await crawl(db, source, Site(down))
+    for site in (Site(down), Site(down | {f"{ROOT}a": up})):  # the first repair is in vain, the second is not
+        repaired = await crawl(db, source, site, mode=CrawlMode.FAILED)
+        assert repaired.generation is not None
+    site = Site(down | {f"{ROOT}a": up})
+    for _ in range(2):
+        idle = await crawl(db, source, site, mode=CrawlMode.FAILED)
+        assert (idle.status, idle.generation, idle.progress.tally) == (JobStatus.COMPLETED, None, Tally())
+    _, found = await generations.list_generations(db, "docs")
+    assert ([one.number for one in found], site.visits) == ([1, 2, 3], [])
+    await collect(db, Retention())
+    [entry] = await ledger.explain_url(db, f"{ROOT}a", nowhere)
+    assert entry.outcome == "new", "the repair is still in the ledger"
 
 
 @on_both_databases

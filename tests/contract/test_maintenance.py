@@ -16,7 +16,7 @@ from kept.store.database import Database
 from tests.contract.databases import count_rows, on_both_databases, run_sql
 from tests.factories import ROOT, Page, Site, crawl, database_at, make_source
 
-SHORT = Retention(generations=2, younger_than=timedelta(0))
+SHORT = Retention(generations=2, younger_than=timedelta(0), jobs=2)
 
 
 async def make_history(db: Database) -> None:
@@ -47,8 +47,8 @@ async def test_a_dry_run_says_what_goes_and_then_it_goes(db: Database, tmp_path:
     found = await find_garbage(db, SHORT, cache=cache)
     assert await find_garbage(db, SHORT, cache=cache) == found
     done = await collect(db, SHORT, cache=cache)
-    assert (done.generations, done.versions, done.documents) == (4, 9, 1)
-    for what in ("generations", "versions", "documents", "contents", "entries", "folders"):
+    assert (done.generations, done.versions, done.documents, done.jobs) == (4, 9, 1, 4)
+    for what in ("generations", "versions", "documents", "contents", "entries", "jobs", "folders"):
         assert counted(found, what) == getattr(done, what), what
     assert done.sources == 1
     assert all(one.why for one in found)

@@ -270,6 +270,21 @@ def test_the_paths_of_the_queue_contract_work(server: Server, docs: Path) -> Non
             wait_for(api, response.json()["job_id"])
             progress = api.get(f"{base}/crawl-progress/{response.json()['progress_id']}").json()
             assert (progress["status"], progress["progress_percentage"]) == ("completed", 100)
+        for body in ({"strategies": ["sitemap"]}, {"depth": 1, "max_depth": 2}, {"deep": 1}):
+            refused = api.post("/knowledge-items/crawl", json={"url": str(docs)} | body)
+            assert refused.status_code == 422, "what is not obeyed is refused"
+            assert any(name in refused.json()["detail"] for name in body), refused.text
+
+
+def test_the_depth_of_the_queue_contract_is_obeyed(server: Server, tmp_path: Path) -> None:
+    other = tmp_path / "deep"
+    other.mkdir()
+    (other / "a.md").write_text("# A\n")
+    with server.client() as api:
+        job = api.post("/knowledge-items/crawl", json={"url": str(other), "depth": 1}).json()["job_id"]
+        wait_for(api, job)
+        assert api.get(f"{API}/sources/deep").json()["settings"]["limits"]["max_depth"] == 1
+        api.delete(f"{API}/sources/deep")
 
 
 def test_errors_are_problems(server: Server) -> None:

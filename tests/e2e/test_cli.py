@@ -331,10 +331,39 @@ def test_a_crawl_that_is_only_asked_for_is_run_by_the_next_refresh(kept: Kept) -
     assert (done["job"], done["status"], done["generation"]) == (added["job"], "completed", 1)
 
 
+def test_a_source_whose_first_crawl_failed_says_what_to_do_next(kept: Kept) -> None:
+    kept("add", "docs", "--no-wait")
+    kept.docs.rename(kept.folder / "elsewhere")
+    failed = kept("refresh", "docs")
+    assert failed.code == 1
+    for said in (failed.err, kept("list").out, kept("show", "docs").out):
+        assert "kept refresh docs" in said
+        assert "kept remove docs" in said
+    (kept.folder / "elsewhere").rename(kept.docs)
+    assert kept("refresh", "docs").code == 0
+    assert "kept remove" not in kept("list").out + kept("show", "docs").out
+
+
+def test_gc_says_what_keeps_generations_that_are_old_enough_to_go(kept: Kept) -> None:
+    kept("add", "docs")
+    for number in range(2):
+        write(kept.docs, pool=POOL + f"\n{number} more words.\n")
+        kept("refresh", "docs")
+    old = kept("gc", "--dry-run", "--older-than", "0d")
+    assert "The last 10 generations with changes stay, however old; --keep sets how many." in old.err
+    told = kept("gc", "--dry-run", "--older-than", "0d", "--keep", "1")
+    assert "stay" not in told.err
+    assert "docs: 2 generations" in told.out
+
+
 def test_a_full_refresh_reads_everything_and_finds_nothing_new(kept: Kept) -> None:
     kept("add", "docs")
     assert kept.json("refresh", "docs", "--full")["counts"]["unchanged"] == 3
-    assert kept.json("refresh", "docs", "--failed-only")["counts"] == dict.fromkeys(COUNTS, 0)
+    repaired = kept.json("refresh", "docs", "--failed-only")
+    assert (repaired["status"], repaired["generation"]) == ("completed", None)
+    assert repaired["counts"] == dict.fromkeys(COUNTS, 0)
+    assert "nothing had failed" in kept("refresh", "docs", "--failed-only").err
+    assert kept.json("list")["sources"][0]["generation"] == 2
     assert kept("refresh", "docs", "--full", "--failed-only").code == 2
 
 

@@ -5,10 +5,12 @@ import hmac
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.e2e.test_cli import INSTALL, NOTES, POOL, Kept, write
@@ -99,8 +101,13 @@ def test_show_proposes_a_schedule_once_there_is_a_history(kept: Kept) -> None:
     for number in range(2):
         write(kept.docs, pool=POOL + f"\n{number} more words.\n")
         kept("refresh", "docs")
+    young = kept.json("show", "docs")
+    assert (young["changes_every_seconds"], young["suggested_schedule"]) == (None, None), "minutes say nothing"
+    with closing(apsw.Connection(str(kept.folder / "kept.db"))) as database:
+        database.execute("UPDATE generations SET created_at = '2026-01-0' || number || 'T00:00:00.000000+00:00'")
     shown = kept.json("show", "docs")
     assert shown["changes_every_seconds"] > 0
+    assert "about every" in kept("show", "docs").out
     assert f"suggested: kept set docs --schedule {shown['suggested_schedule']}" in kept("show", "docs").out
     kept("set", "docs", "--schedule", "auto")
     assert "suggested" not in kept("show", "docs").out

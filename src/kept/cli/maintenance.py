@@ -23,7 +23,8 @@ async def gc(
 ) -> None:
     """Take away what no generation that is kept needs any more.
 
-    Generations are kept if they are among the last --keep that changed something, or younger than --older-than.
+    Generations are kept if they are among the last --keep that changed something, or younger than --older-than:
+    to go, one has to be neither.
 
     \b
     kept gc --dry-run
@@ -41,6 +42,9 @@ async def gc(
             found = await find_garbage(runtime.db, retention, cache=cli.settings.cache_folder)
         else:
             done = asdict(await collect(runtime.db, retention, cache=cli.settings.cache_folder))
+    if older_than and not keep:
+        many = pluralize(retention.generations, "generation")
+        cli.err.line(f"The last {many} with changes stay, however old; --keep sets how many.")
     if cli.as_json:
         cli.print_json({"would_go": [asdict(one) for one in found]} if dry_run else done)
     elif dry_run:

@@ -40,6 +40,9 @@ async def follow_crawl(cli: CliContext, runtime: "Runtime", source: Source, job:
     if job.held:
         cli.err.line(f"  kept activate {source.label}   makes it live all the same")
         cli.err.line(f"  kept discard {source.label}    gives it up")
+    if job.status is JobStatus.FAILED and source.active_generation is None:
+        cli.err.line(f"  kept refresh {source.label}   tries again")
+        cli.err.line(f"  kept remove {source.label}    forgets it; nothing was kept")
     if cli.as_json:
         from kept.service import serializers
 
@@ -95,6 +98,8 @@ def _summarize_crawl(label: str, job: CrawlJob, generation: Generation | None, s
             return (
                 f"{label}: generation {generation.number} is active: {counts} in {format_duration(seconds)}.{partial}"
             )
+        case JobStatus.COMPLETED:
+            return f"{label}: nothing had failed, so there was nothing to repair. The active generation stays."
         case JobStatus.FAILED:
             return f"{label}: the crawl failed: {job.error}"
         case JobStatus.PAUSED:

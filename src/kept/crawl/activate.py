@@ -69,6 +69,13 @@ async def activate(
     return ActivationResult(generation=generation.number, hold_reason=plan.hold_reason)
 
 
+async def complete_without_generation(tx: Connection, job: CrawlJob) -> CrawlJob:
+    """Complete a locked job that has nothing to do. The active generation stays, and so does one that is held."""
+    await jobs.complete(tx, job.id, held=False, tally=job.progress.tally)
+    await _enqueue_follow_up(tx, job)
+    return replace(job, status=JobStatus.COMPLETED)
+
+
 async def activate_held(db: Database, source_id: str, rules: LifecycleRules, *, now: datetime | None = None) -> int:
     """Activate the held generation of a source, after a review. Returns its number."""
     await clear_abandoned(db, source_id)

@@ -19,6 +19,7 @@ DAY_SECONDS = 86_400.0
 PRIOR_INTERVAL_SECONDS = 7 * DAY_SECONDS  # between changes, of a source without history
 PRIOR_WEIGHT = 0.5  # in changes
 MAX_SAMPLES = 30  # older crawls say little about today
+MIN_OBSERVED_SECONDS = DAY_SECONDS  # an estimate from less says more about the prior than about the source
 REFRESHES_PER_CHANGE = 3  # the copy is seldom older than a third of the time between two changes
 EVEN_ODDS = math.log(2)
 
@@ -56,6 +57,11 @@ def change_samples(generations: Iterable[Generation]) -> list[ChangeSample]:
         changed = tally.new + tally.changed + tally.moved + tally.gone > 0
         samples.append(ChangeSample(current.created_at - previous.created_at, changed))
     return samples[-MAX_SAMPLES:]
+
+
+def is_observed_enough(samples: Sequence[ChangeSample]) -> bool:
+    """Whether the samples cover enough time to tell people how often the source changes."""
+    return sum(one.interval.total_seconds() for one in samples) >= MIN_OBSERVED_SECONDS
 
 
 def estimate_change_interval(samples: Sequence[ChangeSample]) -> timedelta:

@@ -59,7 +59,8 @@ MIN_IDLE_SECONDS = 0.2  # while other workers have the last entries, or the whol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlStopped:
-    """The run ended before the crawl did: paused, cancelled, handed over, or completed by another worker."""
+    """The run ended before the crawl did: paused, cancelled, handed over, or completed: by another worker, or because
+    there was nothing to do."""
 
     status: JobStatus
 
@@ -117,6 +118,8 @@ class CrawlRun:
             async with self._host_budget.renewed():
                 if not await self._run_unless_stopped(self._prepare()):
                     return CrawlStopped(status=self._stop_status)
+                if self._context.job.status is JobStatus.COMPLETED:
+                    return CrawlStopped(status=JobStatus.COMPLETED)
                 stopped = await self._visit_entries()
             if stopped:
                 return stopped
@@ -131,7 +134,8 @@ class CrawlRun:
     async def _prepare(self) -> None:
         self._root_identity = await self._context.origin.open()
         await self._store_retry.run(lambda _: self._context.start())
-        await self._list_origin()
+        if self._context.job.status is not JobStatus.COMPLETED:
+            await self._list_origin()
 
     async def _run_unless_stopped(self, step: Coroutine[Any, Any, None]) -> bool:
         """Return True if the step was completed, False if it was cancelled; the next run repeats it."""

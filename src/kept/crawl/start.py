@@ -4,10 +4,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from kept.crawl.abandon import abandon_generation, clear_abandoned
+from kept.crawl.activate import complete_without_generation
 from kept.crawl.change_rate import is_due
 from kept.crawl.locks import lock_leased_job
 from kept.model.frontier import LIMIT_REASON
-from kept.model.job import CrawlJob, CrawlMode, Lease
+from kept.model.job import CrawlJob, CrawlMode, JobStatus, Lease
 from kept.model.source import Source
 from kept.store import frontier, generations, jobs, sources
 from kept.store.database import Connection, Database, current_time
@@ -20,12 +21,19 @@ async def start_generation(
 
     A new one abandons the generation that is held or was left unfinished by another job, or by this one if its
     frontier was lost since: what is left of it does not show which pages are missing.
+    A repair that finds nothing to repair is completed here, without a generation.
     """
     async with db.transaction() as tx:
         source, job = await lock_leased_job(tx, lease)
         if job.generation is not None and await _is_frontier_lost(tx, job):
             await jobs.restart(tx, lease)
             source, job = await lock_leased_job(tx, lease)
+        if (
+            job.generation is None
+            and job.status is JobStatus.PROCESSING
+            and await _has_nothing_to_repair(tx, job, source)
+        ):
+            return await complete_without_generation(tx, job)
         if job.generation is None:
             await abandon_generation(tx, source, "a newer crawl was begun")
             number = await sources.allocate_generation_number(tx, source.id)
@@ -60,6 +68,13 @@ async def seed_frontier(tx: Connection, job: CrawlJob, source: Source, lists_eve
     if lists_everything:
         return 0  # the list is compared with the base instead
     return await frontier.seed_known(tx, job.id, source=source.id, base=source.active_generation)
+
+
+async def _has_nothing_to_repair(tx: Connection, job: CrawlJob, source: Source) -> bool:
+    if job.mode is not CrawlMode.FAILED or source.active_generation is None:
+        return False
+    ledger = await jobs.last_full_crawl(tx, source.id)
+    return ledger is None or not await frontier.has_unrepaired(tx, source=source.id, ledger_job=ledger.id)
 
 
 async def _is_frontier_lost(tx: Connection, job: CrawlJob) -> bool:

@@ -12,7 +12,12 @@ from datetime import datetime, timedelta
 from itertools import chain, count
 
 from kept.crawl import abandon
-from kept.crawl.change_rate import change_samples, estimate_change_interval, suggest_refresh_interval
+from kept.crawl.change_rate import (
+    change_samples,
+    estimate_change_interval,
+    is_observed_enough,
+    suggest_refresh_interval,
+)
 from kept.errors import InvalidInput, NotFound
 from kept.maintenance.next_run import SchedulePolicy, next_run
 from kept.model.authority import why_change_refused
@@ -51,7 +56,7 @@ class SourceView:
     upcoming: Generation | None
     last_job: CrawlJob | None
     verified_at: datetime | None
-    changes_every: timedelta | None = None  # estimated from its history
+    changes_every: timedelta | None = None  # estimated from its history, once that is a day long
     suggested_interval: timedelta | None = None  # of refreshes, by that estimate
     validators: str | None = None  # "wrong" or "none"; None: they are fine
     webhook_error: str | None = None  # of the last delivery that was given up
@@ -67,6 +72,18 @@ class SourceView:
         if job and job.status is JobStatus.FAILED:
             return "failed"
         return "ready" if self.generation else "empty"
+
+    @property
+    def next_step(self) -> str | None:
+        """Return the commands to choose from where a person has to act, else None."""
+        label = self.source.label
+        match self.state:
+            case "held":
+                return f"kept activate {label}, or kept discard {label}"
+            case "failed" if self.generation is None:
+                return f"kept refresh {label} tries again; kept set {label} changes its settings; kept remove {label}"
+            case _:
+                return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,7 +381,7 @@ async def show_source(db: ReadableDatabase, label: str, schedule_policy: Schedul
         samples = change_samples(await generations.all(snapshot, source.id))
         undelivered = await notifications.latest_undelivered(snapshot, source.id)
         has_validators = await documents.has_validators(snapshot, source.id) if source.kind is SourceKind.WEB else None
-    if samples:
+    if is_observed_enough(samples):
         interval = suggest_refresh_interval(samples, (schedule_policy or SchedulePolicy()).bounds)
         view = replace(view, changes_every=estimate_change_interval(samples), suggested_interval=interval)
     validators = "wrong" if source.validators_wrong_at else "none" if has_validators is False else None

@@ -40,6 +40,11 @@ async def seed_failed_entries(db: Connection, job: str, *, source: str, ledger_j
     return await db.run("seed_failed_entries", job=job, source=source, ledger=ledger_job)
 
 
+async def has_unrepaired(db: Connection, *, source: str, ledger_job: str) -> bool:
+    """Return whether something that failed in the ledger has not been repaired since."""
+    return await db.one("unrepaired_entries", source=source, ledger=ledger_job) is not None
+
+
 async def seed_error_documents(db: Connection, job: str, *, source: str) -> int:
     return await db.run("seed_error_documents", job=job, source=source)
 

@@ -35,6 +35,9 @@ def print_sources(screen: Screen, views: Sequence["SourceView"]) -> None:
             ]
         )
     screen.table(rows, align_right=[2, 3, 4])
+    for view in views:
+        if view.next_step:
+            screen.line(f"{view.source.label} is {view.state}: {view.next_step}")
 
 
 def print_source(screen: Screen, view: "SourceView") -> None:
@@ -69,7 +72,9 @@ def print_source(screen: Screen, view: "SourceView") -> None:
         facts.append(("last crawl", _format_job(job)))
     if upcoming and upcoming.state == "held":
         facts.append(("waiting", f"generation {upcoming.number} is held: {upcoming.reason}"))
-        facts.append(("decide", f"kept activate {view.source.label}, or kept discard {view.source.label}"))
+        facts.append(("decide", view.next_step or ""))
+    elif view.next_step:
+        facts.append(("next", view.next_step))
     screen.table([[(f"  {name}", "dim"), value] for name, value in facts])
 
 

@@ -149,6 +149,8 @@ def format_crawl(crawl: dict[str, Any]) -> str:
                 f"{label}: generation {crawl['generation']} is held, because it lost too much ({summary}). The active "
                 f"generation stays active until a person decides: 'kept activate {label}' or 'kept discard {label}'."
             )
+        case "completed" if crawl["generation"] is None:
+            return f"{label}: nothing had failed, so there was nothing to repair. The active generation stays."
         case "completed":
             partial = " It is partial: why_missing explains a missing page." if crawl["partial"] else ""
             return f"{label}: generation {crawl['generation']} is active: {summary}.{partial} search_docs finds it now."

@@ -8,6 +8,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from markupsafe import Markup, escape
 
+from kept.model.duration import format_short_duration
 from kept.model.url import file_path
 from kept.service import formatting
 
@@ -81,6 +82,7 @@ FILTERS = {
     "lines": lines,
     "plural": formatting.pluralize,
     "duration": formatting.format_duration,
+    "short_duration": format_short_duration,
     "count": formatting.format_count,
     "thousands": lambda number: f"{number:,}",
     "web": lambda url: url if url.startswith(("http://", "https://")) else None,

@@ -48,6 +48,18 @@ SELECT :job, f.url, f.depth, TRUE, v.id, v.document_id, now()
  ORDER BY f.url
 ON CONFLICT (job_id, url) DO NOTHING;
 
+-- name: unrepaired_entries
+-- What failed in the ledger and failed again in the last repair since: at most one, to see whether there is any. Each
+-- repair visits all that failed in the ledger, so that the last one is the whole truth.
+SELECT id FROM frontier
+ WHERE outcome = 'failed'
+   AND job_id = COALESCE((SELECT repair.id FROM crawl_jobs repair
+                           WHERE repair.source_id = :source AND repair.mode = 'failed' AND repair.status = 'completed'
+                             AND repair.generation IS NOT NULL AND NOT repair.held
+                             AND repair.created_at > (SELECT created_at FROM crawl_jobs WHERE id = :ledger)
+                           ORDER BY repair.created_at DESC, repair.id DESC LIMIT 1), {:ledger as uuid})
+ LIMIT 1;
+
 -- name: seed_error_documents
 -- Known documents that are in error, from any crawl.
 INSERT INTO frontier (job_id, url, depth, reached, version_id, document_id, due_at)
@@ -278,7 +290,7 @@ SELECT j.id FROM crawl_jobs j
    AND EXISTS (SELECT 1 FROM crawl_jobs later
                 WHERE later.source_id = j.source_id AND later.created_at > j.created_at
                   AND CASE WHEN later.status = 'completed' THEN later.mode IN ('refresh', 'full') OR j.status <> 'completed'
-                                                               OR (later.mode = 'failed' AND j.mode = 'failed')
+                                                               OR (later.mode = 'failed' AND j.mode = 'failed' AND later.generation IS NOT NULL)
                            WHEN later.status IN ('failed', 'cancelled') THEN j.status <> 'completed'
                            ELSE FALSE END)
    AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.job_id = j.id AND g.state IN ('building', 'held'));
