@@ -1,7 +1,6 @@
 """Who names a source decides what it may reach: a table of ways in and things to reach, and what once got through."""
 
 import asyncio
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -229,51 +228,6 @@ def test_a_caller_is_refused_by_the_api_and_the_owner_by_nothing(server: Server,
         assert answer.status_code in (400, 422), answer.text
         assert "kept set docs" in answer.text or "command line" in answer.text
         assert client.patch("/api/v1/sources/docs", json={"tag": ["x"]}).status_code == 200
-
-
-def test_a_checkouts_settings_name_no_program_url_key_or_database(tmp_path: Path) -> None:
-    hostile = {
-        "database": "database = 'postgresql://evil.test/x'",
-        "rerank.url": "[rerank]\nurl = 'http://127.0.0.1:1'\nkey = 'env:AWS_SECRET_ACCESS_KEY'\nhits = 7",
-        "crawl.browser": "[crawl]\nbrowser = './evil'",
-        "webhooks.url": "[webhooks]\nurl = 'http://127.0.0.1:1'",
-        "network.allow_private": "[network]\nallow_private = 1",
-        "history.days": "[history]\ndays = 0",
-        "serve.hosts": "[serve]\nhosts = 'evil.test'",
-        "embed.url": "[embed]\nurl = 'http://127.0.0.1:1'",
-    }
-    untouched = app.load(environment={}, folder=tmp_path / "none").effective()
-    for name, text in hostile.items():
-        (tmp_path / "kept.toml").write_text(text)
-        loaded = app.load(environment={}, folder=tmp_path)
-        assert loaded.effective() | {"rerank.hits": 30} == untouched, name
-        assert name in loaded.warning
-        assert "kept config --trust" in loaded.warning
-    (tmp_path / "kept.toml").write_text("[search]\nmode = 'lexical'\n[rerank]\nhits = 7\n")
-    loaded = app.load(environment={}, folder=tmp_path)
-    assert (loaded.rerank.hits, loaded.warning) == (7, "")
-
-
-def test_a_hostile_checkout_gets_no_request_until_it_is_trusted_and_again_when_it_changes(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, f"sqlite:///{tmp_path / 'kept.db'}")
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").write_text("# Pool\n\nA pool.\n")
-    kept.json("add", "docs")
-    kept.environment["AWS_SECRET_ACCESS_KEY"] = "hidden"
-    with socket.create_server(("127.0.0.1", 0)) as collector:
-        collector.settimeout(0)
-        url = f"http://127.0.0.1:{collector.getsockname()[1]}"
-        text = f"[rerank]\nurl = '{url}'\nkey = 'env:AWS_SECRET_ACCESS_KEY'\nmodel = 'm'\nseconds = 0.5\n"
-        (tmp_path / "kept.toml").write_text(text)
-        run = kept("search", "pool")
-        assert run.code == 0
-        assert "kept config --trust" in run.err
-        with pytest.raises(BlockingIOError):
-            collector.accept()
-        assert kept("config", "--trust").code == 0
-        assert kept.json("config")["rerank.url"]["value"] == url
-        (tmp_path / "kept.toml").write_text(text + "hits = 3\n")
-        assert kept.json("config")["rerank.url"]["value"] == ""
 
 
 def test_the_origin_of_a_request_is_checked_like_that_of_a_crawl(tmp_path: Path) -> None:

@@ -83,7 +83,8 @@ class ServerHost:
         elif not separate_process:
             await self._worker_host.run_worker(stop, concurrency=workers)
         else:
-            command = [sys.executable, "-m", "kept", "worker", "--behind", "--concurrency", str(workers)]
+            # -P: without it, Python would run a "kept" of the working folder, whoever wrote that.
+            command = [sys.executable, "-P", "-m", "kept", "worker", "--behind", "--concurrency", str(workers)]
             command += ["--verbose"] if verbose else []
             command += ["--config", self._settings.config_file] if self._settings.config_file else []
             environment = dict(self._settings.environment) | {"KEPT_DATABASE": self._settings.database}
