@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,14 @@ from kept.errors import InvalidInput, NotFound
 from kept.extract.sections import SectionNode, SectionRules, build_content, compute_content_hash
 from kept.maintenance.check import check_integrity
 from kept.maintenance.import_ import ImportReport
-from kept.maintenance.import_trust import refuse_all
+from kept.maintenance.import_trust import find_authority, refuse_all, secret_names, without_authority, without_secrets
 from kept.model.document import Content
+from kept.model.export import ManifestSource
 from kept.model.search_request import SearchRequest
-from kept.model.source import Access, Header, SourceSettings
+from kept.model.source import Access, Authority, Header, SourceKind, SourceSettings
 from kept.service import documents, export
 from kept.service.search import search_sections
+from kept.service.source_options import SOURCE_OPTIONS, SourceOptions
 from kept.store.database import Database
 from tests.contract.databases import async_test, on_both_databases, run_sql
 from tests.factories import ROOT, Page, Site, crawl, database_at, make_source, shown
@@ -267,8 +270,23 @@ POWERFUL = SourceSettings(
     ),
     schedule="1d",
     webhook="http://127.0.0.1:9/hook",
+    webhook_secret="env:AWS_SECRET_ACCESS_KEY",
     hook_secret="env:HOOK",
     tags=("kept",),
+    given_by=(("header", Authority.OWNER), ("webhook", Authority.CALLER), ("tag", Authority.CALLER)),
+)
+
+
+EXAMPLE = ManifestSource(
+    place="docs",
+    name="docs",
+    version="",
+    kind=SourceKind.WEB,
+    root="https://docs.test/",
+    settings=SourceSettings(),
+    created_at="2026-01-01",
+    generation=1,
+    generations=(),
 )
 
 
@@ -299,7 +317,9 @@ async def test_nothing_with_authority_is_taken_without_confirmation(db: Database
         "env:AWS_SECRET_ACCESS_KEY",
         "secret:",
         "169.254.169.254:80",
-        "webhook",
+        "webhook http://127.0.0.1:9/hook",
+        "webhook secret env:AWS_SECRET_ACCESS_KEY",
+        "hook secret env:HOOK",
         "schedule",
         "proxy",
         "CA file",
@@ -324,9 +344,27 @@ async def test_a_confirmed_import_takes_everything_except_the_secrets_of_other_s
     assert [header.name for header in source.settings.access.headers] == ["Authorization", "X-Plain"]
     assert source.settings.webhook == POWERFUL.webhook
     assert source.settings.schedule == POWERFUL.schedule
+    assert source.settings.webhook_secret == POWERFUL.webhook_secret
+    assert dict(source.settings.given_by) == dict(POWERFUL.given_by), "what a caller gave stays a caller's"
     assert done.left_out == {"docs": ["secret authorization-0123, which belongs to holder"]}
     async with db.snapshot() as snapshot:
         assert (await run_sql(snapshot, "SELECT authority FROM sources WHERE name = 'docs'")) == [("owner",)]
+
+
+def test_every_setting_that_may_name_something_of_this_machine_needs_confirmation() -> None:
+    """A setting that is added later is in this test by itself."""
+    for option in SOURCE_OPTIONS:
+        if not (option.may_hold_secret or option.is_machine_local):
+            continue
+        value = {"header": "X: env:A", "cookie": "a=env:A", "ca_file": "/a"}.get(option.name, "env:A")
+        given = SourceOptions(**{option.name: [value] if option.kind == "texts" else value}).apply_to(SourceSettings())
+        listed = replace(EXAMPLE, settings=given)
+        assert len(find_authority(listed)) == 1, option.name
+        assert without_authority(given) == SourceSettings(), option.name
+        named = json.loads(json.dumps(given.as_json()).replace("env:A", "secret:A"))
+        if option.name not in ("ca_file", "webhook"):
+            assert secret_names(SourceSettings.from_json(named)) == {"A"}, option.name
+            assert without_secrets(SourceSettings.from_json(named), {"A"}) == SourceSettings(), option.name
 
 
 HOSTILE = st.sampled_from(

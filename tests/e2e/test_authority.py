@@ -1,7 +1,9 @@
 """Who names a source decides what it may reach: a table of ways in and things to reach, and what once got through."""
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,16 +11,16 @@ import pytest
 
 from kept import settings as app
 from kept.errors import InvalidInput, KeptError, SourceUnavailable
-from kept.model.authority import OWNER_PERMISSIONS, why_change_refused
+from kept.model.authority import OWNER_PERMISSIONS, Permissions, restrict_settings, why_change_refused
 from kept.model.key import KeyScope
 from kept.model.source import Access, Authority, Header, Source, SourceKind, SourceSettings
-from kept.origins.git.program import make_git_environment
 from kept.origins.web.client_factory import make_http_client, pin_allowed
 from kept.origins.web.http.address_policy import AddressForbidden
 from kept.runtime.origin_factory import make_checked_origin, make_permitted_origin
 from kept.service.access import OWNER, Principal
 from kept.service.source_options import SourceOptions
 from kept.service.source_request import SourceRequest, resolve_request
+from kept.service.sources import add_source, update_settings
 from tests.e2e.server import Server, serving
 from tests.e2e.test_cli import Kept
 
@@ -118,6 +120,18 @@ def test_a_crawl_of_a_callers_source_reads_no_variable_of_the_machine(tmp_path: 
     make_permitted_origin(SourceKind.WEB, ROOTS["https"], by_owner, loaded, Authority.CALLER)
 
 
+def test_a_crawl_asks_for_each_setting_what_its_giver_may_do_now(tmp_path: Path) -> None:
+    """An operator who takes back allow_files also takes back what callers have set meanwhile, on any source."""
+    loaded = app.load(environment={}, folder=tmp_path)
+    for name, access in (("proxy", Access(proxy="secret:proxy-1")), ("ca_file", Access(ca_file="/etc/ca.pem"))):
+        for source_authority in Authority:
+            by_caller = SourceSettings(access=access).record_given([name], Authority.CALLER)
+            with pytest.raises(SourceUnavailable, match="server's own machine"):
+                restrict_settings(loaded.permissions_of, source_authority, by_caller)
+            by_owner = by_caller.record_given([name], Authority.OWNER)
+            assert restrict_settings(loaded.permissions_of, source_authority, by_owner) == by_owner
+
+
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     options = {"network__allow_private": "0", "network__allow_files": "0"}
@@ -134,33 +148,6 @@ def test_no_key_reaches_the_servers_ssh_keys_files_or_packages(server: Server, s
             assert tried.status_code == 422 or tried.status_code == 400, (what, tried.text)
             added = client.post("/api/v1/sources", json={"root": ROOTS[what]})
             assert added.status_code == (403 if scope == "read" else tried.status_code), (what, added.text)
-
-
-def test_git_of_a_caller_has_no_configuration_helper_netrc_or_ssh(tmp_path: Path) -> None:
-    (tmp_path / ".gitconfig").write_text(
-        '[credential]\n\thelper = store\n[url "ssh://evil/"]\n\tinsteadOf = https://\n'
-    )
-    user = {
-        "HOME": str(tmp_path),
-        "PATH": "/usr/bin:/bin",
-        "SSH_AUTH_SOCK": "/x",
-        "GIT_SSH_COMMAND": "ssh",
-        "TOKEN": "t",
-    }
-    neutral = make_git_environment(user, [], protocol="https", uses_user_tools=False)
-    assert not neutral.keys() & {"SSH_AUTH_SOCK", "TOKEN"}
-    assert str(tmp_path) not in neutral.values()
-    assert (neutral["GIT_ALLOW_PROTOCOL"], neutral["GIT_SSH_COMMAND"]) == ("https", "false")
-    assert asyncio.run(git_config(neutral, "url.ssh://evil/.insteadOf")) == ""
-    assert asyncio.run(git_config(make_git_environment(user, [], protocol="https"), "url.ssh://evil/.insteadOf"))
-
-
-async def git_config(environment: dict[str, str], name: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        "git", "config", "--get", name, env=environment, stdout=asyncio.subprocess.PIPE
-    )
-    out, _ = await process.communicate()
-    return out.decode()
 
 
 def test_a_public_host_that_a_person_named_must_stay_public() -> None:
@@ -188,6 +175,53 @@ def test_a_public_host_that_a_person_named_must_stay_public() -> None:
     assert {pair for pair, allowed in may.items() if allowed} == {
         (first, later) for first, later in may if later in (public, first)
     }
+
+
+def test_a_host_that_nobody_can_resolve_when_it_is_named_gets_no_exception() -> None:
+    async def unknown(host: str, port: int) -> list[str]:
+        raise OSError("no such host")
+
+    assert asyncio.run(pin_allowed(["docs.test:80", "10.0.0.7:80"], unknown)) == ("10.0.0.7:80",)
+    assert asyncio.run(pin_allowed(["docs.test:80"], unknown, keep_unresolved=True)) == ("docs.test:80",)
+
+
+def test_naming_a_root_again_decides_anew_whether_its_host_may_be_private(tmp_path: Path) -> None:
+    with serving(f"sqlite:///{tmp_path / 'kept.db'}", tmp_path, workers=0) as server, closing_listener() as port:
+
+        def add(who: Principal) -> tuple[str, ...]:
+            adding = add_source(server.runtime.services, who, request(f"http://localhost:{port}/"))
+            added = asyncio.run_coroutine_threadsafe(adding, server.loop).result(30)
+            return added.source.settings.access.allowed
+
+        def forget(_: SourceSettings) -> SourceSettings:
+            return SourceSettings()  # as if the host had been public then
+
+        caller = Principal(name=None, scope=KeyScope.WRITE, permissions=Permissions(private_hosts=True))
+        pinned = add(OWNER)
+        assert pinned == (f"localhost:{port} loopback",)
+        assert add(caller) == pinned, "a refresh, with no other settings"
+        db = server.runtime.db
+        asyncio.run_coroutine_threadsafe(update_settings(db, f"localhost-{port}", forget), server.loop).result(30)
+        with pytest.raises(SourceUnavailable, match="not a public address"):
+            add(caller)
+        assert add(OWNER) == pinned
+
+
+@contextmanager
+def closing_listener() -> Iterator[int]:
+    with socket.create_server(("localhost", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+def test_a_caller_takes_over_no_setting_by_naming_it_again(tmp_path: Path) -> None:
+    with serving(f"sqlite:///{tmp_path / 'kept.db'}", tmp_path, workers=0) as server:
+        (tmp_path / "docs").mkdir()
+        asked = request(str(tmp_path / "docs"), webhook="https://hooks.test/")
+        caller = Principal(name=None, scope=KeyScope.WRITE, permissions=Permissions(local_files=True))
+        for who in (OWNER, caller):
+            adding = add_source(server.runtime.services, who, asked)
+            added = asyncio.run_coroutine_threadsafe(adding, server.loop).result(30)
+            assert added.source.authority_of("webhook") is Authority.OWNER
 
 
 def source(authority: Authority, **access: object) -> Source:

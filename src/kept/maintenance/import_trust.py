@@ -35,12 +35,13 @@ def find_authority(source: ManifestSource) -> list[str]:
     found += [f"schedule {settings.schedule}"] if settings.schedule else []
     found += [f"webhook {settings.webhook}"] if settings.webhook else []
     found += ["watching its files"] if settings.watch else []
-    found += ["hook secret"] if settings.hook_secret else []
+    found += [f"webhook secret {settings.webhook_secret}"] if settings.webhook_secret else []
+    found += [f"hook secret {settings.hook_secret}"] if settings.hook_secret else []
     return found
 
 
 def without_authority(settings: SourceSettings) -> SourceSettings:
-    """Return the settings without those that need confirmation."""
+    """Return the settings without those that need confirmation, and without its word on who gave them."""
     access = replace(
         settings.access,
         headers=tuple(header for header in settings.access.headers if not parse_secret_reference(header.value)),
@@ -49,7 +50,16 @@ def without_authority(settings: SourceSettings) -> SourceSettings:
         ignore_robots=_DEFAULT_ACCESS.ignore_robots,
         allowed=_DEFAULT_ACCESS.allowed,
     )
-    return replace(settings, access=access, schedule="", webhook="", watch=False, hook_secret="")
+    return replace(
+        settings,
+        access=access,
+        schedule="",
+        webhook="",
+        webhook_secret="",
+        watch=False,
+        hook_secret="",
+        given_by=(),
+    )
 
 
 def without_secrets(settings: SourceSettings, names: Collection[str]) -> SourceSettings:
@@ -58,12 +68,21 @@ def without_secrets(settings: SourceSettings, names: Collection[str]) -> SourceS
     headers = tuple(header for header in access.headers if _secret_name(header.value) not in names)
     proxy = "" if _secret_name(access.proxy) in names else access.proxy
     hook_secret = "" if _secret_name(settings.hook_secret) in names else settings.hook_secret
-    return replace(settings, access=replace(access, headers=headers, proxy=proxy), hook_secret=hook_secret)
+    webhook_secret = "" if _secret_name(settings.webhook_secret) in names else settings.webhook_secret
+    return replace(
+        settings,
+        access=replace(access, headers=headers, proxy=proxy),
+        webhook_secret=webhook_secret,
+        hook_secret=hook_secret,
+    )
 
 
 def secret_names(settings: SourceSettings) -> set[str]:
     """Return the entries of the secrets file that settings refer to."""
-    values = [*(header.value for header in settings.access.headers), settings.access.proxy, settings.hook_secret]
+    values = [
+        *(header.value for header in settings.access.headers),
+        *(settings.access.proxy, settings.webhook_secret, settings.hook_secret),
+    ]
     return {name for value in values if (name := _secret_name(value))}
 
 

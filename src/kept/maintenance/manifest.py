@@ -22,7 +22,7 @@ from kept.model.job import CrawlMode
 from kept.model.package import parse_package
 from kept.model.repository import repository_from_root
 from kept.model.root import check_label
-from kept.model.source import RenderMode, SourceKind, SourceSettings, format_label
+from kept.model.source import Authority, RenderMode, SourceKind, SourceSettings, format_label
 from kept.model.url import MAX_URL_LENGTH, canonicalize_route_url, canonicalize_url
 
 CheckSettings = Callable[[SourceSettings], None]  # raises InvalidInput for values that no interface would accept
@@ -184,6 +184,10 @@ def _parse_settings(settings: JsonObject, check_settings: CheckSettings) -> Sour
 def _check_like(value: Any, default: Any, place: str) -> None:
     """Raise InvalidInput unless a setting has the type of its default."""
     match default:
+        case dict() if place.endswith("['given_by']"):
+            given = JsonObject(value, place)
+            for name in given.values:
+                given.choice(name, Authority)
         case dict():
             for name, one in JsonObject(value, place).values.items():
                 if name not in default:

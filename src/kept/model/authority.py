@@ -9,7 +9,7 @@
 A request is checked by these when it is made. A crawl asks them again, because the operator may allow less by then.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -135,10 +135,12 @@ def _is_of_owner(source: Source, setting: str) -> bool:
     return source.authority_of(setting) is Authority.OWNER
 
 
-def restrict_settings(permissions: Permissions, authority: Authority, settings: SourceSettings) -> SourceSettings:
+def restrict_settings(
+    permissions_of: Callable[[Authority], Permissions], authority: Authority, settings: SourceSettings
+) -> SourceSettings:
     """Return the settings that a crawl may use. Raises SourceUnavailable for a value that is not permitted any more.
 
-    ``permissions`` are those of ``authority``, which named the source.
+    ``authority`` named the source; each of its settings may have been given by the other.
     """
     given_by = dict(settings.given_by)
     access = settings.access
@@ -149,10 +151,9 @@ def restrict_settings(permissions: Permissions, authority: Authority, settings: 
     }
     for name, texts in values.items():
         plain = [text for text in texts if not (name == "header" and _is_sealed(text))]
-        is_callers = given_by.get(name, authority) is Authority.CALLER
-        if is_callers and (reason := why_value_refused(permissions, name, plain)):
+        if reason := why_value_refused(permissions_of(given_by.get(name, authority)), name, plain):
             raise SourceUnavailable(reason)
-    if access.allowed and not permissions.private_hosts:
+    if access.allowed and not permissions_of(authority).private_hosts:
         return replace(settings, access=replace(access, allowed=()))
     return settings
 

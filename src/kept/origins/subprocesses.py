@@ -32,7 +32,8 @@ class ProgramFailed(Exception):
 def make_neutral_environment(user_environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without the user's home, and so without their configuration and credentials."""
     environment = {name: value for name, value in user_environment.items() if name in _NEUTRAL_VARIABLES}
-    return environment | dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), _NO_FOLDER)
+    folders = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), _NO_FOLDER)
+    return environment | folders | {"KRB5CCNAME": f"FILE:{_NO_FOLDER}"}
 
 
 async def run_program(

@@ -18,7 +18,7 @@ def make_permitted_origin(
     permissions = app_settings.permissions_of(authority)
     if refusal := why_root_refused(permissions, kind, root, uploads_folder=str(app_settings.uploads_folder)):
         raise SourceUnavailable(refusal)
-    settings = restrict_settings(permissions, authority, settings)
+    settings = restrict_settings(app_settings.permissions_of, authority, settings)
     return make_origin(kind, root, settings, app_settings, authority)
 
 

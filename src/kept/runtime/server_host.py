@@ -83,7 +83,7 @@ class ServerHost:
         elif not separate_process:
             await self._worker_host.run_worker(stop, concurrency=workers)
         else:
-            # -P: without it, Python would run a "kept" of the working folder, whoever wrote that.
+            # -P: without it, Python would run a module "kept" of the working folder.
             command = [sys.executable, "-P", "-m", "kept", "worker", "--behind", "--concurrency", str(workers)]
             command += ["--verbose"] if verbose else []
             command += ["--config", self._settings.config_file] if self._settings.config_file else []

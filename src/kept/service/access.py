@@ -60,14 +60,15 @@ def check_page_limit(principal: Principal, max_pages: float) -> None:
         raise QuotaExceeded(f"No source of this key may have more than {principal.quota.pages} pages.")
 
 
-async def pin_private_hosts(settings: SourceSettings) -> SourceSettings:
+async def pin_private_hosts(settings: SourceSettings, *, keep_unresolved: bool = False) -> SourceSettings:
     """Return the settings with the class of address that their private hosts have now.
 
-    A name cannot move elsewhere later, and a host that is public when it is named gets no exception.
+    A name cannot move elsewhere later, and a host that is public when it is named, or that cannot be resolved, gets no
+    exception.
     """
     from kept.origins.web.client_factory import pin_allowed  # late: a search needs no HTTP client
 
-    allowed = await pin_allowed(settings.access.allowed)
+    allowed = await pin_allowed(settings.access.allowed, keep_unresolved=keep_unresolved)
     return replace(settings, access=replace(settings.access, allowed=allowed))
 
 
@@ -76,7 +77,7 @@ async def pin_known_sources(db: Database) -> None:
     async with db.snapshot() as snapshot:
         unpinned = await sources.list_unpinned(snapshot)
     for source in unpinned:
-        pinned = await pin_private_hosts(source.settings)
+        pinned = await pin_private_hosts(source.settings, keep_unresolved=True)
         if pinned.access.allowed == source.settings.access.allowed:
             continue
         async with db.transaction() as tx:

@@ -140,7 +140,7 @@ async def add_resolved_source(
     check_page_limit(principal, resolved.settings.limits.max_pages or 0)
     await check_quota(services.db, principal, adds_source=known is None)  # without it, no site is contacted
     resolved = replace(resolved, root_settings=await pin_private_hosts(resolved.root_settings))
-    settings = _merge(known.settings, resolved) if known else resolved.settings
+    settings = _merge(known, resolved) if known else resolved.settings
     authority = _joint_authority(known, principal)
     origin = services.make_origin(resolved.kind, resolved.root, settings, authority, known.settings if known else None)
     try:
@@ -191,11 +191,12 @@ async def change_settings(services: Services, principal: Principal, label: str, 
     before = await load_source(services.db, label)
     settings = options.apply_to(before.settings)
     check_settings(settings, options, principal.permissions)
-    if refusal := why_change_refused(principal.permissions, before, options.changes(before.settings)):
-        raise InvalidInput(refusal)
 
     def change(old: SourceSettings) -> SourceSettings:
-        return options.apply_to(old).record_given(options.changes(old), principal.authority)
+        changed = options.changes(old)  # of the settings as they are now: the owner may have given it more meanwhile
+        if refusal := why_change_refused(principal.permissions, replace(before, settings=old), changed):
+            raise InvalidInput(refusal)
+        return options.apply_to(old).record_given(changed, principal.authority)
 
     services.make_origin(before.kind, before.root, change(before.settings), before.authority, before.settings)
     return await update_settings(services.db, label, change, services.secrets, services.schedule_policy)
@@ -225,18 +226,18 @@ async def _upsert(
         schedule_policy=services.schedule_policy,
         authority=resolved.authority,
     )
-    root_settings = resolved.root_settings
     if not is_new:
         _check_same_source(principal, source, resolved, name)  # another request may have added it meanwhile
     if not is_new and resolved.authority is Authority.OWNER and source.authority is Authority.CALLER:
         async with services.db.transaction() as tx:  # the owner has named it too, so it is theirs from now on
             await sources.set_authority(tx, source.id, Authority.OWNER)
         source = replace(source, authority=Authority.OWNER)
-    if not is_new and (resolved.options or root_settings.access.headers or root_settings.scope.pages):
+    if not is_new and _merge(source, resolved) != source.settings:
+        known = source
         source = await update_settings(
             services.db,
             source.label,
-            lambda old: _merge(old, resolved),
+            lambda old: _merge(replace(known, settings=old), resolved),
             services.secrets,
             services.schedule_policy,
         )
@@ -253,7 +254,9 @@ def _check_same_source(principal: Principal, known: Source, resolved: ResolvedSo
             f"{known.root} is kept already, as '{known.label}'. Leave out the name to refresh it, or add it with "
             "another version."
         )
-    merged = replace(_merge(known.settings, resolved), given_by=known.settings.given_by)
+    merged = _merge(known, resolved)
+    access = replace(merged.access, allowed=known.settings.access.allowed)  # the root's own host
+    merged = replace(merged, access=access, given_by=known.settings.given_by)
     if principal is not OWNER and merged != known.settings:
         raise InvalidInput(
             f"{known.root} is kept already, as '{known.label}', with other settings. Nothing was changed. Leave out "
@@ -261,16 +264,24 @@ def _check_same_source(principal: Principal, known: Source, resolved: ResolvedSo
         )
 
 
-def _merge(settings: SourceSettings, resolved: ResolvedSource) -> SourceSettings:
-    """Return the settings of a known source whose root is named once more."""
-    new = resolved.root_settings
+def _merge(known: Source, resolved: ResolvedSource) -> SourceSettings:
+    """Return the settings of a known source whose root is named once more.
+
+    That its host may be private is decided again only by one who could have decided it in the first place.
+    """
+    settings, new = known.settings, resolved.root_settings
+    may_decide = resolved.authority is Authority.OWNER or known.authority is Authority.CALLER
+    allowed = new.access.allowed if may_decide else ()
     headers = {header.name.lower(): header for header in (*settings.access.headers, *new.access.headers)}
-    access = replace(
-        settings.access, allowed=new.access.allowed or settings.access.allowed, headers=tuple(headers.values())
-    )
+    access = replace(settings.access, allowed=allowed or settings.access.allowed, headers=tuple(headers.values()))
     scope = replace(settings.scope, pages=new.scope.pages)
     merged = resolved.options.apply_to(replace(settings, scope=scope, access=access))
-    return merged.record_given(resolved.given_names, resolved.authority)
+    return merged.record_given(_names_given(known, resolved), resolved.authority)
+
+
+def _names_given(known: Source, resolved: ResolvedSource) -> list[str]:
+    """Return the settings that are this request's from now on. A caller does not take over what stays as it is."""
+    return resolved.given_names if resolved.authority is Authority.OWNER else _changed_names(known, resolved)
 
 
 def _changed_names(known: Source, resolved: ResolvedSource) -> list[str]:

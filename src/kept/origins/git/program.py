@@ -104,9 +104,11 @@ def _make_neutral_git_environment(
     user_environment: Mapping[str, str], config: Sequence[tuple[str, str]], protocol: str
 ) -> dict[str, str]:
     no_config = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    # A server that asks for Negotiate would be told the user's Kerberos ticket: "emptyAuth" is on for it by itself.
+    no_login = [("credential.helper", ""), ("http.emptyAuth", "false")]
     return {
         **make_neutral_environment(user_environment),
-        **_config_variables([*_FIXED_CONFIG, ("credential.helper", ""), *config]),
+        **_config_variables([*_FIXED_CONFIG, *no_login, *config]),
         **_QUIET,
         **no_config,
         "GIT_ALLOW_PROTOCOL": protocol,

@@ -25,6 +25,8 @@ async def download_package(package: Package, folder: Path, environment: Mapping[
     separator = "@" if package.registry == "npm" else "=="
     specifier = f"{package.name}{separator}{package.version}" if package.version else package.name
     program = _find_program(package.registry, environment)
+    # npm takes the settings of the project around it: without its own, another user could plant one in a folder above.
+    (folder / "package.json").write_text("{}")
     try:
         command = (*program, *_DOWNLOAD_ARGUMENTS[package.registry], specifier)
         await run_program(*command, environment=environment, cwd=folder, seconds=DOWNLOAD_SECONDS)
@@ -39,7 +41,12 @@ async def download_package(package: Package, folder: Path, environment: Mapping[
 def make_gated_environment(user_environment: Mapping[str, str], proxy: GateProxy) -> dict[str, str]:
     """Return the environment of npm and pip without the user's configuration, through a proxy."""
     url = proxy.url.replace("://", f"://{proxy.username}:{proxy.password}@")
-    no_config = dict.fromkeys(("PIP_CONFIG_FILE", "npm_config_userconfig", "npm_config_globalconfig"), "/dev/null")
+    # npm refuses one file as both of its configurations.
+    no_config = {
+        "PIP_CONFIG_FILE": "/dev/null",
+        "npm_config_userconfig": "/dev/null",
+        "npm_config_globalconfig": "/dev/null/none",
+    }
     proxies = dict.fromkeys(
         ("http_proxy", "https_proxy", "PIP_PROXY", "npm_config_proxy", "npm_config_https_proxy"), url
     )

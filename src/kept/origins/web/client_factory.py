@@ -75,10 +75,13 @@ def parse_allowed(texts: Iterable[str]) -> dict[HostPort, set[str]]:
     return allowed
 
 
-async def pin_allowed(texts: Iterable[str], resolver: Resolver = resolve_with_system) -> tuple[str, ...]:
+async def pin_allowed(
+    texts: Iterable[str], resolver: Resolver = resolve_with_system, *, keep_unresolved: bool = False
+) -> tuple[str, ...]:
     """Return ``Access.allowed`` with the class of address that each host has now. One that is public is left out.
 
-    A host that cannot be resolved stays as it is, and allows nothing until it can be.
+    So is one that cannot be resolved: its address, once it has one, was not allowed. With ``keep_unresolved`` it stays
+    as it is, and allows nothing until it can be resolved.
     """
     pinned: dict[str, None] = {}
     for text in texts:
@@ -89,7 +92,7 @@ async def pin_allowed(texts: Iterable[str], resolver: Resolver = resolve_with_sy
         try:
             classes = {why_not_public(address) for address in await resolver(host, port)}
         except OSError:
-            pinned[text] = None
+            pinned |= {text: None} if keep_unresolved else {}
             continue
         pinned |= {f"{text} {address_class}": None for address_class in sorted(filter(None, classes))}
     return tuple(pinned)
