@@ -120,6 +120,13 @@ class PostgresServer:
         self._execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
         self._databases.discard(database)
 
+    def dump(self, url: str, file: Path) -> None:
+        """Make a backup of a database with pg_dump."""
+        self._need_ours()
+        with file.open("wb") as output:
+            command = [self._programs / "pg_dump", "--format=custom", f"--dbname={url}"]
+            subprocess.run(command, check=True, stdout=output, cwd="/", **self._identity)
+
     def _execute(self, statement: str, database: str | None = None) -> None:
         with psycopg.connect(self.url(database) if database else self._address, autocommit=True) as connection:
             connection.execute(statement)

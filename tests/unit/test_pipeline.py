@@ -8,7 +8,7 @@ import pytest
 
 from kept.crawl import pipeline as pipeline_module
 from kept.crawl.decide import NotKept, VisitResult
-from kept.crawl.pipeline import BATCH_PAGES, BATCH_SECONDS, Batch, Pipeline
+from kept.crawl.pipeline import BATCH_PAGES, BATCH_SECONDS, TRIAL_PAGES, Batch, Pipeline
 from kept.model.frontier import FrontierEntry, Outcome
 
 
@@ -179,6 +179,32 @@ def test_nothing_is_leased_where_nothing_may_be_visited() -> None:
         async with (steps := Steps()).pipeline:
             await steps.go_on(concurrency=0)
             assert steps.leases == []
+
+    run(scenario())
+
+
+def test_few_pages_are_visited_after_an_interruption_until_a_commit_has_succeeded() -> None:
+    urls = [f"{number:02}" for number in range(40)]
+
+    async def scenario() -> None:
+        async with (steps := Steps()).pipeline:
+            steps.pipeline.is_on_trial = True
+            await steps.go_on()
+            await steps.lease_gives(*urls)
+            await steps.go_on(concurrency=16)
+            assert steps.under_way == set(urls[:TRIAL_PAGES])
+            await steps.visited(*urls[: TRIAL_PAGES - 2])
+            await steps.go_on(concurrency=16)
+            assert steps.under_way == set(urls[TRIAL_PAGES - 2 : TRIAL_PAGES])
+            await steps.visited(*urls[TRIAL_PAGES - 2 : TRIAL_PAGES])
+            steps.clock.now += BATCH_SECONDS
+            await steps.go_on(concurrency=16)
+            assert steps.committed == [urls[:TRIAL_PAGES]]
+            assert not steps.under_way
+            steps.commits[0][1].set_result(None)
+            await steps.collect()
+            await steps.go_on(concurrency=16)
+            assert len(steps.under_way) == 16
 
     run(scenario())
 

@@ -54,6 +54,7 @@ from kept.store.database import Database
 log = Log(__name__)
 
 MAX_IDLE_SECONDS = 1.0
+MIN_COMMIT_PAGES = 10
 MIN_IDLE_SECONDS = 0.2  # while other workers have the last entries, or the whole budget of the host
 
 
@@ -161,7 +162,7 @@ class CrawlRun:
                 unchanged_without_entry = await FullListing(context).add_to_frontier(self._root_identity, failures)
             else:
                 async for seeds in self._seeds.list_seeds(failures):
-                    await self._commit_batch([], seeds)
+                    await self._commit_seeds(seeds)
         await self._store_retry.run(lambda _: self._mark_listed(unchanged_without_entry, unlisted=bool(failures)))
 
     async def _mark_listed(self, unchanged_without_entry: int, *, unlisted: bool) -> None:
@@ -190,6 +191,7 @@ class CrawlRun:
     async def _visit_entries(self) -> CrawlStopped | None:
         """Visit entries until none is left. Returns why the run stopped earlier, or None."""
         context = self._context
+        self._pipeline.is_on_trial = context.job.retry_count > 0
         async with self._pipeline as pipeline:
             while True:
                 if self._outage:
@@ -251,7 +253,19 @@ class CrawlRun:
             self._context.job = await jobs.get(tx, self._context.job.id) or self._context.job
 
     async def _commit_visits(self, results: list[VisitResult]) -> None:
-        await self._commit_batch(results, self._link_discovery.discover(results))
+        """Commit visits; in ever smaller batches while that fails: a database in trouble may still manage those."""
+        left, size, was_retried = results, len(results), False
+
+        async def commit(retried: bool) -> int:
+            nonlocal size, was_retried
+            if retried:
+                size, was_retried = max(MIN_COMMIT_PAGES, size // 2), True
+            part = left[:size]
+            await self._commit_batch(part, self._link_discovery.discover(part), retried=was_retried)
+            return len(part)
+
+        while left:
+            left = left[await self._store_retry.run(commit) :]
         if self._outage:
             self._outage.record(results)
             await self._report_outage(self._outage.warning)
@@ -270,18 +284,21 @@ class CrawlRun:
         context.job = replace(context.job, error=warning)
         context.on_progress(context.job)
 
-    async def _commit_batch(self, results: list[VisitResult], discovered: list[DiscoveredUrl]) -> None:
+    async def _commit_seeds(self, seeds: list[DiscoveredUrl]) -> None:
+        await self._store_retry.run(lambda retried: self._commit_batch([], seeds, retried=retried))
+
+    async def _commit_batch(
+        self, results: list[VisitResult], discovered: list[DiscoveredUrl], *, retried: bool
+    ) -> None:
         context, started = self._context, time.monotonic()
-        context.job = await self._store_retry.run(
-            lambda retried: settle.commit_batch(
-                context.db,
-                context.lease,
-                context.job,
-                results,
-                discovered,
-                signature=context.signature,
-                retried=retried,
-            )
+        context.job = await settle.commit_batch(
+            context.db,
+            context.lease,
+            context.job,
+            results,
+            discovered,
+            signature=context.signature,
+            retried=retried,
         )
         self._entry_leases.forget(results)
         self._link_discovery.remember(discovered)

@@ -20,6 +20,7 @@ Step: TypeAlias = Coroutine[Any, Any, T]
 
 BATCH_PAGES = 200
 BATCH_SECONDS = 2.0
+TRIAL_PAGES = 10
 FIRST_BATCH_SECONDS = 0.25  # doubled with each batch: a process that is soon killed must have committed something
 
 
@@ -86,6 +87,9 @@ class Pipeline:
         self._committing: asyncio.Task[None] | None = None
         self._lease_size = 0
         self._has_committed = False
+        self.is_on_trial = (
+            False  # the database interrupted an earlier run: few pages are visited before the first commit
+        )
         self._may_have_more = True  # the frontier may have open entries that are not leased
         # Set by every task that ends: asyncio.wait would look at all of them each time.
         self._progress = asyncio.Event()
@@ -119,6 +123,8 @@ class Pipeline:
         """
         # Until one commit has succeeded, it is not known whether the database takes what is fetched.
         if not is_stopping and (self._has_committed or not self._committing):
+            if self.is_on_trial and not self._has_committed:
+                concurrency = min(concurrency, max(0, TRIAL_PAGES - len(self._batch)))
             while self._entries and len(self._visits) < concurrency:
                 self._visits.add(self._start(self._visit(self._entries.popleft())))
             if concurrency and not self._leasing and self._needs_entries(lease_size):

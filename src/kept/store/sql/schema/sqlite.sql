@@ -132,7 +132,7 @@ CREATE INDEX versions_by_died ON versions (source_id, died) WHERE died IS NOT NU
 
 CREATE INDEX versions_by_content ON versions (content_id);
 
-CREATE INDEX versions_by_url ON versions (url);
+CREATE INDEX versions_by_url ON versions (source_id, url);
 
 CREATE INDEX versions_with_canonical ON versions (source_id) WHERE canonical IS NOT NULL AND died IS NULL;
 

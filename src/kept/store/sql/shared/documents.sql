@@ -2,17 +2,19 @@
 SELECT * FROM documents WHERE id = :id;
 
 -- name: documents_of_generation
--- Every document a generation shows, by URL.
+-- A page of the documents that a generation shows, by URL. The page is cut before the joins, in the order of the index: a
+-- sort of all that follows, for every page, would make a long list quadratic.
 SELECT d.id, d.lifecycle, d.first_seen, v.id AS version_id, v.url, v.content_type, v.fetched_at,
        c.hash AS content_hash, c.title
-  FROM versions v
+  FROM (SELECT id, document_id, url, content_id, content_type, fetched_at
+          FROM versions {sqlite: INDEXED BY versions_by_url}
+         WHERE source_id = :source AND url > :after
+           AND born <= :generation AND (died IS NULL OR died > :generation) AND NOT pending
+         ORDER BY url
+         LIMIT :limit) AS v
   JOIN documents d ON d.id = v.document_id
   JOIN contents c ON c.id = v.content_id
- WHERE v.source_id = :source AND v.born <= :generation AND (v.died IS NULL OR v.died > :generation)
-   AND NOT v.pending
-   AND v.url > :after
- ORDER BY v.url
- LIMIT :limit;
+ ORDER BY v.url;
 
 -- name: versions_of_document
 -- Its history, oldest first, without versions that no generation has shown yet.
