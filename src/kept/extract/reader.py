@@ -11,6 +11,7 @@ comes. The one for HTML also takes the region of the page to read.
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
@@ -52,6 +53,7 @@ _READERS = {
     "text/html": ReaderSpec("html.reader", 5, "selectolax"),
     "text/markdown": ReaderSpec("markdown.reader", 3, "markdown-it-py"),
     "text/plain": ReaderSpec("text", 2),
+    "text/troff": ReaderSpec("man.reader", 1),
 }
 
 _TYPE_ALIASES = {
@@ -73,6 +75,7 @@ _TYPE_ALIASES = {
     "text/asciidoc": "text/plain",
     "text/x-asciidoc": "text/plain",
     "text/x-org": "text/plain",
+    **dict.fromkeys(("application/x-troff-man", "application/x-troff", "text/x-troff", "text/x-man"), "text/troff"),
 }
 
 # Types that servers send when they know no better; then the name of the page decides.
@@ -102,6 +105,8 @@ _TYPES_BY_NAME = {
         "text/plain",
     ),
 }
+# foo.1, foo.3pm.gz, ld.so.8; but not libfoo.so.1 and app.log.2. The reader refuses what is no manual page inside.
+_MANUAL_PAGE_NAME = re.compile(r"(?!lib.*\.so\.\d|.*\.log\.\d).+\.[1-9n][a-z]{0,8}(?:\.gz)?")
 
 
 def parse_page(
@@ -166,7 +171,10 @@ def guess_content_type(name: str) -> str | None:
     """Return the content type of a file with this name; None if it is not documentation that Kept can read."""
     name = name.rpartition("/")[2].lower()
     stem, dot, extension = name.rpartition(".")
-    return _TYPES_BY_NAME.get(name) or (_TYPES_BY_EXTENSION.get(extension) if dot and stem else None)
+    if not (dot and stem):
+        return _TYPES_BY_NAME.get(name)
+    known = _TYPES_BY_NAME.get(name) or _TYPES_BY_EXTENSION.get(extension)
+    return known or ("text/troff" if _MANUAL_PAGE_NAME.fullmatch(name) else None)
 
 
 def pipeline_signature(rules: SectionRules = DEFAULT_SECTION_RULES, region: Region = DEFAULT_REGION) -> str:
