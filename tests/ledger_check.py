@@ -72,7 +72,7 @@ async def check_sites(db: Database) -> None:
         found = [(source, await jobs.last_full_crawl(snapshot, source.id)) for source in await sources.all(snapshot)]
     for source, job in found:
         if job and source.root.startswith("http"):
-            scope = WebScope(source.root, source.settings.scope, no_traps=source.settings.limits.no_traps)
+            scope = WebScope(source.root, source.settings.scope, source.settings.limits)
             await check_ledger(db, job, scope.admits)
 
 

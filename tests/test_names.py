@@ -29,7 +29,6 @@ SMALL_MODULES: dict[str, str] = {
     "cli/search.py": "a command, loaded alone for a quick start",
     "cli/set_.py": "a command",
     "cli/source_options.py": "options that three commands share",
-    "cli/sources.py": "three commands",
     "cli/try_.py": "a command",
     "cli/views/generations.py": "the output of one command, loaded when it is shown",
     "cli/views/hits.py": "the output of one command, loaded when it is shown",

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import hypothesis
@@ -25,6 +25,7 @@ from kept.model.tokens import FullTextQuery, Term
 from kept.model.url import file_url
 from kept.service import documents, jobs, search, sources
 from kept.service import generations as past
+from kept.store import sources as store_sources
 from kept.store.database import Database, open_database
 from kept.store.sections import search_sections_fts
 from tests import factories
@@ -685,3 +686,33 @@ async def test_garbage_collection_keeps_what_a_retained_generation_shows(db: Dat
     with says(NotFound):
         await search.search_sections(db, SearchRequest(text="heron", labels=("docs",), generation=2))
     assert (await count_rows(db))["contents"] == 3
+
+
+@on_both_databases
+async def test_a_renamed_source_keeps_its_ids_its_history_its_settings_and_its_schedule(db: Database) -> None:
+    at, page = datetime(2026, 12, 1, tzinfo=UTC), f"{ROOT}page"
+    settings = SourceSettings(schedule="1d", tags=("ours",))
+    source = await make_source(db, "old", version="5", settings=settings)
+    await make_source(db, "other", version="5", root="https://other.test/")
+    for words in ("one", "two"):
+        await crawl(db, source, Site({ROOT: Page("root", (page,)), page: Page(words)}))
+    async with db.transaction() as tx:
+        await store_sources.set_next_run(tx, source.id, at)
+    before = await shown(db, source)
+    token = await documents.content_token(db)
+    for taken in ("other", "other@5", "no such/name", ""):
+        with pytest.raises(InvalidInput):
+            await sources.rename_source(db, "old@5", taken)
+    assert (await sources.rename_source(db, "old@5", "new")).label == "new@5"
+    assert (await sources.rename_source(db, "new@5", "django@5.2")).label == "django@5.2"
+    with pytest.raises(NotFound):
+        await sources.show_source(db, "old@5")
+    view = await sources.show_source(db, "django@5.2")
+    assert (view.source.id, view.source.settings, view.source.next_run_at) == (source.id, settings, at)
+    assert await shown(db, view.source) == before
+    assert await documents.content_token(db) != token, "answers that were cached name the old one"
+    history = await documents.read_history(db, before[page][0])
+    assert [version.born for version in history.versions] == [1, 2]
+    assert {job.source for job in await jobs.list_jobs(db)} == {"django@5.2"}
+    again = await crawl(db, view.source, Site({ROOT: Page("root", (page,)), page: Page("three")}))
+    assert again.generation == 3

@@ -535,6 +535,9 @@ def test_a_trap_is_in_the_ledger_makes_the_generation_partial_and_can_be_lifted(
     removed = kept.json("refresh", "wiki")
     assert (removed["held"], removed["partial"], removed["counts"]["skipped"]) == (False, True, 1)
     assert kept("read", trap).code == 3
+    kept("set", "wiki", "--not-a-trap", "a/a/*")
+    assert kept.json("refresh", "wiki")["counts"]["new"] == 1
+    assert "no trap: a/a/*" in kept("show", "wiki").out
 
 
 def test_a_refresh_of_a_dead_host_says_so_early_gives_up_by_the_rule_and_fails(kept: Kept, site: Site) -> None:

@@ -344,6 +344,16 @@ def test_a_source_whose_first_crawl_failed_says_what_to_do_next(kept: Kept) -> N
     assert "kept remove" not in kept("list").out + kept("show", "docs").out
 
 
+def test_a_source_is_renamed(kept: Kept) -> None:
+    kept("add", "docs")
+    assert kept("add", "docs", "--name", "manual").code == 2
+    assert "kept rename docs manual" in kept("add", "docs", "--name", "manual").err
+    assert kept.json("rename", "docs", "manual@5") == {"source": "manual@5", "renamed_from": "docs"}
+    assert kept.json("search", "pool")["hits"][0]["source"] == "manual"
+    assert kept("show", "docs").code == 3
+    assert kept("rename", "manual@5", "no/name").code == 2
+
+
 def test_gc_says_what_keeps_generations_that_are_old_enough_to_go(kept: Kept) -> None:
     kept("add", "docs")
     for number in range(2):

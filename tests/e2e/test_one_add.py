@@ -81,6 +81,7 @@ def test_adding_a_kept_root_never_changes_its_source_by_accident(server: Server,
         ]
         for answer in other_name:
             assert "kept already, as 'manual'. Leave out the name" in answer
+            assert "'kept rename manual other'" in answer
         assert http.get(f"{API}/sources/manual").json()["settings"] == before
         assert [one["name"] for one in http.get(f"{API}/sources").json()["sources"]] == ["manual"]
         for same in ({}, {"name": "manual"}, {"max_pages": 9}):

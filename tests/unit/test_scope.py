@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kept.errors import InvalidInput
-from kept.model.source import Scope
+from kept.model.source import Limits, Scope
 from kept.origins.web.scope import (
     EXCLUDED_BY_PATTERN,
     NON_PAGE_EXTENSIONS,
@@ -21,7 +21,7 @@ from kept.origins.web.traps import MAX_CALENDAR_ROUNDS, MAX_ROUNDS, find_url_fam
 
 
 def scope(root: str = "https://docs.test/manual/", *, no_traps: bool = False, **settings: tuple[str, ...]) -> WebScope:
-    return WebScope(root, Scope(**settings), no_traps=no_traps)
+    return WebScope(root, Scope(**settings), Limits(no_traps=no_traps))
 
 
 # ── Listed ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -158,6 +158,17 @@ def test_a_trap_is_recognised_by_its_url(path: str, word: str) -> None:
     assert word in reason
     assert scope().admits(url), "it joins the frontier, which refuses it: the ledger has it"
     assert scope(no_traps=True).why_excluded(url) is None
+
+
+def test_a_trap_is_lifted_for_a_pattern_only() -> None:
+    lifted = WebScope("https://docs.test/manual/", Scope(), Limits(not_traps=("calendar/*", "*/shop/*", "list?*by=*")))
+    for path in ("calendar/2026/11/", "a/shop/a/shop/a/shop/x", "list?by=a&page=1&sort=x", "list?page=1&by=a"):
+        url = f"https://docs.test/manual/{path}"
+        assert (lifted.why_excluded(url), lifted.find_family(url)) == (None, None), path
+    assert lifted.find_family("https://docs.test/manual/events/2026/11/")
+    assert lifted.find_family("https://docs.test/manual/list?page=1&sort=x")
+    assert lifted.is_trap("https://docs.test/manual/b/b/b/b/x")
+    assert not lifted.admits("https://docs.test/calendar/2026/11/"), "it widens no scope"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter
 
 import kept
-from kept.cli import add, try_
+from kept.cli import add, set_, try_
 from kept.errors import InvalidInput
 from kept.model.source import Header, SourceSettings
 from kept.server.api.models import SourceInModel
@@ -23,6 +23,7 @@ EXAMPLES: dict[str, Any] = {
     "max_depth": 3,
     "max_time": "2h",
     "no_traps": True,
+    "not_a_trap": ["calendar/*"],
     "scope": ["host"],
     "include": ["*.md"],
     "exclude": ["drafts/*"],
@@ -104,7 +105,7 @@ def test_the_table_has_every_setting_of_a_source() -> None:
 
 
 def test_the_command_line_offers_the_table() -> None:
-    for command in (add.add, add.set_, try_.try_):
+    for command in (add.add, set_.set_, try_.try_):
         assert [name for name in inspect.signature(command).parameters if name in OPTION_NAMES] == list(OPTION_NAMES)
 
 

@@ -25,6 +25,7 @@ class RootGroup(LazyGroup):
         "refresh": "refresh",
         "list": "sources",
         "show": "sources",
+        "rename": "sources",
         "remove": "sources",
         "search": "search",
         "read": "read",

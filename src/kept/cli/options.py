@@ -28,6 +28,9 @@ SourceArgument = Annotated[
         metavar="NAME", help="A source: its name, or name@version.", show_default=False, autocompletion=complete_source
     ),
 ]
+NewNameArgument = Annotated[
+    str, typer.Argument(metavar="NEW", help="The new name, or name@version.", show_default=False)
+]
 QueryArgument = Annotated[list[str], typer.Argument(metavar="QUERY", help="Words to find.", show_default=False)]
 DocumentArgument = Annotated[
     str, typer.Argument(metavar="URL|PATH|ID", help="A document, as search results name it.", show_default=False)

@@ -92,7 +92,8 @@ def _summarize_crawl(label: str, job: CrawlJob, generation: Generation | None, s
             partial = {
                 None: "",
                 "limit": " It is partial: a limit was reached.",
-                "trap": f" It is partial: traps were not followed; 'kept why {label}' lists them, --no-traps lifts it.",
+                "trap": f" It is partial: traps were not followed; 'kept why {label}' lists them; "
+                "--not-a-trap lifts the guard for a path, --no-traps for all.",
                 "errors": " It is partial: what could not be read is shown as it was.",
             }[generation.partial]
             return (

@@ -1,4 +1,4 @@
-"""``list``, ``show`` and ``remove``."""
+"""``list``, ``show``, ``rename`` and ``remove``."""
 
 import typer
 
@@ -38,6 +38,23 @@ async def show(context: typer.Context, name: options.SourceArgument) -> None:
         cli.print_json(serializers.source(view) | serializers.source_insights(view))
     else:
         showing.print_source(cli.out, view)
+
+
+async def rename(context: typer.Context, name: options.SourceArgument, new: options.NewNameArgument) -> None:
+    """Give a source another name. Its ids, its history, its settings and its schedule stay.
+
+    \b
+    kept rename docs django
+    kept rename django@5 django@5.2
+    """
+    cli: CliContext = context.obj
+    async with cli.open_runtime() as runtime:
+        before = await service.show_source(runtime.db, name)
+        source = await service.rename_source(runtime.db, name, new)
+    if cli.as_json:
+        cli.print_json({"source": source.label, "renamed_from": before.source.label})
+    else:
+        cli.out.line(f"{before.source.label} is {source.label} now.")
 
 
 async def remove(context: typer.Context, name: options.SourceArgument) -> None:

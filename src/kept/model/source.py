@@ -61,6 +61,7 @@ class Limits:
     max_seconds: float | None = None
     max_bytes: int = 32 * 1024 * 1024  # of one document
     no_traps: bool = False  # visit also what looks like an endless family of pages
+    not_traps: tuple[str, ...] = ()  # patterns of paths that are no trap, whatever they look like
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +131,7 @@ class SourceSettings:
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "SourceSettings":
         """Read what as_json() wrote, also of an older version: settings that are missing have their defaults."""
-        scope, access = stored.get("scope", {}), stored.get("access", {})
+        scope, limits, access = stored.get("scope", {}), stored.get("limits", {}), stored.get("access", {})
         headers = tuple(Header(**header) for header in access.get("headers", ()))
         known = {
             "headers": headers,
@@ -140,7 +141,7 @@ class SourceSettings:
         region = stored.get("region", {})
         return cls(
             scope=Scope(**{name: tuple(value) for name, value in scope.items()}),
-            limits=Limits(**stored.get("limits", {})),
+            limits=Limits(**limits | {"not_traps": tuple(limits.get("not_traps", ()))}),
             access=Access(**access | known),
             region=Region(select=region.get("select", ""), drop=tuple(region.get("drop", ()))),
             tags=tuple(stored.get("tags", ())),

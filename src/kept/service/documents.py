@@ -198,11 +198,11 @@ async def find_documents_at(db: ReadableDatabase, label: str, generation: int, u
 
 
 async def content_token(db: ReadableDatabase, labels: list[str] | None = None) -> str:
-    """Return a text that stays the same as long as these sources (or all) show the same."""
+    """Return a text that stays the same as long as these sources (or all) show the same, under the same names."""
     async with db.snapshot() as snapshot:
         chosen = {(await find_source(snapshot, label)).id for label in labels or ()}
         active = await sources.list_active_numbers(snapshot)
-    return " ".join(f"{id}:{number}" for id, number in active.items() if not chosen or id in chosen)
+    return " ".join(f"{id}:{name}:{number}" for id, (name, number) in active.items() if not chosen or id in chosen)
 
 
 def _summary(one: ShownDocument) -> DocumentSummary:

@@ -114,6 +114,13 @@ SOURCE_OPTIONS: tuple[SourceOption, ...] = (
         on=("api", "web", "mcp"),
     ),
     SourceOption(
+        name="not_a_trap",
+        field="limits.not_traps",
+        kind="texts",
+        metavar="GLOB",
+        help="Follow these paths as if they were no trap. May be repeated.",
+    ),
+    SourceOption(
         name="scope",
         field="scope.within",
         kind="texts",

@@ -3,6 +3,7 @@
 add_source       permission, check, quota, probe, insert, enqueue: the one way in, for every interface
 refresh_source   quota, enqueue
 change_settings  permission, check, quota, update
+rename_source    another name: ids, history and schedule stay
 """
 
 import math
@@ -26,7 +27,16 @@ from kept.model.ids import new_id
 from kept.model.job import CrawlJob, CrawlMode, JobStatus
 from kept.model.root import check_label, derive_name
 from kept.model.schedule import parse_schedule
-from kept.model.source import Authority, Limits, Source, SourceKind, SourceSettings, parse_secret_reference
+from kept.model.source import (
+    Authority,
+    Limits,
+    Source,
+    SourceKind,
+    SourceSettings,
+    format_label,
+    parse_label,
+    parse_secret_reference,
+)
 from kept.secrets import SecretStore
 from kept.service import jobs as jobs_service
 from kept.service.access import OWNER, Principal, check_page_limit, check_quota, pin_private_hosts
@@ -202,6 +212,23 @@ async def change_settings(services: Services, principal: Principal, label: str, 
     return await update_settings(services.db, label, change, services.secrets, services.schedule_policy)
 
 
+async def rename_source(db: Database, label: str, new: str) -> Source:
+    """Give a source another name; its ids, history, settings and schedule stay. Raises NotFound and InvalidInput.
+
+    ``new`` is a name, or a label such as ``django@5.2``; without a version the source keeps its own.
+    """
+    name, version = parse_label(new)
+    async with db.transaction(durable=True) as tx:
+        source = await find_source(tx, label)
+        version = version if "@" in new else source.version
+        check_label(name, version)
+        await sources.lock(tx, source.id)
+        if not await sources.rename(tx, source.id, name=name, version=version):
+            taken = format_label(name, version)
+            raise InvalidInput(f"'{taken}' is taken, or keeps the same root. 'kept list' shows what there is.")
+    return replace(source, name=name, version=version)
+
+
 async def _find_known(services: Services, resolved: ResolvedSource, version: str) -> Source | None:
     try:
         async with services.db.snapshot() as snapshot:
@@ -252,7 +279,7 @@ def _check_same_source(principal: Principal, known: Source, resolved: ResolvedSo
     if name is not None and name != known.name:
         raise InvalidInput(
             f"{known.root} is kept already, as '{known.label}'. Leave out the name to refresh it, or add it with "
-            "another version."
+            f"another version; 'kept rename {known.label} {name}' gives it the other name."
         )
     merged = _merge(known, resolved)
     access = replace(merged.access, allowed=known.settings.access.allowed)  # the root's own host

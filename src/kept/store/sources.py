@@ -3,7 +3,7 @@
 import json
 from datetime import datetime
 
-from kept.model.source import Authority, Source, SourceKind, SourceSettings
+from kept.model.source import Authority, Source, SourceKind, SourceSettings, format_label
 from kept.store.database import Connection, Row, parse_optional_time, parse_time
 
 
@@ -78,6 +78,11 @@ async def set_settings(db: Connection, id: str, settings: SourceSettings) -> Non
     await db.run("set_source_settings", id=id, settings=json.dumps(settings.as_json()))
 
 
+async def rename(db: Connection, id: str, *, name: str, version: str) -> bool:
+    """Give a locked source another name and version label. Returns False if they are taken."""
+    return await db.run("rename_source", id=id, name=name, version=version) > 0
+
+
 async def set_authority(db: Connection, id: str, authority: Authority) -> None:
     await db.run("set_source_authority", id=id, authority=authority)
 
@@ -148,9 +153,12 @@ async def count_totals(db: Connection) -> dict[str, int]:
     return {name: int(count) for name, count in row.items()}
 
 
-async def list_active_numbers(db: Connection) -> dict[str, int | None]:
-    """Return the number of the active generation of every source, None for one that has none."""
-    return {row["id"]: row["active_generation"] for row in await db.all("active_numbers")}
+async def list_active_numbers(db: Connection) -> dict[str, tuple[str, int | None]]:
+    """Return the label of every source, and the number of its active generation: None if it has none."""
+    return {
+        row["id"]: (format_label(row["name"], row["version"]), row["active_generation"])
+        for row in await db.all("active_numbers")
+    }
 
 
 def _source(row: Row | None) -> Source | None:

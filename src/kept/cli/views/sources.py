@@ -107,6 +107,7 @@ def _format_settings(settings: "SourceSettings") -> str:
         f"at most {pluralize(limits.max_pages, 'page')}" if limits.max_pages is not None else "",
         f"at most {limits.max_depth:,} deep" if limits.max_depth is not None else "",
         "traps followed" if limits.no_traps else "",
+        f"no trap: {', '.join(limits.not_traps)}" if limits.not_traps else "",
         f"new pages for at most {format_duration(limits.max_seconds)}" if limits.max_seconds is not None else "",
         f"only {', '.join(scope.include)}" if scope.include else "",
         f"without {', '.join(scope.exclude)}" if scope.exclude else "",

@@ -96,7 +96,7 @@ class WebOrigin(Origin):
         self._rate = CrawlRateLimiter(rate_limiters, max_concurrency=self._max_concurrency, delay=settings.access.delay)
         self._now = now
         self._pages = settings.scope.pages
-        self._scope = WebScope(root, settings.scope, no_traps=settings.limits.no_traps)
+        self._scope = WebScope(root, settings.scope, settings.limits)
         self._robots_agent = None if settings.access.ignore_robots else parse_product_token(user_agent)
         self._known_sitemaps = known_sitemaps
         self._browser_program = browser

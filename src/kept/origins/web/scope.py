@@ -21,12 +21,13 @@ from urllib.parse import unquote
 
 from kept.errors import InvalidInput
 from kept.model.frontier import UrlFamily
-from kept.model.source import Scope
+from kept.model.source import Limits, Scope
 from kept.model.url import resolve_link
 from kept.origins.web.http.public_addresses import is_ip_address
 from kept.origins.web.traps import find_url_family, is_plain, why_trap
 
 _CACHED_URLS = 65_536
+DEFAULT_LIMITS = Limits()
 
 _EXTENSIONS = (
     # pictures
@@ -70,8 +71,9 @@ _ALLOWED_VERDICT, _OUT_OF_SCOPE_VERDICT, _WRONG_TYPE_VERDICT, _EXCLUDED_VERDICT,
 class WebScope:
     """The scope of one source."""
 
-    def __init__(self, root: str, scope: Scope, *, no_traps: bool = False) -> None:
-        self._no_traps = no_traps
+    def __init__(self, root: str, scope: Scope, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._no_traps = limits.no_traps
+        self._not_traps = _compile_globs(limits.not_traps)
         self._folder = folder_of(root)
         base_prefixes = () if scope.pages else _scope_prefixes(root, scope)
         prefixes = list(dict.fromkeys(url for prefix in base_prefixes for url in _equivalent_urls(prefix)))
@@ -115,7 +117,7 @@ class WebScope:
             return _COPY_VERDICT
         if (self._include or self._exclude) and not self._matches_patterns(url, path):
             return _EXCLUDED_VERDICT
-        if self._no_traps or is_plain(url):
+        if self._no_traps or is_plain(url) or (self._not_traps and self._matches(self._not_traps, url, path)):
             return _ALLOWED_VERDICT
         if reason := why_trap(url):
             return _UrlVerdict(reason, is_trap=True)
@@ -123,12 +125,16 @@ class WebScope:
         return _UrlVerdict(None, family) if family else _ALLOWED_VERDICT
 
     def _matches_patterns(self, url: str, path: str) -> bool:
+        if self._include and not self._matches(self._include, url, path):
+            return False
+        return not (self._exclude and self._matches(self._exclude, url, path))
+
+    def _matches(self, pattern: re.Pattern[str], url: str, path: str) -> bool:
+        """Return whether a pattern matches the URL or its path, with or without its query."""
         spellings = _pattern_spellings(self._folder, path) | (
             _pattern_spellings(self._folder, url) if url != path else set()
         )
-        if self._include and not any(map(self._include.match, spellings)):
-            return False
-        return not (self._exclude and any(map(self._exclude.match, spellings)))
+        return any(map(pattern.match, spellings))
 
 
 def origin_of(url: str) -> str:

@@ -50,6 +50,7 @@ class SourceInModel(RequestBody):
     max_depth: int | None = Field(None, ge=0, le=1_000_000)
     max_time: ShortText | None = Field(None, description="90s, 15m, 2h", examples=["15m"])
     no_traps: bool | None = Field(None, description="follow endless calendars and combinations of parameters too")
+    not_a_trap: list[LongText] | None = Field(None, max_length=100, description="paths that are no trap (globs)")
     scope: list[LongText] | None = Field(None, max_length=100, description="folder, host, or beginnings of URLs")
     include: list[LongText] | None = Field(None, max_length=100)
     exclude: list[LongText] | None = Field(None, max_length=100)

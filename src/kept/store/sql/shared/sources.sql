@@ -6,8 +6,8 @@ SELECT count(*) AS sources, COALESCE(sum(g.documents), 0) AS documents,
  WHERE s.removed_at IS NULL;
 
 -- name: active_numbers
--- The number of the active generation of each source.
-SELECT id, active_generation FROM sources WHERE removed_at IS NULL ORDER BY id;
+-- The number of the active generation of each source, and its name.
+SELECT id, name, version, active_generation FROM sources WHERE removed_at IS NULL ORDER BY id;
 
 -- name: insert_source
 -- The new source's id. No row: the name, or the root, is taken.
@@ -39,6 +39,13 @@ UPDATE sources SET active_generation = :generation WHERE id = :id;
 
 -- name: set_source_settings
 UPDATE sources SET settings = :settings WHERE id = :id;
+
+-- name: rename_source
+-- Changes no row if another source has that name, or the same root with that version.
+UPDATE sources SET name = :name, version = :version
+ WHERE id = :id AND NOT EXISTS (SELECT 1 FROM sources other
+                                 WHERE other.id <> :id AND other.removed_at IS NULL AND other.version = :version
+                                   AND (other.name = :name OR other.root = sources.root));
 
 -- name: set_source_authority
 UPDATE sources SET authority = :authority WHERE id = :id;
