@@ -5,19 +5,19 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kept.model.document import Lifecycle
+from kept.model.document import Lifecycle, Place
 from kept.server.web.charts import polyline_points
 from kept.server.web.diff import DiffRow, diff_rows
 from kept.server.web.filters import highlight, short_url, size
 from kept.server.web.markdown_html import MAX_RENDERED_CHARACTERS, MarkdownPage
 from kept.server.web.tree import build_tree
-from kept.service.documents import DocumentHeading, DocumentSummary
+from kept.service.documents import DocumentHeading, DocumentOutline, DocumentSummary
 
 PAGE = "https://docs.test/guide/pool.html"
 
 
 def rendered(markdown: str, headings: list[DocumentHeading] | None = None, kept: dict[str, str] | None = None) -> str:
-    return str(MarkdownPage(markdown, PAGE).html(headings or [], kept or {}))
+    return str(MarkdownPage(markdown, PAGE).html(DocumentOutline(headings=headings or [], places=()), kept or {}))
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,33 @@ def test_headings_have_the_anchors_of_the_page_even_if_some_are_unknown() -> Non
     assert text.count("max") == 1, "an anchor is given once"
 
 
+def test_every_other_place_has_its_id_where_it_begins() -> None:
+    table, code, items = (
+        "| N | U |\n| --- | --- |\n| `a` | 1 |\n| `b` | 2 |",
+        "```sh\nfirst\nsecond\n```",
+        "- item\n- next",
+    )
+    markdown = "\n\n".join(("Text.", table, code, items))
+    begins = {"x": "Text", "r": "| `b`", "c": "second", "i": "- next"}
+    places = tuple(Place(anchor, markdown.index(text)) for anchor, text in begins.items())
+    text = str(MarkdownPage(markdown, PAGE).html(DocumentOutline(headings=[], places=places), {}))
+    for anchor, behind in {"x": "Text.", "r": "<code>b</code>", "c": "second", "i": "next"}.items():
+        assert f'id="{anchor}"></span>{behind}' in text
+    hostile = rendered_with_place("Text.", '"><script>')
+    assert "<script" not in hostile
+    long = rendered_with_place("x" * MAX_RENDERED_CHARACTERS + " here", "far")
+    assert long.index('id="far"') > 0
+
+
+def rendered_with_place(markdown: str, anchor: str) -> str:
+    outline = DocumentOutline(headings=[], places=(Place(anchor, len(markdown) - 1),))
+    return str(MarkdownPage(markdown, PAGE).html(outline, {}))
+
+
 def test_a_text_too_long_to_parse_is_shown_as_plain_text() -> None:
     text = MarkdownPage("<b>&" + "x" * MAX_RENDERED_CHARACTERS, PAGE)
     assert text.links == []
-    assert str(text.html([], {})).startswith("<pre>&lt;b&gt;&amp;xxx")
+    assert str(text.html(DocumentOutline(headings=[], places=()), {})).startswith("<pre>&lt;b&gt;&amp;xxx")
 
 
 def test_a_snippet_is_marked_and_nothing_else_in_it_is_markup() -> None:

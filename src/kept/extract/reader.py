@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol, cast
 from urllib.parse import unquote
 
 from kept.extract.sections import DEFAULT_SECTION_RULES, Extraction, SectionRules, Unreadable, build_content
-from kept.model.document import RENDERED_CONTENT_TYPE, SECTIONS_PER_CONTENT, ParsedPage
+from kept.model.document import RENDERED_CONTENT_TYPE, SECTIONS_PER_CONTENT, PageKind, ParsedPage
 from kept.model.source import DEFAULT_REGION, Region
 from kept.model.url import resolve_link, resolve_links
 
@@ -50,7 +50,7 @@ _READERS = {
     f"{_OPEN_XML}.wordprocessingml.document": ReaderSpec("office.docx", 1, delegates_to="text/markdown"),
     "application/x-ipynb+json": ReaderSpec("notebook", 1, delegates_to="text/markdown"),
     "application/yaml": ReaderSpec("yaml_data", 1, "PyYAML"),
-    "text/html": ReaderSpec("html.reader", 5, "selectolax"),
+    "text/html": ReaderSpec("html.reader", 6, "selectolax"),
     "text/markdown": ReaderSpec("markdown.reader", 3, "markdown-it-py"),
     "text/plain": ReaderSpec("text", 2),
     "text/troff": ReaderSpec("man.reader", 1),
@@ -125,7 +125,14 @@ def parse_page(
     extraction = load_extractor(kind)(body, charset, **({"region": region} if kind == "text/html" else {}))
     if isinstance(extraction, Unreadable):
         return extraction
-    content = build_content(extraction.title, extraction.markdown, extraction.tree, rules)
+    content = build_content(
+        extraction.title,
+        extraction.markdown,
+        extraction.tree,
+        rules,
+        extraction.places,
+        extraction.kind or PageKind.PAGE,
+    )
     if len(content.sections) > SECTIONS_PER_CONTENT:
         return Unreadable(reason=f"it would take more than {SECTIONS_PER_CONTENT:,} sections")
     base = resolve_link(extraction.base_href, url) or url if extraction.base_href else url

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kept.errors import StoreCorrupt
-from kept.model.document import Section
+from kept.model.document import Content
 from kept.store import integrity
 from kept.store.database import Database
 from kept.store.write_ahead_log import find_log_damage
@@ -14,7 +14,7 @@ __all__ = ["RESTORE_ADVICE", "IntegrityProblem", "check_integrity", "damaged_sto
 BATCH_SIZE = 500
 MAX_SHOWN = 20
 
-ContentHasher = Callable[[str, str, tuple[Section, ...]], str]
+ContentHasher = Callable[[Content], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ async def _find_wrong_contents(db: Database, hash_of: ContentHasher) -> list[str
             batch = await integrity.list_contents(snapshot, after, limit=BATCH_SIZE)
             for id, hash, title in batch:
                 content = await integrity.try_load_content(snapshot, id)
-                if content is None or hash_of(content.title, content.markdown, content.sections) != hash:
+                if content is None or hash_of(content) != hash:
                     wrong.append(f"{id} {title}".strip())
         if not batch:
             break

@@ -151,7 +151,8 @@ class _ExportWriter:
             return
         content = await export_store.load_content(db, version.content_id)
         sections = [section._asdict() for section in content.sections]
-        details = json.dumps({"title": content.title, **version.record, "sections": sections}, indent=1)
+        described = {"title": content.title, "kind": content.kind, "places": content.places, "sections": sections}
+        details = json.dumps(described | version.record, indent=1)
         self._write(folder / "content.md", content.markdown, entry["date"])
         self._write(folder / "version.json", details, entry["date"])
         self.report = replace(self.report, written=self.report.written + 1)

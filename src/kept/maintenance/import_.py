@@ -19,7 +19,7 @@ from kept.maintenance import import_trust, legacy_manifest, manifest
 from kept.maintenance.export_folder import ExportFolder
 from kept.maintenance.import_trust import Confirm, refuse_all
 from kept.maintenance.json_object import JsonObject, parse_json, refuse
-from kept.model.document import SECTIONS_PER_CONTENT, Content, Section
+from kept.model.document import SECTIONS_PER_CONTENT, Content, NamedEntry, PageKind, Place, Section
 from kept.model.export import ExportRecord, ManifestDocument, ManifestSource, ManifestVersion
 from kept.model.ids import new_id
 from kept.model.source import Source, SourceSettings
@@ -30,7 +30,7 @@ BATCH_SIZE = 200
 MAX_SECTION_CHARACTERS = 100_000  # readers make sections of 4,000; PostgreSQL cannot index one of a million words
 
 ReadMarkdown = Callable[[str, str], Awaitable[Content | None]]  # text, URL; None if it cannot be read
-ImportHasher = Callable[[str, str, tuple[Section, ...]], str]
+ImportHasher = Callable[[Content], str]
 
 
 def accept_settings(_settings: SourceSettings) -> None:
@@ -229,12 +229,19 @@ class _SourceImporter:
         details = JsonObject(parse_json(text, place), place)
         if (details.count("born"), details.optional_count("died")) != (listed.born, listed.died):
             refuse(place, f"its numbers are not those of the manifest, from {listed.born} until {listed.died}")
-        title, sections = details.text("title"), _parse_sections(details)
-        hash = self._hash_of(title, markdown, sections)
+        content = Content(
+            hash="",
+            title=details.text("title"),
+            markdown=markdown,
+            sections=_parse_sections(details),
+            kind=_parse_kind(details),
+            places=_parse_places(details, len(markdown)),
+        )
+        content = content._replace(hash=self._hash_of(content))
         record = _parse_version_record(details, self._now)
-        if hash != details.text("content_hash"):
+        if content.hash != details.text("content_hash"):
             record["signature"] = ""  # it was edited: no reader has produced it
-        return Content(hash=hash, title=title, markdown=markdown, sections=sections), record
+        return content, record
 
     async def _read_legacy(self, listed: ManifestVersion) -> tuple[Content, ExportRecord] | None:
         assert listed.record is not None, "asked before"
@@ -256,7 +263,7 @@ def _parse_sections(details: JsonObject) -> tuple[Section, ...]:
         parent = section.optional_count("parent")
         if section.count("position") != position or (parent is not None and parent >= position):
             refuse(section.place, "sections should be numbered from 0, and follow the section they belong to")
-        if section.values.keys() != set(Section._fields):
+        if section.values.keys() | {"entry", "entries"} != set(Section._fields):  # older exports have no entries
             refuse(section.place, f"expected {', '.join(Section._fields)}")
         text = section.text("text")
         if len(text) > MAX_SECTION_CHARACTERS or position >= SECTIONS_PER_CONTENT:
@@ -269,9 +276,40 @@ def _parse_sections(details: JsonObject) -> tuple[Section, ...]:
                 heading=section.text("heading"),
                 anchor=section.optional_text("anchor"),
                 text=text,
+                entry=section.text("entry") if "entry" in section.values else "",
+                entries=_parse_entries(section) if "entries" in section.values else (),
             )
         )
     return tuple(sections)
+
+
+def _parse_entries(section: JsonObject) -> tuple[NamedEntry, ...]:
+    entries = section.values["entries"]
+    if not isinstance(entries, list) or not all(_is_row(entry, (str, str)) for entry in entries):
+        refuse(section.at("entries"), "expected pairs of a name and an anchor")
+    return tuple([NamedEntry(name, anchor) for name, anchor in entries])
+
+
+def _parse_kind(details: JsonObject) -> PageKind:
+    kind = details.text("kind") if "kind" in details.values else PageKind.PAGE
+    if kind not in list(PageKind):
+        refuse(details.at("kind"), f"expected one of {', '.join(PageKind)}")
+    return PageKind(kind)
+
+
+def _parse_places(details: JsonObject, length: int) -> tuple[Place, ...]:
+    """Return the places of a version; older exports have none."""
+    places = details.values.get("places", [])
+    if not isinstance(places, list) or not all(
+        _is_row(place, (str, int, int, str)) and 0 <= place[1] <= place[2] <= length for place in places
+    ):
+        refuse(details.at("places"), "expected anchor, start, end and name, the numbers within the text")
+    return tuple(map(Place._make, places))
+
+
+def _is_row(value: object, types: tuple[type, ...]) -> bool:
+    """Return whether a JSON value is an array of values of these types."""
+    return isinstance(value, list) and tuple(map(type, value)) == types
 
 
 def _parse_version_record(details: JsonObject, now: datetime) -> ExportRecord:

@@ -35,6 +35,35 @@ class Validators:
         return {name: value for name, value in headers.items() if value}
 
 
+class PageKind(StrEnum):
+    """The purpose of a page. It guides sections and ranking, never visibility."""
+
+    PAGE = "page"
+    INDEX = "index"  # of names: the index of a book, all classes, keywords
+    CONTENTS = "contents"  # a table of contents
+    CHANGELOG = "changelog"  # release notes, too
+    GLOSSARY = "glossary"
+    SEARCH = "search"
+    MANUAL = "manual"  # a whole manual once more, on one page
+    STUB = "stub"  # says nothing itself: a redirect, a placeholder
+
+
+class Place(NamedTuple):
+    """An id or name in the text of a page, and the text that it stands for. Positions count characters of Markdown."""
+
+    anchor: str  # "" for a named entry that the page gives none
+    start: int = 0
+    end: int = 0  # of a heading's text with all below it, of an entry, else of the rest of the section
+    name: str = ""  # of a named entry, as written
+
+
+class NamedEntry(NamedTuple):
+    """The name of an entry, as written, and its anchor, or ""."""
+
+    name: str
+    anchor: str
+
+
 class Section(NamedTuple):
     """A node of a content's heading tree, or a part of a long one. Search returns sections.
 
@@ -47,6 +76,8 @@ class Section(NamedTuple):
     heading: str
     anchor: str | None
     text: str
+    entry: str = ""  # its name as written, if it is a named entry and no heading
+    entries: tuple[NamedEntry, ...] = ()  # named entries in its text, too short to be sections
 
 
 SECTIONS_PER_CONTENT = 1 << 20
@@ -66,17 +97,38 @@ class Content(NamedTuple):
     markdown: str
     sections: tuple[Section, ...]
     index_fields: "tuple[IndexFields, ...]" = ()  # for each section, if the reader has prepared them
+    kind: PageKind = PageKind.PAGE
+    places: tuple[Place, ...] = ()  # in the order of the page
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as plain tuples, which takes half the time of named ones."""
-        sections, fields = tuple(map(tuple, self.sections)), tuple(map(tuple, self.index_fields))
-        return _unpickle_content, (self.hash, self.title, self.markdown, sections, fields)
+        sections, fields = tuple(map(_plain_section, self.sections)), tuple(map(tuple, self.index_fields))
+        places = tuple(map(tuple, self.places))
+        return _unpickle_content, (self.hash, self.title, self.markdown, sections, fields, self.kind.value, places)
 
 
-def _unpickle_content(hash: str, title: str, markdown: str, sections: Rows, fields: Rows) -> Content:
+def _plain_section(section: Section) -> tuple[Any, ...]:
+    return (*section[:7], tuple(map(tuple, section.entries))) if section.entries else tuple(section)
+
+
+def _unpickle_content(
+    hash: str, title: str, markdown: str, sections: Rows, fields: Rows, kind: str, places: Rows
+) -> Content:
     from kept.model.index_fields import IndexFields
 
-    return Content(hash, title, markdown, tuple(map(Section._make, sections)), tuple(map(IndexFields._make, fields)))
+    return Content(
+        hash,
+        title,
+        markdown,
+        tuple([_unpickle_section(row) for row in sections]),
+        tuple(map(IndexFields._make, fields)),
+        PageKind(kind),
+        tuple(map(Place._make, places)),
+    )
+
+
+def _unpickle_section(row: tuple[Any, ...]) -> Section:
+    return Section._make((*row[:7], tuple(map(NamedEntry._make, row[7]))) if row[7] else row)
 
 
 RENDERED_CONTENT_TYPE = "text/html; charset=utf-8; rendered"

@@ -1,6 +1,6 @@
 """The full text index fields of a section, in order of weight; computed in the reader processes.
 
-names       the symbols it defines: its heading, its anchor, the terms of its definition lists
+names       the symbols it defines: its heading, its anchor, its named entries
 headings    the page's title and the headings above it
 text        its prose, without the targets of links
 code        its code blocks
@@ -97,6 +97,10 @@ def _names_field(title: str, above: str, section: "Section") -> str:
         parts += (symbol_token(tokenize(" ".join(chain))), symbol_token(tokenize(" ".join(chain[-2:]))))
     for term in defined_symbols(section.text):
         parts += (*term, symbol_token(term))
+    for name in (section.entry, *[name for name, _ in section.entries]):
+        if name and name != heading:
+            entry = parse_symbol(name)
+            parts += (name, symbol_token(entry)) if entry else (name,)
     return _to_plain_words("\n".join(parts))
 
 

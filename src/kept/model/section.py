@@ -19,6 +19,8 @@ class StoredSection(NamedTuple):
     headings: str  # from the top of the page down to its own heading, one a line
     anchor: str | None
     text: str
+    entry: str  # its name as written, if it is a named entry
+    entries: tuple[tuple[str, str], ...]  # name and anchor of the named entries in it
 
 
 class SectionMatch(NamedTuple):
@@ -30,7 +32,10 @@ class SectionMatch(NamedTuple):
     headings: str
     anchor: str | None
     text: str
+    entry: str  # its name as written, if it is a named entry
+    entries: tuple[tuple[str, str], ...]  # name and anchor of the named entries in it
     title: str
+    kind: str  # of its page, a PageKind
     document_id: str
     source_id: str
     url: str

@@ -9,7 +9,7 @@ from kept.model.source import SourceKind
 
 if TYPE_CHECKING:
     from kept.extract.reader_pool.pool import ReaderPool as ReaderPool
-    from kept.model.document import Section
+    from kept.model.document import Content
 
 MAX_PROCESSES = 4
 
@@ -41,8 +41,8 @@ def preload_crawl_modules(kind: SourceKind = SourceKind.WEB) -> None:
     pipeline_signature()
 
 
-def hash_content(title: str, markdown: str, sections: "tuple[Section, ...]") -> str:
+def hash_content(content: "Content") -> str:
     """Return the hash that identifies a content in the store."""
     from kept.extract.sections import compute_content_hash
 
-    return compute_content_hash(title, markdown, sections)
+    return compute_content_hash(content)

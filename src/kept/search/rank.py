@@ -64,7 +64,7 @@ def rank_sections(
     ranked = []
     for match, score in zip(matches, base_scores, strict=True):
         score += weights.page_support * math.log1p(max(0.0, page_scores[match.document_id] - score))
-        if not wants_low_value and is_low_value_page(match.url):
+        if not wants_low_value and (match.kind in _LOW_VALUE_KINDS or is_low_value_page(match.url)):
             score *= weights.low_value_factor
         ranked.append((score, match))
     ranked.sort(key=lambda pair: (-pair[0], pair[1].id, pair[1].source_name, pair[1].url))
@@ -121,6 +121,8 @@ def _definition_score(
 ) -> float:
     """Return what is added if the section defines the name that the query asks for, else 0."""
     name = query.joined_words
+    if match.entry and _names_entry(name, match):
+        return weights.exact_name + weights.exact_spelling * (query.text.strip("()") in match.heading)
     symbol = parse_symbol(match.heading)
     if symbol:
         if "".join(symbol) == name:
@@ -136,11 +138,18 @@ def _definition_score(
         joined = "".join(inner_name)
         if joined == "".join(symbol) or anchor.endswith(joined):
             return weights.inner_name * sum([term_weights.get(stem(word), 0.0) for word in inner_name])
-    if any("".join(defined) == name for defined in defined_symbols(match.text)):
+    if _names_entry(name, match) or any("".join(defined) == name for defined in defined_symbols(match.text)):
         return weights.listed_definition + weights.glossary_page * any(
             word in f"{_path(match.url)} {_ancestor_text(match)}".lower() for word in _GLOSSARY_NAMES
         )
     return 0.0
+
+
+def _names_entry(name: str, match: SectionMatch) -> bool:
+    """Return whether the section is, or holds, an entry of this name."""
+    if not match.entry and not match.entries:
+        return False
+    return any("".join(parse_symbol(entry)) == name for entry in (match.entry, *[entry for entry, _ in match.entries]))
 
 
 def _term_weights(query: Query, candidates: Sequence[_SectionStems]) -> dict[str, float]:
@@ -161,6 +170,7 @@ def _path(url: str) -> str:
     return url.partition("://")[2].partition("/")[2]
 
 
+_LOW_VALUE_KINDS = frozenset({"changelog", "contents", "index", "search", "stub"})
 _LOW_VALUE_NAMES = frozenset({"changelog", "genindex", "modindex", "release", "releases", "relnotes", "whatsnew"})
 _LISTING_NAMES = frozenset({
     "_modules", "allclasses-index", "allpackages-index", "changes", "class-use", "constant-values", "contents",

@@ -6,14 +6,15 @@ from datetime import datetime
 
 from kept.crawl.lifecycle import LifecycleRules
 from kept.errors import InvalidInput, NotFound
-from kept.model.document import Lifecycle, PastVersion, ShownDocument, ShownVersion
+from kept.model.document import Lifecycle, PastVersion, Place, ShownDocument
 from kept.model.generation import GenerationState
 from kept.search.search import title_from_url
 from kept.service.cursor import decode_cursor, encode_cursor
 from kept.service.generations import preview_held_document
 from kept.service.lookup import find_document_id, find_readable_generation, find_source
-from kept.store import documents, generations, sections, sources
-from kept.store.database import Connection, ReadableDatabase
+from kept.service.places import read_place
+from kept.store import contents, documents, generations, sections, sources
+from kept.store.database import ReadableDatabase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,7 @@ async def read_document(
             )
         markdown = version.markdown
         if section or fragment:
-            markdown = await _section_text(snapshot, version, section or fragment or "")
+            markdown = await read_place(snapshot, version, section or fragment or "")
         return DocumentView(
             document=document.id,
             source=source.name,
@@ -175,19 +176,29 @@ async def list_documents(
     )
 
 
-async def get_outline(db: ReadableDatabase, document: str, generation: int) -> list[DocumentHeading]:
-    """Return the headings of a document that have an anchor, in order. Raises NotFound."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentOutline:
+    """The headings of a document that have an anchor, and all its places, in order."""
+
+    headings: list[DocumentHeading]
+    places: tuple[Place, ...]
+
+
+async def get_outline(db: ReadableDatabase, document: str, generation: int) -> DocumentOutline:
+    """Return the headings and places of a document. Raises NotFound."""
     async with db.snapshot() as snapshot:
         version = await documents.version_in_generation(snapshot, document, generation)
         if version is None:
             raise NotFound(f"Generation {generation} does not show {document}.")
         found = await sections.of_content(snapshot, version.content_id)
+        places = await contents.get_places(snapshot, version.content_id)
     headings: dict[str, DocumentHeading] = {}  # the parts of a long section share its anchor
     for one in found:
-        if one.anchor and one.heading:
+        is_heading = not one.entry or one.text.startswith("#")
+        if one.anchor and one.heading and is_heading:
             heading = DocumentHeading(level=one.level, text=one.heading, anchor=one.anchor)
             headings.setdefault(heading.anchor, heading)
-    return list(headings.values())
+    return DocumentOutline(headings=list(headings.values()), places=places)
 
 
 async def find_documents_at(db: ReadableDatabase, label: str, generation: int, urls: Sequence[str]) -> dict[str, str]:
@@ -225,24 +236,3 @@ def _decode_position(cursor: str) -> tuple[int, str]:
         return number, url
     except (ValueError, TypeError, AttributeError):
         raise InvalidInput("This is no cursor. Say the 'next' of the page before, or none.") from None
-
-
-async def _section_text(db: Connection, version: ShownVersion, anchor: str) -> str:
-    """Return the text of a section with everything below it. Raises NotFound."""
-    found = await sections.of_content(db, version.content_id)
-    first = next((at for at, section in enumerate(found) if section.anchor == anchor), None)
-    if first is None:
-        known = ", ".join(dict.fromkeys(section.anchor for section in found if section.anchor))
-        raise NotFound(f"{version.url} has no section '{anchor}'. It has: {known or 'none'}.")
-    level = found[first].level
-    parts = [found[first].text]
-    for section in found[first + 1 :]:
-        if section.level <= level and section.anchor != anchor and not _is_signature_only(parts[-1]):
-            break
-        parts.append(section.text)
-    return "\n\n".join(part.strip("\n") for part in parts)
-
-
-def _is_signature_only(text: str) -> bool:
-    """Return whether a text is only a signature, which shares its description with the signature that follows."""
-    return text.startswith("#") and text.endswith("`") and "\n" not in text

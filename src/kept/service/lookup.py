@@ -6,7 +6,7 @@ import re
 from kept.errors import NotFound
 from kept.model.generation import Generation
 from kept.model.source import Source, parse_label
-from kept.model.url import canonicalize_route_url, canonicalize_url, file_url, get_anchor
+from kept.model.url import canonicalize_route_url, canonicalize_url, file_url, get_anchor, get_fragment
 from kept.store import generations, sources
 from kept.store.database import Connection, ReadableDatabase
 
@@ -51,11 +51,11 @@ async def find_document_id(
     """
     from kept.store import documents  # a search does not need it
 
-    if is_id(what):
-        return what.lower(), None
+    if is_id(what.partition("#")[0]):
+        return what.partition("#")[0].lower(), get_fragment(what) or None
     if "\0" in what:  # PostgreSQL takes none
         raise NotFound("There is no document of this name. 'kept search' finds what is kept.")
-    url, _, fragment = what.partition("#")
+    url, fragment = what.partition("#")[0], get_fragment(what)
     at = to_canonical_url(url)
     if fragment and (route := canonicalize_route_url(what)) != at and route and await documents.past_by_url(db, route):
         at, fragment = route, get_anchor(what) or ""

@@ -1,7 +1,10 @@
-"""Compression of Markdown and lists of links: zstd."""
+"""Compression of Markdown and lists of links and places: zstd."""
 
+import json
 import sys
 from collections.abc import Iterable
+
+from kept.model.document import Place
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -35,3 +38,12 @@ def compress_links(links: Iterable[str]) -> bytes:
 
 def decompress_links(compressed: bytes) -> tuple[str, ...]:
     return tuple(decompress(compressed).split("\n")) if compressed else ()
+
+
+def compress_places(places: Iterable[Place]) -> bytes:
+    rows = [list(place) for place in places]
+    return compress(json.dumps(rows, separators=(",", ":"))) if rows else b""
+
+
+def decompress_places(compressed: bytes) -> tuple[Place, ...]:
+    return tuple(map(Place._make, json.loads(decompress(compressed)))) if compressed else ()

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
-from kept.model.document import Content
+from kept.model.document import Content, Place
 from kept.store import sections
-from kept.store.compression import compress_all, decompress
+from kept.store.compression import compress_all, compress_places, decompress, decompress_places
 from kept.store.database import Connection
 
 
@@ -21,7 +21,14 @@ async def get_or_insert(db: Connection, contents: Mapping[str, Content]) -> dict
         # In a thread: the event loop goes on meanwhile.
         compressed = await asyncio.to_thread(compress_all, [content.markdown for content in new])
         rows = [
-            {"hash": content.hash, "title": content.title, "markdown": markdown, "size": len(content.markdown)}
+            {
+                "hash": content.hash,
+                "title": content.title,
+                "markdown": markdown,
+                "size": len(content.markdown),
+                "kind": content.kind.value,
+                "places": compress_places(content.places),
+            }
             for content, markdown in zip(new, compressed, strict=True)
         ]
         await db.run_many("insert_content", rows)
@@ -36,6 +43,12 @@ async def get_markdown(db: Connection, id: int) -> str:
     """Return the Markdown of a content; empty if there is none of this id."""
     row = await db.one("content", id=id)
     return decompress(row["markdown"]) if row else ""
+
+
+async def get_places(db: Connection, id: int) -> tuple[Place, ...]:
+    """Return the places of a content, in the order of the page; none if a reader from before places made it."""
+    row = await db.one("places_of_content", id=id)
+    return decompress_places(row["places"]) if row else ()
 
 
 async def list_unreferenced(db: Connection, *, after: int, limit: int) -> list[int]:

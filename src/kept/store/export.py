@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterable
 
-from kept.model.document import SECTIONS_PER_CONTENT, Content, Section
+from kept.model.document import SECTIONS_PER_CONTENT, Content, NamedEntry, PageKind, Section
 from kept.model.export import ExportedDocument, ExportedVersion, ExportRecord, ManifestSource
 from kept.model.generation import Tally
 from kept.model.source import Authority, Source, SourceSettings
 from kept.store import sections
-from kept.store.compression import compress_links, decompress, decompress_links
+from kept.store.compression import compress_links, decompress, decompress_links, decompress_places
 from kept.store.database import Connection, Row, parse_time
 
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
@@ -95,9 +95,13 @@ async def load_content(db: Connection, id: int) -> Content:
                 heading=section.heading,
                 anchor=section.anchor,
                 text=section.text,
+                entry=section.entry,
+                entries=tuple(map(NamedEntry._make, section.entries)),
             )
             for section in await sections.of_content(db, id)
         ),
+        kind=PageKind(row["kind"]),
+        places=decompress_places(row["places"]),
     )
 
 

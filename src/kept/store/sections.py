@@ -29,6 +29,8 @@ async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content
             "path": path,
             "anchor": section.anchor,
             "content_text": section.text,
+            "entry": section.entry,
+            "entries": json.dumps(section.entries) if section.entries else "",
             "names": words.names,
             "headings": words.headings,
             "text": words.text,
@@ -62,6 +64,8 @@ async def of_content(db: Connection, content_id: int) -> list[StoredSection]:
             headings=row["headings"],
             anchor=row["anchor"],
             text=row["text"],
+            entry=row["entry"],
+            entries=_parse_entries(row["entries"]),
         )
         for row in await db.all("sections_of_content", content=content_id)
     ]
@@ -119,7 +123,10 @@ def _section_match(row: Row) -> SectionMatch:
         row["headings"],
         row["anchor"],
         row["text"],
+        row["entry"],
+        _parse_entries(row["entries"]),
         row["title"],
+        row["kind"],
         row["document_id"],
         row["source_id"],
         row["url"],
@@ -132,6 +139,10 @@ def _section_match(row: Row) -> SectionMatch:
         row["generation"],
         row["partial"] is not None,
     )
+
+
+def _parse_entries(entries: str) -> tuple[tuple[str, str], ...]:
+    return tuple([(name, anchor) for name, anchor in json.loads(entries)]) if entries else ()
 
 
 async def delete_by_content(db: Connection, content_id: int) -> None:

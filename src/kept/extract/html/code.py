@@ -6,8 +6,9 @@ from textwrap import dedent
 
 from kept.extract.html.generator_rules import ElementRole, role_from_classes
 from kept.extract.html.markdown_text import escape_markdown, fenced_code_block, unescape_entities
+from kept.extract.html.place_marks import tidy_code_marks
 from kept.extract.html.tags import Tag
-from kept.extract.html.writer_state import CloseHandler, WriterState, already_consumed, flush, skip_content
+from kept.extract.html.writer_state import CloseHandler, HtmlPlace, WriterState, already_consumed, flush, skip_content
 
 
 def code_wrapper(state: WriterState, tag: Tag) -> CloseHandler:
@@ -53,6 +54,7 @@ def _read_verbatim(state: WriterState) -> tuple[str, str]:
     """Return the verbatim text of the element that was just opened and its language (or ""), and move to its end."""
     pieces = [state.text_after]
     language = ""
+    has_marks = False
     depth = 1
     breaks_line: list[bool] = []
     while state.next_tag():
@@ -60,7 +62,8 @@ def _read_verbatim(state: WriterState) -> tuple[str, str]:
         if state.is_end_tag:
             depth -= 1
             if not depth:
-                return unescape_entities("".join(pieces)), language
+                verbatim = unescape_entities("".join(pieces))
+                return tidy_code_marks(verbatim) if has_marks else verbatim, language
             if breaks_line and breaks_line.pop() and not pieces[-1].endswith("\n"):
                 pieces.append("\n")
                 text = text.removeprefix("\n")
@@ -74,6 +77,9 @@ def _read_verbatim(state: WriterState) -> tuple[str, str]:
                 state.skip_element()
                 pieces.append(state.text_after)
                 continue
+            if tag.anchors:
+                pieces += [state.add_place(HtmlPlace(anchor)) for anchor in tag.anchors]
+                has_marks = True
             depth += 1
             breaks_line.append(tag.name in ("div", "tr", "p", "li"))
         pieces.append(text)

@@ -17,6 +17,7 @@ from kept.extract.html.writer_state import (
     CloseHandler,
     ContainerBlock,
     DefinitionList,
+    HtmlPlace,
     ListBlock,
     WriterState,
     flush,
@@ -55,6 +56,8 @@ def dl(state: WriterState, tag: Tag) -> CloseHandler:
             state.close_container(quotation)
         if state.definitions and state.definitions[-1] is definition_list:
             state.definitions.pop()
+        if definition_list.has_plain_terms:
+            state.pending_marks += state.add_place(HtmlPlace("", definition_list, is_end=True))
         if definition_list.has_heading_terms:
             state.current_section, state.is_resuming_section = definition_list.owner_section, True
 
@@ -74,7 +77,11 @@ def dt(state: WriterState, tag: Tag) -> CloseHandler:
         definition_list.has_heading_terms, definition_list.has_description = True, False
         code = is_signature or definition_list.classes.split(" ")[0] in _API_OBJECT_CLASSES
         return open_heading(
-            state, min(state.definitions[0].owner_section.level + definition_list.depth, 6), tag, code=code
+            state,
+            min(state.definitions[0].owner_section.level + definition_list.depth, 6),
+            tag,
+            code=code,
+            is_term=True,
         )
     if definition_list.is_nested and len(state.containers) < MAX_NESTING:
         definition_list.open_item = ContainerBlock(
@@ -83,6 +90,12 @@ def dt(state: WriterState, tag: Tag) -> CloseHandler:
         state.containers.append(definition_list.open_item)
     if definition_list.has_heading_terms and definition_list.has_description:  # else another form of the same term
         state.current_section, state.is_resuming_section = definition_list.owner_section, True
+    if not state.tables:
+        shares_description = definition_list.has_plain_terms and not definition_list.has_description
+        state.pending_marks += state.add_place(
+            HtmlPlace(tag.id or "", definition_list, shares_description=shares_description)
+        )
+        definition_list.has_plain_terms, definition_list.has_description = True, False
     if is_signature:
         state.code_depth += 1
         return _close_term_code

@@ -20,10 +20,12 @@ from kept.extract.html.writer_state import (
 from kept.extract.sections import MAX_HEADING_LENGTH
 
 
-def open_heading(state: WriterState, level: int, tag: Tag, *, code: bool = False) -> CloseHandler:
+def open_heading(
+    state: WriterState, level: int, tag: Tag, *, code: bool = False, is_term: bool = False
+) -> CloseHandler:
     if state.heading is not None:  # nested headings: only the outer one counts
         return None
-    heading = state.heading = OpenHeading(level, tag.id or state.pending_id, is_code=code)
+    heading = state.heading = OpenHeading(level, tag.id or state.pending_id, is_code=code, is_term=is_term)
     if code:
         state.code_depth += 1
 
@@ -52,12 +54,16 @@ def _write_heading(state: WriterState, heading: OpenHeading) -> None:
     if not words:
         words, text = heading.permalink_text
     if not words:
+        state.pending_marks += heading.marks
         return
     text = code_span(words) if heading.is_code else text
+    marks, state.pending_marks = state.pending_marks + heading.marks, ""  # not for the cells that are written now
     _close_containers(state)
+    state.pending_marks = marks
     state.is_resuming_section = False
     anchor = heading.permalink or heading.anchor or heading.inner_anchor
     section = HtmlSection(words[:MAX_HEADING_LENGTH], heading.level, anchor, len(state.output))
+    section.is_term = heading.is_term
     state.sections.append(section)
     state.current_section = section
     state.write_block("#" * heading.level + " " + text)

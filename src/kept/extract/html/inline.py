@@ -13,6 +13,7 @@ from kept.extract.html.markdown_text import (
     escape_markdown,
     unescape_entities,
 )
+from kept.extract.html.place_marks import MARK_START, split_leading_marks
 from kept.extract.html.tags import HREF_ATTRIBUTE, NAME_ATTRIBUTE, Tag, attribute_value
 from kept.extract.html.writer_state import (
     LINE_BREAK_MARK,
@@ -87,6 +88,14 @@ def _close_span(state: WriterState, kind: str) -> None:
     if not words:
         state.paragraph[start:] = [" "] if text else []
         return
+    if words.startswith(MARK_START):  # the marks go before the emphasis or link, or are all there is
+        marks, words = split_leading_marks(words)
+        words = words.lstrip()
+        if not words:
+            state.paragraph[start:] = [marks]
+            return
+        state.paragraph.insert(start, marks)
+        start += 1
     space_before = " " if text[0].isspace() else ""
     space_after = " " if text[-1].isspace() else ""
     state.paragraph[start:] = [space_before, _format_span(state, kind, words, target), space_after]
@@ -224,6 +233,10 @@ def _write_code_span(state: WriterState, text: str) -> None:
             state.paragraph.append(" ")
         return
     previous = state.paragraph[-1] if state.paragraph else ""
+    if previous.startswith(MARK_START) and len(state.paragraph) > 1 and state.paragraph[-2].endswith("`"):
+        text, words = previous + text, previous + words  # a place between adjacent code spans
+        state.paragraph.pop()
+        previous = state.paragraph[-1]
     if previous.endswith("`") and not previous.endswith("``") and "`" not in words:  # join adjacent code spans
         state.paragraph[-1] = f"{previous[:-1]}{words}`"
         return

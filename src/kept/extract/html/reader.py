@@ -15,6 +15,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from kept.errors import InvalidInput
 from kept.extract.html.generator_rules import GENERATOR_BOILERPLATE, RAW_TEXT_TAGS, REGIONS, ROUTE_PREFIXES
+from kept.extract.html.place_marks import MARK_END, MARK_START, remove_control_characters
+from kept.extract.html.places import find_places
 from kept.extract.html.writer import HtmlMarkdownWriter, HtmlSection
 from kept.extract.js_shell import MAX_MARKDOWN_LENGTH, is_js_shell
 from kept.extract.sections import MAX_HEADING_LENGTH, Extraction, SectionNode, Unreadable, build_section_tree
@@ -43,8 +45,11 @@ def extract(body: bytes, charset: str | None, region: Region = DEFAULT_REGION) -
     if parsed is None:
         return Unreadable(reason="an empty page")
     hrefs, base, metadata, content = parsed
-    sections = HtmlMarkdownWriter(content).write_sections()
-    nodes = [SectionNode(heading=s.heading, level=s.level, anchor=s.anchor, content=s.text) for s in sections[1:]]
+    if MARK_START in content or MARK_END in content:
+        content = remove_control_characters(content)
+    writer = HtmlMarkdownWriter(content)
+    sections = writer.write_sections()
+    nodes = [_make_node(section) for section in sections[1:]]
     markdown = "\n\n".join([section.text for section in sections if section.text])
     return Extraction(
         title=_best_title(metadata.title, sections),
@@ -59,6 +64,17 @@ def extract(body: bytes, charset: str | None, region: Region = DEFAULT_REGION) -
         if metadata.refresh_href and len(_LINK_TARGET.sub("", markdown)) <= MAX_REFRESH_PAGE_LENGTH
         else None,
         robots_directives=parse_robots_directives(metadata.robots_rules),
+        places=find_places(sections, writer.places, markdown) if writer.places else (),
+    )
+
+
+def _make_node(section: HtmlSection) -> SectionNode:
+    return SectionNode(
+        heading=section.heading,
+        level=section.level,
+        anchor=section.anchor,
+        content=section.text,
+        entry=section.heading if section.is_term else "",
     )
 
 

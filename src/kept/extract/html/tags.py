@@ -43,7 +43,7 @@ def attribute_value(attributes: str, prefix: str) -> str | None:
 class Tag:
     """A start tag and its attributes."""
 
-    __slots__ = ("_language", "attributes", "classes", "id", "is_void", "name", "role")
+    __slots__ = ("_language", "anchors", "attributes", "classes", "id", "is_void", "name", "role")
 
     def __init__(self, text: str) -> None:
         self.name = text.split(None, 1)[0] if text else ""
@@ -52,11 +52,18 @@ class Tag:
         self.classes = ""
         self._language: str | None = None
         self.id: str | None = None
+        self.anchors: list[str] = []  # its id, and the name of an <a>
         self.role: ElementRole | None = None  # by its class, mostly; WriterState.resolve_role adds its id
         if attributes:
             self.classes = attribute_value(attributes, CLASS_ATTRIBUTE) or ""
             self.id = attribute_value(attributes, ID_ATTRIBUTE)
             self.role = _element_role(self.classes, attributes)
+            if self.id:
+                self.anchors.append(self.id)
+            if self.name == "a" and NAME_ATTRIBUTE in attributes:
+                name = attribute_value(attributes, NAME_ATTRIBUTE)
+                if name and name != self.id:
+                    self.anchors.append(name)
 
     def language(self) -> str:
         """Return the language of code that it declares; "" if none."""

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from kept.extract.html import code, definitions, headings, inline, lists, table_cells, tabs
 from kept.extract.html.generator_rules import IGNORED_TAGS, ElementRole
+from kept.extract.html.place_marks import MARK_START, take_place_marks
 from kept.extract.html.tags import Tag
 from kept.extract.html.writer_state import (
     CloseHandler,
@@ -48,6 +49,8 @@ class HtmlMarkdownWriter(WriterState):
                     close(self)
             else:
                 tag = self.tag
+                if tag.anchors:
+                    self.note_places(tag)
                 open_handler = open_handlers.get(tag.name)
                 if open_handler is not None:
                     close = open_handler(self, tag)
@@ -72,9 +75,14 @@ class HtmlMarkdownWriter(WriterState):
             if close is not None:
                 close(self)
         self.flush()
+        if self.pending_marks:
+            self.output.append(self.pending_marks)
         ends = [section.output_start for section in self.sections[1:]] + [len(self.output)]
         for section, end in zip(self.sections, ends, strict=True):
-            section.text = "".join(self.output[section.output_start : end]).strip("\n")
+            text = "".join(self.output[section.output_start : end]).strip("\n")
+            if MARK_START in text:
+                text, section.marks = take_place_marks(text)
+            section.text = text
         return self.sections
 
 

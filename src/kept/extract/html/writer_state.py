@@ -19,11 +19,19 @@ from kept.extract.html.markdown_text import (
     has_plain_whitespace,
     unescape_entities,
 )
+from kept.extract.html.place_marks import MARK_START, place_mark, put_marks, split_outer_marks
 from kept.extract.html.tables import HtmlTable
 from kept.extract.html.tags import Tag, TagCursor
 
 MAX_NESTING: Final = 30
 """Levels of lists in lists and of tables in tables. Deeper ones are written without their markup."""
+
+BLOCK_TAGS: Final = frozenset({
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "col", "colgroup", "dd", "details", "dir",
+    "div", "dl", "dt", "fieldset", "figcaption", "figure", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header",
+    "hgroup", "hr", "li", "main", "menu", "ol", "p", "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th",
+    "thead", "tr", "ul",
+})  # fmt: skip
 
 LINE_BREAK_MARK: Final = "\0"  # a line break inside a paragraph; NULs were removed from the page before
 
@@ -31,7 +39,7 @@ LINE_BREAK_MARK: Final = "\0"  # a line break inside a paragraph; NULs were remo
 class HtmlSection:
     """A heading and the text under it, as Markdown, including the heading's own line."""
 
-    __slots__ = ("anchor", "heading", "is_continuation", "level", "output_start", "text")
+    __slots__ = ("anchor", "heading", "is_continuation", "is_term", "level", "marks", "output_start", "text")
 
     def __init__(
         self, heading: str, level: int, anchor: str | None, output_start: int, *, is_continuation: bool = False
@@ -40,6 +48,8 @@ class HtmlSection:
         self.level = level
         self.anchor = anchor
         self.text = ""
+        self.marks: list[tuple[int, int]] = []  # the numbers of the places in it, and their positions
+        self.is_term = False  # the term of a definition list
         self.is_continuation = is_continuation  # the section of that heading, resumed after a nested one
         self.output_start = output_start
 
@@ -76,8 +86,36 @@ class ListBlock:
         self.last_item: ContainerBlock | None = None
 
 
+class HtmlPlace:
+    """An id or name, a term of a definition list, or the end of such a list."""
+
+    __slots__ = ("anchor", "definition_list", "is_end", "shares_description")
+
+    def __init__(
+        self,
+        anchor: str,
+        definition_list: DefinitionList | None = None,
+        *,
+        is_end: bool = False,
+        shares_description: bool = False,
+    ) -> None:
+        self.anchor = anchor
+        self.definition_list = definition_list
+        self.is_end = is_end
+        self.shares_description = shares_description  # that of the term before
+
+
 class DefinitionList:
-    __slots__ = ("classes", "depth", "has_description", "has_heading_terms", "is_nested", "open_item", "owner_section")
+    __slots__ = (
+        "classes",
+        "depth",
+        "has_description",
+        "has_heading_terms",
+        "has_plain_terms",
+        "is_nested",
+        "open_item",
+        "owner_section",
+    )
 
     def __init__(self, *, classes: str, is_nested: bool, owner_section: HtmlSection, depth: int) -> None:
         self.classes = classes
@@ -86,19 +124,32 @@ class DefinitionList:
         self.depth = depth
         self.open_item: ContainerBlock | None = None
         self.has_heading_terms = False  # its terms are written as headings
+        self.has_plain_terms = False  # others are written as bold lines
         self.has_description = False  # the last term has had a <dd>
 
 
 class OpenHeading:
-    __slots__ = ("anchor", "inner_anchor", "is_code", "level", "permalink", "permalink_text", "words")
+    __slots__ = (
+        "anchor",
+        "inner_anchor",
+        "is_code",
+        "is_term",
+        "level",
+        "marks",
+        "permalink",
+        "permalink_text",
+        "words",
+    )
 
-    def __init__(self, level: int, anchor: str | None, *, is_code: bool) -> None:
+    def __init__(self, level: int, anchor: str | None, *, is_code: bool, is_term: bool = False) -> None:
         self.level = level
         self.anchor = anchor
         self.inner_anchor: str | None = None
         self.permalink: str | None = None
         self.is_code = is_code
+        self.is_term = is_term
         self.words: list[str] = []
+        self.marks = ""  # of places inside it
         self.permalink_text = ("", "")  # of its permalink, plain and as Markdown: may be all the text it has
 
 
@@ -136,6 +187,8 @@ class WriterState(TagCursor):
         self.pending_id: str | None = (
             None  # the last id with no text after it yet: a candidate for the next heading's anchor
         )
+        self.places: list[HtmlPlace] = []  # by the numbers of their marks
+        self.pending_marks = ""  # of places with no text after them yet
         self.code_depth = 0  # number of open <code>
         self.language = ""
         self.in_member = False  # in a row of Doxygen's member table
@@ -166,6 +219,10 @@ class WriterState(TagCursor):
         self.paragraph.clear()
         self.spans.clear()
         text = collapse_whitespace(text, self.has_plain_whitespace)
+        trailing = ""  # they belong to what follows
+        if MARK_START in text:
+            leading, text, trailing = split_outer_marks(text)
+            self.pending_marks += leading
         if LINE_BREAK_MARK in text:
             for piece in re.split(r"\0(?: ?\0)+", text):
                 lines = [line for line in map(str.strip, piece.split(LINE_BREAK_MARK)) if line]
@@ -173,12 +230,15 @@ class WriterState(TagCursor):
                     self.write_block(mark + "\\\n".join(lines) + mark)
         elif text:
             self.write_block(f"{mark}{text.replace(mark, '')}{mark}" if mark else escape_block_start(text))
+        self.pending_marks += trailing
 
     def write_block(self, block: str) -> None:
         """Write a block behind the prefixes of the containers around it."""
         self.pending_id = None
         if self.is_resuming_section:
             self._resume_section()
+        if self.pending_marks:
+            block, self.pending_marks = put_marks(block, self.pending_marks), ""
         output = self.output
         if not self.containers:
             if output:
@@ -253,6 +313,24 @@ class WriterState(TagCursor):
                 self.heading.inner_anchor = self.heading.inner_anchor or anchor
             elif not self.paragraph:
                 self.pending_id = anchor
+
+    def note_places(self, tag: Tag) -> None:
+        """Remember the places that an element is, at the text that follows."""
+        marks = "".join([self.add_place(HtmlPlace(anchor)) for anchor in tag.anchors])
+        if self.heading is not None:
+            self.heading.marks += marks
+        elif tag.name in BLOCK_TAGS and not self.spans:
+            self.flush()
+            self.pending_marks += marks
+        elif self.paragraph:
+            self.paragraph.append(marks)
+        else:
+            self.pending_marks += marks
+
+    def add_place(self, place: HtmlPlace) -> str:
+        """Return the mark of a new place."""
+        self.places.append(place)
+        return place_mark(len(self.places) - 1)
 
     def open_bold_line(self) -> CloseHandler:
         """Start a line of its own, in bold."""

@@ -36,7 +36,7 @@ async def show_document(request: Request, id: str, generation: GenerationParam |
         if generation is None and versions and versions[-1].until is not None:  # the active generation has it no more
             return redirect_to(f"/documents/{id}?generation={versions[-1].generation}")
         view = await documents.read_document(snapshot, id, generation=generation, rules=services.lifecycle_rules)
-        headings = await documents.get_outline(snapshot, view.document, view.generation)
+        outline = await documents.get_outline(snapshot, view.document, view.generation)
         page = await asyncio.to_thread(MarkdownPage, view.markdown, view.url)
         linked = await documents.find_documents_at(snapshot, history.source, view.generation, page.links)
     query = "" if generation is None else f"?generation={generation}"
@@ -47,9 +47,9 @@ async def show_document(request: Request, id: str, generation: GenerationParam |
         view=view,
         label=history.source,
         is_outdated=generation is not None and bool(versions) and _is_outdated(versions[-1], view.generation),
-        headings=headings,
+        headings=outline.headings,
         has_title=page.has_title,
-        body=await asyncio.to_thread(page.html, headings, kept),
+        body=await asyncio.to_thread(page.html, outline, kept),
         versions=versions,
         current=_version_index(versions, view.generation),
     )

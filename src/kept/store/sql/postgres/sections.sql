@@ -1,12 +1,12 @@
 -- name: insert_section
-INSERT INTO sections (id, content_id, parent_section_id, position, level, heading, headings, anchor, text, words)
-SELECT r.id, r.content, r.parent, r.position, r.level, r.heading, r.path, r.anchor, r.content_text,
+INSERT INTO sections (id, content_id, parent_section_id, position, level, heading, headings, anchor, text, entry, entries, words)
+SELECT r.id, r.content, r.parent, r.position, r.level, r.heading, r.path, r.anchor, r.content_text, r.entry, r.entries,
        setweight(to_tsvector('kept', r.names), 'A') || setweight(to_tsvector('kept', r.headings), 'B')
            || setweight(to_tsvector('kept', r.code), 'C') || setweight(to_tsvector('kept', r.text), 'D')
   FROM unnest(:id::bigint[], :content::bigint[], :parent::bigint[], :position::bigint[], :level::bigint[],
-              :heading::text[], :path::text[], :anchor::text[], :content_text::text[],
+              :heading::text[], :path::text[], :anchor::text[], :content_text::text[], :entry::text[], :entries::text[],
               :names::text[], :headings::text[], :code::text[], :text::text[])
-       AS r (id, content, parent, position, level, heading, path, anchor, content_text, names, headings, code, text)
+       AS r (id, content, parent, position, level, heading, path, anchor, content_text, entry, entries, names, headings, code, text)
  ORDER BY r.id
 ON CONFLICT (id) DO NOTHING;
 
@@ -102,7 +102,8 @@ WITH shown AS MATERIALIZED (
       JOIN generations g ON g.source_id = CAST(pair.value ->> 0 AS uuid) AND g.number = CAST(pair.value ->> 1 AS bigint)
       JOIN sources src ON src.id = g.source_id
 )
-SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, v.document_id, v.source_id, v.url, v.fetched_at,
+SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, s.entry, s.entries, c.title, c.kind, v.document_id,
+       v.source_id, v.url, v.fetched_at,
        shown.root, shown.name AS source_name, shown.version AS source_version, shown.versions, shown.number AS generation,
        shown.partial,
        COALESCE(d.verified_at, (SELECT max(w.created_at) FROM generations w

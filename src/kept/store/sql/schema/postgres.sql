@@ -96,11 +96,16 @@ CREATE TABLE contents (
     hash     TEXT NOT NULL UNIQUE,
     title    TEXT NOT NULL,
     markdown BYTEA NOT NULL,                                   -- UTF-8, zstd
-    size     BIGINT NOT NULL                                   -- of the Markdown, in characters
+    size     BIGINT NOT NULL,                                  -- of the Markdown, in characters
+    kind     TEXT NOT NULL DEFAULT 'page'
+             CHECK (kind IN ('page', 'index', 'contents', 'changelog', 'glossary', 'search', 'manual', 'stub')),
+    places   BYTEA NOT NULL DEFAULT ''                         -- ids and names in its text: JSON, zstd
 );
 
--- The Markdown is compressed already.
+-- The Markdown and the places are compressed already.
 ALTER TABLE contents ALTER COLUMN markdown SET STORAGE EXTERNAL;
+
+ALTER TABLE contents ALTER COLUMN places SET STORAGE EXTERNAL;
 
 -- A document over a range of generations: visible where born <= generation < died.
 CREATE TABLE versions (
@@ -167,6 +172,8 @@ CREATE TABLE sections (
     headings          TEXT NOT NULL,                           -- the path from the top to this heading, one a line
     anchor            TEXT,
     text              TEXT NOT NULL,
+    entry             TEXT NOT NULL DEFAULT '',                -- its name as written, if it is a named entry
+    entries           TEXT NOT NULL DEFAULT '',                -- JSON: names and anchors of the entries in it
     words             TSVECTOR NOT NULL,                       -- the full text
     CHECK (id = content_id * 1048576 + position),
     CHECK (parent_section_id < id)

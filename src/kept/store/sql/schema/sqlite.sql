@@ -95,7 +95,10 @@ CREATE TABLE contents (
     hash     TEXT NOT NULL UNIQUE,
     title    TEXT NOT NULL,
     markdown BLOB NOT NULL,                                -- UTF-8, zstd
-    size     INTEGER NOT NULL                              -- of the Markdown, in characters
+    size     INTEGER NOT NULL,                             -- of the Markdown, in characters
+    kind     TEXT NOT NULL DEFAULT 'page'
+             CHECK (kind IN ('page', 'index', 'contents', 'changelog', 'glossary', 'search', 'manual', 'stub')),
+    places   BLOB NOT NULL DEFAULT x''                     -- ids and names in its text: JSON, zstd
 ) STRICT;
 
 -- A document over a range of generations: visible where born <= generation < died.
@@ -148,6 +151,8 @@ CREATE TABLE sections (
     headings          TEXT NOT NULL,                       -- the path from the top to this heading, one a line
     anchor            TEXT,
     text              TEXT NOT NULL,
+    entry             TEXT NOT NULL DEFAULT '',            -- its name as written, if it is a named entry
+    entries           TEXT NOT NULL DEFAULT '',            -- JSON: names and anchors of the entries in it
     CHECK (id = content_id * 1048576 + position),
     CHECK (parent_section_id < id)
 ) STRICT;

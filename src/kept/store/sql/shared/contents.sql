@@ -1,8 +1,8 @@
 -- name: insert_content
 -- In the order of their hashes, so that two workers cannot wait for each other.
-WITH {rows hash text, title text, markdown bytea, size bigint}
-INSERT INTO contents (hash, title, markdown, size)
-SELECT new.hash, new.title, new.markdown, new.size FROM new WHERE TRUE {postgres: ORDER BY new.hash}
+WITH {rows hash text, title text, markdown bytea, size bigint, kind text, places bytea}
+INSERT INTO contents (hash, title, markdown, size, kind, places)
+SELECT new.hash, new.title, new.markdown, new.size, new.kind, new.places FROM new WHERE TRUE {postgres: ORDER BY new.hash}
 ON CONFLICT (hash) DO NOTHING;
 
 -- name: delete_content
@@ -19,7 +19,10 @@ SELECT c.id FROM contents c
 SELECT id FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM versions WHERE content_id = :id);
 
 -- name: content
-SELECT id, hash, title, markdown FROM contents WHERE id = :id;
+SELECT id, hash, title, markdown, kind, places FROM contents WHERE id = :id;
+
+-- name: places_of_content
+SELECT places FROM contents WHERE id = :id;
 
 -- name: lock_contents_by_hash
 -- The contents that are stored already, locked against garbage collection until this transaction ends.

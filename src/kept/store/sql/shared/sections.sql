@@ -2,7 +2,7 @@
 DELETE FROM sections WHERE content_id = :content;
 
 -- name: sections_of_content
-SELECT id, parent_section_id, position, level, heading, headings, anchor, text
+SELECT id, parent_section_id, position, level, heading, headings, anchor, text, entry, entries
   FROM sections WHERE content_id = :content ORDER BY position;
 
 -- name: count_sections

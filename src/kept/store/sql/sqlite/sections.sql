@@ -1,6 +1,6 @@
 -- name: insert_section
-INSERT INTO sections (id, content_id, parent_section_id, position, level, heading, headings, anchor, text)
-VALUES (:id, :content, :parent, :position, :level, :heading, :path, :anchor, :content_text);
+INSERT INTO sections (id, content_id, parent_section_id, position, level, heading, headings, anchor, text, entry, entries)
+VALUES (:id, :content, :parent, :position, :level, :heading, :path, :anchor, :content_text, :entry, :entries);
 
 -- name: index_section
 -- After all rows of a batch: in turn with them, FTS5 would write a segment for each row.
@@ -60,7 +60,8 @@ WITH shown AS MATERIALIZED (
      CROSS JOIN generations g ON g.source_id = pair.value ->> 0 AND g.number = pair.value ->> 1
      CROSS JOIN sources src ON src.id = g.source_id
 )
-SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, c.title, v.document_id, v.source_id, v.url, v.fetched_at,
+SELECT s.id, s.position, s.heading, s.headings, s.anchor, s.text, s.entry, s.entries, c.title, c.kind, v.document_id,
+       v.source_id, v.url, v.fetched_at,
        shown.root, shown.name AS source_name, shown.version AS source_version, shown.versions, shown.number AS generation,
        shown.partial,
        COALESCE(d.verified_at, (SELECT max(w.created_at) FROM generations w
