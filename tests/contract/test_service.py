@@ -14,7 +14,9 @@ from kept.crawl.lifecycle import LifecycleRules
 from kept.errors import InvalidInput, NeedsDecision, NotFound
 from kept.extract.sections import SectionNode, SectionRules, Unreadable, build_content, build_section_tree
 from kept.jobs import queue
+from kept.maintenance import scheduler
 from kept.maintenance.gc import Retention, collect
+from kept.maintenance.next_run import SchedulePolicy
 from kept.model.document import Lifecycle, ParsedPage
 from kept.model.generation import GenerationState, Tally
 from kept.model.ids import new_id
@@ -129,11 +131,39 @@ async def test_an_unknown_name_is_answered_with_the_one_that_was_perhaps_meant(d
     with says(NotFound, "'djano'", "Did you mean 'django'?"):
         await sources.show_source(db, "djano")
     with says(NotFound, "Did you mean 'react@18'?"):
-        await sources.show_source(db, "react")
-    with says(NotFound, "Did you mean 'react@18'?"):
         await sources.show_source(db, "react@19")
     with says(NotFound, "'kept list'"):
         await sources.show_source(db, "something else entirely")
+
+
+@on_both_databases
+async def test_a_name_alone_is_the_source_without_a_version_or_the_only_or_newest_one(db: Database) -> None:
+    await add(db, name="react", version="18", root="https://react.test/")
+    assert (await sources.show_source(db, "react")).source.label == "react@18"
+    for version in ("9", "19.1", "20rc1"):
+        await add(db, name="react", version=version, root=f"https://react.test/{version}/")
+    assert (await sources.show_source(db, "react")).source.label == "react@19.1", "by value, without pre-releases"
+    with says(InvalidInput, "'react' could be react@9, react@18, react@19.1, react@20rc1: say which."):
+        await sources.remove_source(db, "react")
+    await add(db, name="react", root="https://react.test/next/")
+    assert (await sources.show_source(db, "react")).source.label == "react"
+    assert (await sources.remove_source(db, "react")).version == ""
+
+
+@on_both_databases
+async def test_a_job_is_found_by_the_end_of_its_id(db: Database) -> None:
+    job = await crawl(db, await make_source(db), site({"a": "One."}))
+    assert job.id.endswith(job.short_id)
+    assert (await jobs.show_job(db, job.short_id)).job == (await jobs.show_job(db, job.id[:13])).job
+    with says(NotFound, "There is no job ffffffff."):
+        await jobs.show_job(db, "ffffffff")
+
+
+@on_both_databases
+async def test_whether_anything_obeys_schedules_is_known_once_a_scheduler_has_run(db: Database) -> None:
+    assert not await sources.is_schedule_obeyed(db)
+    await scheduler.enqueue_due_crawls(db, SchedulePolicy())
+    assert await sources.is_schedule_obeyed(db)
 
 
 @on_both_databases

@@ -373,12 +373,14 @@ def _let_others_trace() -> None:
 async def crawl(url: str, root: str, last_job: str | None = None, heartbeat: float = 0.03) -> None:
     """Do what `kept add` does: resume the interrupted crawl, or enqueue one."""
     from kept import settings
+    from kept.jobs import worker
     from kept.model.job import JobStatus
     from kept.model.root import parse_root
     from kept.model.source import Access, SourceKind, SourceSettings, host_and_port
     from kept.runtime.runtime import open_runtime
     from kept.service import jobs, sources
 
+    worker.MAX_MISSED_HEARTBEATS = 1000  # a busy machine misses such quick ones, and the run would be handed over
     beating = {"KEPT_WORK__HEARTBEAT_SECONDS": str(heartbeat)}
     loaded = settings.load(environment=beating, folder=Path(os.devnull).parent, database=url)
     kind, root = parse_root(root)

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 import subprocess
 import threading
 from pathlib import Path
@@ -130,3 +131,44 @@ def test_a_doctor_asks_postgresql_for_what_searches_vectors(tmp_path: Path, post
     assert "PostgreSQL" in found["database"]["found"]
     assert "pgvector" in found
     assert found["git"]["state"] == "ok"
+
+
+def test_a_table_fits_the_terminal_without_breaking_a_word(kept: Kept) -> None:
+    label = "a-source-with-a-long-name@10.2.1"
+    assert kept("add", "docs", "--name", label.partition("@")[0], "--version", "10.2.1", "--tag", "team").code == 0
+    for arguments in (["list"], ["jobs"], ["show", label], ["generations", label], ["history", "docs/pool.md"]):
+        lines = strip_styles(kept.on_a_terminal(*arguments, columns=80)).splitlines()
+        # A path that is longer than a line stays whole, so that it can be copied.
+        too_long = [line for line in lines if len(line.rstrip()) > 80 and len(line.split()[-1]) < 40]
+        assert not too_long, too_long
+    narrow = strip_styles(kept.on_a_terminal("list", columns=80))
+    assert label in narrow
+    assert "ROOT" in narrow
+    assert "#team" not in narrow
+    assert "#team" in strip_styles(kept.on_a_terminal("list", columns=240))
+    assert "#team" in kept("list").out, "a pipe gets everything"
+
+
+def test_a_source_is_removed_after_a_question_on_a_terminal(kept: Kept) -> None:
+    assert kept("add", "docs", "--name", "terns").code == 0
+    seen = strip_styles(kept.on_a_terminal("remove", "terns", typed="n\n"))
+    assert "Remove terns (1 document of file://" in seen
+    assert "Nothing was removed." in seen
+    assert "terns is removed." in strip_styles(kept.on_a_terminal("remove", "terns", typed="y\n"))
+    assert kept("add", "docs", "--name", "terns").code == 0
+    assert "?" not in kept.on_a_terminal("remove", "terns", "--yes")
+
+
+def test_a_schedule_that_nothing_obeys_is_set_and_said(kept: Kept) -> None:
+    assert kept("add", "docs", "--name", "terns").code == 0
+    set_ = kept("set", "terns", "--schedule", "1d")
+    assert (set_.code, set_.out) == (0, "terns is set; it holds from the next crawl on.\n")
+    assert "Nothing runs now that would obey its schedule" in set_.err
+    assert kept("set", "terns", "--tag", "birds").err == ""
+    wrong = kept("set", "terns", "--schedule", "0 25 * * *")
+    assert wrong.code == 2
+    assert wrong.sentence.startswith("'0 25 * * *': bad hour. The five fields are minute, hour, ")
+
+
+def strip_styles(seen: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen).replace("\r", "")

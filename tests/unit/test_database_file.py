@@ -4,6 +4,8 @@ import asyncio
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,26 @@ async def test_nothing_is_committed_into_a_deleted_file(tmp_path: Path, replaced
 
         with pytest.raises(StoreUnreachable, match="replaced" if replaced else "deleted"):
             await write_while_the_file_is_deleted()
+
+
+KILLED_WHILE_IT_MADE_THE_DATABASE = """
+import os, sys, apsw
+made = apsw.Connection(sys.argv[1])
+made.execute("PRAGMA cache_size = 1; BEGIN; CREATE TABLE t (x)")
+for _ in range(200):
+    made.execute("INSERT INTO t VALUES (zeroblob(3000))")
+os._exit(9)
+"""
+
+
+@async_test
+async def test_a_file_whose_making_was_interrupted_is_made_again(tmp_path: Path) -> None:
+    file = tmp_path / "kept.db"
+    await asyncio.to_thread(subprocess.run, [sys.executable, "-c", KILLED_WHILE_IT_MADE_THE_DATABASE, str(file)])
+    assert file.stat().st_size > 100_000, "written, and not committed: opening it makes it shorter"
+    async with database_at(f"sqlite:///{file}") as db:
+        await make_source(db, "first")
+        assert await names(db) == ["first"]
 
 
 @async_test

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kept.errors import InvalidInput
-from kept.model.root import MAX_NAME_LENGTH, check_label, derive_name, parse_root, split_login
+from kept.model.root import MAX_NAME_LENGTH, add_scheme, check_label, derive_name, parse_root, split_login
 from kept.model.source import SourceKind
 from kept.model.url import canonicalize_url, file_url
 
@@ -97,6 +97,28 @@ def test_no_complaint_about_a_root_repeats_its_password(typed: str) -> None:
 @pytest.mark.parametrize("typed", ["./github:owner", "a:b", "me@home", "docs.example.com"])
 def test_a_folder_may_look_a_little_like_something_else(typed: str) -> None:
     assert parse_root(typed)[1] == file_url(os.path.abspath(typed))
+
+
+@pytest.mark.parametrize(
+    ("typed", "root"),
+    [
+        ("docs.example.com", "https://docs.example.com"),
+        ("Docs.Example.com:8443/guide/?v=1", "https://Docs.Example.com:8443/guide/?v=1"),
+        ("example.com/readme.md", "https://example.com/readme.md"),
+        ("github.com/django/django", "https://github.com/django/django"),
+        ("readme.md", "readme.md"),
+        ("manual.zip", "manual.zip"),
+        ("docs", "docs"),
+        ("docs/guide.html", "docs/guide.html"),
+        ("./docs.example.com", "./docs.example.com"),
+        ("192.168.1.2/docs", "192.168.1.2/docs"),
+        ("me@docs.example.com", "me@docs.example.com"),
+        ("http://docs.example.com", "http://docs.example.com"),
+        ("pypi:httpx", "pypi:httpx"),
+    ],
+)
+def test_an_address_as_in_a_browser_gets_its_scheme(typed: str, root: str) -> None:
+    assert add_scheme(typed) == root
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,9 @@ def test_a_schedule_is_an_interval_or_five_fields_or_a_word(text: str, meant: ob
 
 @pytest.mark.parametrize("text", ["often", "0 3 * *", "61 3 * * *", "5s", "9999d", "0 0 31 2 *", "1e9d", "-1h"])
 def test_what_is_no_schedule_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"--schedule should be like 30m|from every minute|no time like"):
+    with pytest.raises(
+        InvalidInput, match=r"--schedule should be like 30m|from every minute|The five fields are minute"
+    ):
         parse_schedule(text)
 
 

@@ -77,15 +77,15 @@ async def _show_scope(cli: CliContext, request: "SourceRequest") -> None:
 
 async def _add_and_crawl(cli: CliContext, request: "SourceRequest", readers: "ReaderPool | None") -> int:
     """Add the source. With readers it is crawled here, otherwise by a worker. Returns the exit code."""
-    from kept.model.root import parse_root
+    from kept.service.source_request import resolve_request
 
-    kind, root = parse_root(request.root, request.as_)
-    loading = asyncio.to_thread(_import_crawl_modules, kind) if readers else asyncio.sleep(0)
+    resolved = resolve_request(request)
+    loading = asyncio.to_thread(_import_crawl_modules, resolved.kind) if readers else asyncio.sleep(0)
     async with _in_background(loading), cli.open_runtime(deferred=True, readers=readers) as runtime:
         from kept.service.access import OWNER
         from kept.service.sources import add_source
 
-        with cli.spinner(f"looking at {root} …"):
+        with cli.spinner(f"looking at {resolved.root} …"):
             added = await add_source(runtime.services, OWNER, request)
         source = added.source
         if not added.is_new and request.name and request.name != source.name:

@@ -54,6 +54,11 @@ class CliContext:
             self.err.line(loaded.warning)
         return loaded
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person sits at a terminal who can answer a question."""
+        return not self.as_json and self.err.is_terminal and sys.stdin is not None and sys.stdin.isatty()
+
     @asynccontextmanager
     async def open_runtime(
         self, *, create: bool = False, deferred: bool = False, readers: "ReaderPool | None" = None

@@ -32,7 +32,7 @@ async def job(context: typer.Context, id: options.JobIdArgument) -> None:
     """Show one crawl: how far it is, who is at it, what went wrong.
 
     \b
-    kept job 01a1e247
+    kept job 5f0c41d7
     """
     cli: CliContext = context.obj
     async with cli.open_runtime() as runtime:
@@ -47,7 +47,7 @@ async def pause(context: typer.Context, id: options.JobIdArgument) -> None:
     """Stop a crawl for now. What it did stays done.
 
     \b
-    kept pause 01a1e247
+    kept pause 5f0c41d7
     """
     await _change_job(context, id, jobs_service.pause_job, "is paused. 'kept resume' lets it go on.")
 
@@ -56,7 +56,7 @@ async def resume(context: typer.Context, id: options.JobIdArgument) -> None:
     """Let a paused crawl go on, as soon as a worker is free.
 
     \b
-    kept resume 01a1e247
+    kept resume 5f0c41d7
     """
     await _change_job(context, id, jobs_service.resume_job, "waits for a worker.")
 
@@ -65,7 +65,7 @@ async def cancel(context: typer.Context, id: options.JobIdArgument) -> None:
     """Give a crawl up. What was active stays active.
 
     \b
-    kept cancel 01a1e247
+    kept cancel 5f0c41d7
     """
     await _change_job(context, id, jobs_service.cancel_job, "is cancelled.")
 

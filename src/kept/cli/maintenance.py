@@ -1,6 +1,5 @@
 """``gc``, ``check``, ``backup``, ``restore``, ``export`` and ``import``."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import timedelta
@@ -195,7 +194,7 @@ async def import_(context: typer.Context, where: options.ExportPathArgument, tru
 
 def _ask_for_trust(cli: CliContext, found: Mapping[str, list[str]]) -> bool:
     """Ask on a terminal whether to take what an export would be allowed to do. Elsewhere the answer is no."""
-    if cli.as_json or not (cli.err.is_terminal and sys.stdin.isatty()):
+    if not cli.can_ask:
         return False
     for label, names in found.items():
         cli.err.line(f"{label} asks for: {', '.join(names)}.")

@@ -50,7 +50,7 @@ PageOrSourceArgument = Annotated[
     str, typer.Argument(metavar="URL|PATH|NAME", help="A page, or a whole source.", show_default=False)
 ]
 JobIdArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="A job's id, or its first characters.", show_default=False)
+    str, typer.Argument(metavar="ID", help="A job's id, or its last characters.", show_default=False)
 ]
 
 # Options of every command
@@ -158,6 +158,7 @@ TrustOption = Annotated[
 OptionalSourcesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these sources.", show_default=False)
 ]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 BackupFileArgument = Annotated[
     str, typer.Argument(metavar="FILE", help="A backup of the database.", show_default=False)
 ]

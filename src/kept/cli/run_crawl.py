@@ -104,11 +104,12 @@ def _summarize_crawl(label: str, job: CrawlJob, generation: Generation | None, s
         case JobStatus.FAILED:
             return f"{label}: the crawl failed: {job.error}"
         case JobStatus.PAUSED:
-            return f"{label}: the crawl is paused (job {job.id})."
+            return f"{label}: the crawl is paused (job {job.short_id})."
         case JobStatus.CANCELLED:
-            return f"{label}: the crawl was cancelled (job {job.id})."
+            return f"{label}: the crawl was cancelled (job {job.short_id})."
         case _:
-            return f"{label}: a crawl is waiting for a worker (job {job.id}); 'kept refresh {label}' runs it here."
+            waiting = f"{label}: a crawl is waiting for a worker (job {job.short_id})"
+            return f"{waiting}; 'kept refresh {label}' runs it here."
 
 
 def configure_logging(*, verbose: bool, info: bool = False) -> None:

@@ -5,6 +5,7 @@ Crawled text is not trusted: on a terminal it is printed without control charact
 
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO, TypeAlias
@@ -13,6 +14,10 @@ if TYPE_CHECKING:  # heavy: a pipe never needs it
     from rich.console import Console
 
 StyledText: TypeAlias = str | tuple[str, str]  # a text, or a text and its style
+
+FACT_INDENT = 4  # blanks around the names of facts
+MIN_FACT_WIDTH = 20
+MIN_CUT_WIDTH = 12  # a column is cut to no less than this
 
 _ALLOWED_CONTROLS = "\n\t"
 _BIDI_CONTROLS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # they reorder the text of a line
@@ -76,17 +81,46 @@ class Screen:
         else:
             self.console.print(Text(" " * indent) + text, soft_wrap=True)
 
-    def table(self, rows: Sequence[Sequence[StyledText]], *, align_right: Sequence[int] = ()) -> None:
-        """Print rows in columns; ``align_right`` names the columns of numbers."""
+    def table(
+        self, rows: Sequence[Sequence[StyledText]], *, align_right: Sequence[int] = (), optional: Sequence[int] = ()
+    ) -> None:
+        """Print rows in columns; ``align_right`` names the columns of numbers.
+
+        On a terminal that is too narrow, ``optional`` columns are left out, the first of them first, then the widest
+        column is narrowed: sentences in the last column go on below, other texts are cut. No word is broken.
+        """
         plain = [[part if isinstance(part, str) else part[0] for part in row] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*plain, strict=True)]
+        widths = dict(enumerate(max(map(len, column)) for column in zip(*plain, strict=True)))
+        if self.is_terminal:
+            _fit_columns(widths, optional, self.console.width)
+        last = max(widths)
         for row in rows:
             parts: list[StyledText] = []
-            for column, part in enumerate(row):
+            below: list[str] = []
+            for column, width in widths.items():
+                part = row[column]
                 text, style = (part, "") if isinstance(part, str) else part
-                blanks = " " * (widths[column] - len(text))
+                if len(text) > width:
+                    text, *below = _wrap(text, width) if column == last else [text]
+                    text = text if len(text) <= width else f"{text[: width - 1]}…"
+                blanks = " " * (width - len(text))
                 parts += [blanks, (text, style), "  "] if column in align_right else [(text, style), blanks, "  "]
             self.line(*parts)
+            indent = sum(widths.values()) - widths[last] + 2 * (len(widths) - 1)
+            for text in below:
+                self.line(text, indent=indent)
+
+    def facts(self, facts: Sequence[tuple[str, str]]) -> None:
+        """Print names and what is to be said about each; on a terminal, long texts go on below where they began."""
+        width = max((len(name) for name, _ in facts), default=0)
+        for name, value in facts:
+            lines = [value]
+            if self.is_terminal:
+                available = max(MIN_FACT_WIDTH, self.console.width - width - FACT_INDENT)
+                lines = _wrap(value, available)
+            for number, line in enumerate(lines):
+                shown = name if number == 0 else ""
+                self.line((f"  {shown}", "dim"), " " * (width - len(shown) + 2), line)
 
     def text(self, text: str) -> None:
         """Print a whole text, without control characters on a terminal."""
@@ -94,6 +128,25 @@ class Screen:
         self.stream.write(strip_control_characters(text) if self.is_terminal else text)
         if not text.endswith("\n"):
             self.stream.write("\n")
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Return the lines of a text; a word that is longer than a line stays whole."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def _fit_columns(widths: dict[int, int], optional: Sequence[int], available: int) -> None:
+    """Leave out optional columns, then narrow the last one, then the widest, until all fit with two blanks between."""
+    left_out = [column for column in optional if column in widths]
+    while (excess := sum(widths.values()) + 2 * (len(widths) - 1) - available) > 0:
+        if left_out:
+            del widths[left_out.pop(0)]
+            continue
+        last = max(widths)
+        narrowed = last if widths[last] > MIN_CUT_WIDTH else max(widths, key=lambda column: widths[column])
+        if widths[narrowed] <= MIN_CUT_WIDTH:
+            return
+        widths[narrowed] = max(MIN_CUT_WIDTH, widths[narrowed] - excess)
 
 
 def make_streams_lenient() -> None:

@@ -28,9 +28,12 @@ async def set_(context: typer.Context, name: opt.SourceArgument, *, options: Sou
     async with cli.open_runtime() as runtime:
         await sources.change_settings(runtime.services, OWNER, name, options)
         view = await sources.show_source(runtime.db, name, runtime.services.schedule_policy)
+        is_idle = "schedule" in options.names and not await sources.is_schedule_obeyed(runtime.db)
     if cli.as_json:
         from kept.service import serializers
 
         cli.print_json(serializers.source(view))
     else:
         cli.out.line(f"{view.source.label} is set; it holds from the next crawl on.")
+    if is_idle and view.source.settings.schedule:
+        cli.err.line("Nothing runs now that would obey its schedule: keep 'kept serve' or 'kept worker' running.")

@@ -7,6 +7,7 @@ from kept.cli.command import CliContext
 from kept.cli.views import sources as showing
 from kept.service import serializers
 from kept.service import sources as service
+from kept.service.formatting import pluralize
 
 
 async def list_(context: typer.Context) -> None:
@@ -57,14 +58,21 @@ async def rename(context: typer.Context, name: options.SourceArgument, new: opti
         cli.out.line(f"{before.source.label} is {source.label} now.")
 
 
-async def remove(context: typer.Context, name: options.SourceArgument) -> None:
-    """Remove a source. The files it was made from stay.
+async def remove(context: typer.Context, name: options.SourceArgument, yes: options.YesOption = False) -> None:
+    """Remove a source with its history. The files it was made from stay. On a terminal it asks first.
 
     \b
     kept remove django@4.2
+    kept remove django@4.2 --yes
     """
     cli: CliContext = context.obj
     async with cli.open_runtime() as runtime:
+        if not yes and cli.can_ask:
+            view = await service.show_source(runtime.db, name)
+            what = f"{view.source.label} ({pluralize(view.documents, 'document')} of {view.source.root})"
+            if not typer.confirm(f"Remove {what} and its history?", default=False, err=True):
+                cli.err.line("Nothing was removed.")
+                return
         source = await service.remove_source(runtime.db, name, runtime.services.secrets)
     if cli.as_json:
         cli.print_json({"source": source.label, "removed": True})

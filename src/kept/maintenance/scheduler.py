@@ -14,12 +14,14 @@ from kept.log import Log
 from kept.maintenance.next_run import Chance, SchedulePolicy, next_run, scheduled_mode
 from kept.model.schedule import Schedule, parse_schedule
 from kept.model.source import Source
-from kept.store import sources
-from kept.store.database import Database, current_time
+from kept.store import gc, sources
+from kept.store.database import Database, ReadableDatabase, current_time
 
 log = Log(__name__)
 
 BATCH_SIZE = 100
+MARK_SECONDS = 60.0
+_PASS_NAME = "schedules"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +30,18 @@ class ScheduleReport:
     waiting: int = 0  # due while a crawl of the source was already running or paused
 
 
+async def is_running(db: ReadableDatabase) -> bool:
+    """Return whether a process obeyed the schedules of this database within the last minutes."""
+    async with db.snapshot() as snapshot:
+        return await gc.was_pass_started(snapshot, _PASS_NAME, seconds=3 * MARK_SECONDS)
+
+
 async def enqueue_due_crawls(
     db: Database, policy: SchedulePolicy, *, now: datetime | None = None, chance: Chance = random.random
 ) -> ScheduleReport:
     """Enqueue a crawl of every source whose next run is due, by the database's clock."""
     requested = waiting = 0
+    await _mark_running(db)
     while True:
         async with db.snapshot() as snapshot:
             at = now or await current_time(snapshot)
@@ -42,6 +51,15 @@ async def enqueue_due_crawls(
             requested, waiting = requested + (enqueued is True), waiting + (enqueued is False)
         if len(due) < BATCH_SIZE:
             return ScheduleReport(requested=requested, waiting=waiting)
+
+
+async def _mark_running(db: Database) -> None:
+    """Note about once a minute that schedules are obeyed: see ``is_running``."""
+    async with db.snapshot() as snapshot:
+        if await gc.was_pass_started(snapshot, _PASS_NAME, seconds=MARK_SECONDS):
+            return
+    async with db.transaction() as tx:
+        await gc.try_start_pass(tx, _PASS_NAME, min_interval=MARK_SECONDS)
 
 
 async def _enqueue_run(

@@ -113,6 +113,11 @@ class CrawlJob:
     done_before: int = 0  # progress.done at that time
     owner: str | None = None  # id of the key that requested it; None: the command line, or a schedule
 
+    @property
+    def short_id(self) -> str:
+        """The end of the id, which is enough to name the job: ids made in one minute begin alike."""
+        return self.id[-8:]
+
     def pace(self, now: datetime) -> "Pace":
         """Return the speed since the job last started or continued."""
         left = self.progress.discovered - self.progress.done

@@ -1,5 +1,6 @@
 """Parses the root of a source as the user typed it, and derives a name and a version from it.
 
+    add_scheme      docs.example.com/x    -> https://docs.example.com/x; any other user input as it is
     parse_root      user input            -> the kind of source, and its root as a URL
     split_login     user input            -> the same without user:password@, and the header to send instead
     derive_name     a root as a URL       -> the default name of the source
@@ -29,10 +30,25 @@ _NOT_A_PATH = re.compile(
 _LOGIN = re.compile(r"((?!(?:git\+)?ssh:)[a-z][a-z0-9+.-]*:/+|https?:)([^/?#\\]*)@", re.IGNORECASE)
 _SSH_PASSWORD = re.compile(r"(?:git\+)?ssh://[^/@]*:[^/]*@", re.IGNORECASE)
 
+# As a browser's address bar takes it: labels, a top-level domain that is no usual suffix of a file, a port, a path.
+_BARE_ADDRESS = re.compile(r"(?P<host>(?:[a-z0-9-]+\.)+(?P<last>[a-z]{2,}))(?::\d+)?(?P<path>[/?#].*)?", re.IGNORECASE)
+_FILE_SUFFIXES = frozenset({
+    "adoc", "asciidoc", "docm", "docx", "epub", "git", "gz", "htm", "html", "ipynb", "json", "markdown", "md", "mdx",
+    "odt", "org", "pdf", "pod", "pptx", "py", "rs", "rst", "rtf", "sh", "tar", "tgz", "toml", "txt", "xhtml", "xlsx",
+    "xml", "yaml", "yml", "zip",
+})  # fmt: skip
+
 _SUFFIX = re.compile(r"(?<=.)\.(?:md|markdown|x?html?|txt|rst|pdf|ipynb)$", re.IGNORECASE)
 _NAME = re.compile(r"\w[\w.+-]*")
 _INVALID_IN_NAME = re.compile(r"[^\w.+-]+")
 MAX_NAME_LENGTH = 60
+
+
+def add_scheme(root: str) -> str:
+    """Return the address of a web site that was typed without https:// with it; any other root as it is."""
+    found = _BARE_ADDRESS.fullmatch(root)
+    is_address = found and (found["path"] or found["last"].lower() not in _FILE_SUFFIXES)
+    return f"https://{root}" if is_address else root
 
 
 def parse_root(root: str, as_: str | None = None) -> tuple[SourceKind, str]:

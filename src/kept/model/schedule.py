@@ -62,14 +62,18 @@ _EXPECTED_MESSAGE = (
 )
 
 
+_CRON_FIELDS = "The five fields are minute, hour, day of the month, month and day of the week, in UTC."
+
+
 def _parse_cron(text: str) -> CronSchedule:
     from cronsim import CronSimError
 
     schedule = CronSchedule(text)
     try:
         is_never = schedule.next_after(datetime.now(UTC)) is None
-    except CronSimError:
-        raise InvalidInput(_EXPECTED_MESSAGE.format(text)) from None
+    except CronSimError as error:
+        what = str(error) or "it is no cron expression"
+        raise InvalidInput(f"'{text}': {what[0].lower()}{what[1:]}. {_CRON_FIELDS}") from None
     if is_never:
         raise InvalidInput(f"There is no time like '{text}'.")
     return schedule

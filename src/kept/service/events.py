@@ -131,7 +131,7 @@ async def _followed_jobs(db: Connection, cursor: EventCursor) -> list[JobSummary
     )
     for id in cursor.jobs:
         if id not in rows and cursor.jobs[id].state not in ENDED_STATUSES:
-            rows |= {row.job.id: row for row in await jobs.find_by_id_prefix(db, id) if row.job.id == id}
+            rows |= {row.job.id: row for row in await jobs.find_by_part_of_id(db, id) if row.job.id == id}
     return [rows[id] for id in sorted(rows)]
 
 

@@ -129,7 +129,7 @@ async def get_job(db: ReadableDatabase, job_id: str) -> CrawlJob:
 
 
 async def show_job(db: ReadableDatabase, what: str) -> JobView:
-    """Return the job with this id, or the only one whose id begins with it. Raises NotFound and InvalidInput."""
+    """Return the job with this id, or the only one whose id begins or ends so. Raises NotFound and InvalidInput."""
     async with db.snapshot() as snapshot:
         row = await _find_job(snapshot, what)
         return await view_job(snapshot, row, leases=await jobs.leases_of_job(snapshot, row.job.id))
@@ -169,10 +169,10 @@ async def _change_status(db: Database, what: str, change: Callable[[Database, st
 
 
 async def _find_job(db: Connection, what: str) -> JobSummary:
-    beginning = what.strip().lower()
-    found = await jobs.find_by_id_prefix(db, beginning) if re.fullmatch(r"[0-9a-f-]{1,36}", beginning) else []
+    part = what.strip().lower()
+    found = await jobs.find_by_part_of_id(db, part) if re.fullmatch(r"[0-9a-f-]{1,36}", part) else []
     if len(found) > 1:
-        raise InvalidInput(f"Several jobs begin with '{what}'. Say more of the id; 'kept jobs' lists them.")
+        raise InvalidInput(f"The ids of several jobs begin or end with '{what}'. Say more; 'kept jobs' lists them.")
     if not found:
         raise NotFound(f"There is no job {what}. 'kept jobs' lists them.")
     return found[0]

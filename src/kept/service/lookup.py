@@ -3,10 +3,11 @@
 import os
 import re
 
-from kept.errors import NotFound
+from kept.errors import InvalidInput, NotFound
 from kept.model.generation import Generation
 from kept.model.source import Source, parse_label
 from kept.model.url import canonicalize_route_url, canonicalize_url, file_url, get_anchor, get_fragment
+from kept.search.versions import LATEST, best_match, version_key
 from kept.store import generations, sources
 from kept.store.database import Connection, ReadableDatabase
 
@@ -16,16 +17,25 @@ async def load_source(db: ReadableDatabase, label: str) -> Source:
         return await find_source(snapshot, label)
 
 
-async def find_source(db: Connection, label: str) -> Source:
-    """Return the source with this label. Raises NotFound, with a suggestion."""
+async def find_source(db: Connection, label: str, *, exact: bool = False) -> Source:
+    """Return the source with this label. A name alone is the source without a version, else its only or newest one.
+
+    With ``exact``, a name that could be one of several versions is refused. Raises NotFound, with a suggestion.
+    """
     source = await sources.by_label(db, *parse_label(label)) if label.isprintable() else None
     if source:
         return source
-    labels = [other.label for other in await sources.all(db)]
-    versions = [other for other in labels if parse_label(other)[0] == label]
+    everything = await sources.all(db)
+    by_version = {other.version: other for other in everything if other.name == label}
+    if exact and len(by_version) > 1:
+        choices = ", ".join(by_version[version].label for version in sorted(by_version, key=version_key))
+        raise InvalidInput(f"'{label}' could be {choices}: say which.")
+    newest = best_match(LATEST, by_version)
+    if newest is not None:
+        return by_version[newest]
     import difflib  # only a misspelled name needs it
 
-    close = versions or difflib.get_close_matches(label, labels, n=1)
+    close = difflib.get_close_matches(label, [other.label for other in everything], n=1)
     hint = f"Did you mean '{close[0]}'?" if close else "'kept list' shows what there is."
     raise NotFound(f"There is no source named '{label}'. {hint}")
 

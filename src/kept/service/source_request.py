@@ -4,12 +4,13 @@ A principal decides what may be requested. The user at the command line names th
 caller of the server may name only what its operator allows. The database is not read here.
 """
 
+import os
 from dataclasses import dataclass
 
 from kept.errors import InvalidInput, NotFound
 from kept.model.authority import Permissions, why_root_refused, why_value_refused
 from kept.model.repository import remote_host_and_port, repository_from_root
-from kept.model.root import derive_version, parse_root, split_login
+from kept.model.root import add_scheme, derive_version, parse_root, split_login
 from kept.model.source import Access, Authority, Scope, SourceKind, SourceSettings, host_and_port
 from kept.model.url import canonicalize_url, file_path
 from kept.service.access import OWNER, Principal
@@ -59,16 +60,19 @@ def resolve_request(request: SourceRequest, principal: Principal = OWNER) -> Res
     """Return what a request comes to. Raises InvalidInput where it is not valid, or not permitted."""
     if request.as_ not in (None, "web", "git"):
         raise InvalidInput(f"--as should be web or git; it is '{request.as_}'.")
-    kind, url = parse_root(request.root, request.as_)
     permissions = principal.permissions
+    typed = request.root
+    if not (permissions.local_files and os.path.lexists(typed)):  # a caller is not told which files there are
+        typed = add_scheme(typed)
+    kind, url = parse_root(typed, request.as_)
     if refusal := why_root_refused(permissions, kind, url):
-        if kind is SourceKind.FOLDER and not request.root.startswith(("/", ".", "~", "file:")):
-            raise InvalidInput(f"'{request.root}' is not a URL. Expected something like https://docs.example.com/.")
+        if kind is SourceKind.FOLDER and not typed.startswith(("/", ".", "~", "file:")):
+            raise InvalidInput(f"'{typed}' is not a URL. Expected something like https://docs.example.com/.")
         raise InvalidInput(refusal)
     options = request.options
     if options.watch and kind is not SourceKind.FOLDER:
         raise InvalidInput("--watch is for folders of this machine. What is elsewhere takes a --schedule.")
-    root_settings = _settings_from_root(request.root, kind, url, permissions)
+    root_settings = _settings_from_root(typed, kind, url, permissions)
     resolved = ResolvedSource(
         kind=kind, root=url, root_settings=root_settings, options=options, authority=principal.authority
     )

@@ -20,6 +20,7 @@ from kept.crawl.change_rate import (
     suggest_refresh_interval,
 )
 from kept.errors import InvalidInput, NotFound
+from kept.maintenance import scheduler
 from kept.maintenance.next_run import SchedulePolicy, next_run
 from kept.model.authority import why_change_refused
 from kept.model.generation import Generation, GenerationState
@@ -426,6 +427,11 @@ async def show_source(db: ReadableDatabase, label: str, schedule_policy: Schedul
     return replace(view, validators=validators, webhook_error=undelivered.error if undelivered else None)
 
 
+async def is_schedule_obeyed(db: ReadableDatabase) -> bool:
+    """Return whether a worker or server obeyed the schedules of this database within the last minutes."""
+    return await scheduler.is_running(db)
+
+
 async def schedule_next_run(tx: Connection, source: Source, schedule_policy: SchedulePolicy | None) -> Source:
     """Store the next run of a source by its schedule; one that is overdue is due now."""
     planned, now = parse_schedule(source.settings.schedule), await current_time(tx)
@@ -442,7 +448,7 @@ async def schedule_next_run(tx: Connection, source: Source, schedule_policy: Sch
 async def remove_source(db: Database, label: str, secrets: SecretStore | None = None) -> Source:
     """Hide a source, free its name and delete its secrets. Its rows are deleted by garbage collection."""
     async with db.transaction(durable=True) as tx:
-        source = await find_source(tx, label)
+        source = await find_source(tx, label, exact=True)
         await sources.lock(tx, source.id)
         if live := await jobs.lock_live(tx, source.id):
             await jobs.cancel(tx, live.id)

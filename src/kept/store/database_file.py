@@ -25,12 +25,14 @@ class DatabaseFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self.verified: FileIdentity | None = None  # of the file whose schema is known
-        self._seen: FileIdentity | None = None
         self._size = 0
         self._problem = ""
 
     def identify(self) -> FileIdentity:
-        """Return the identity of the file that is there now. Raises StoreUnreachable or StoreCorrupt."""
+        """Return the identity of the file that is there now. Raises StoreUnreachable or StoreCorrupt.
+
+        Until it has been opened, it may become shorter: what a killed process left half-way is then rolled back.
+        """
         try:
             status = os.stat(self.path)
         except OSError as error:
@@ -40,12 +42,12 @@ class DatabaseFile:
                 "a backup."
             ) from None
         identity = (status.st_dev, status.st_ino)
-        if identity == self._seen and status.st_size < self._size and not self._is_whole():
+        if identity == self.verified and status.st_size < self._size and not self._is_whole():
             self._note("it was truncated")
             raise StoreCorrupt(
                 f"The database file {self.path} was truncated while it was open. 'kept restore' a backup."
             )
-        self._seen, self._size = identity, status.st_size
+        self._size = status.st_size
         self._note("")
         return identity
 

@@ -45,5 +45,10 @@ async def try_start_pass(db: Connection, name: str, *, min_interval: float) -> b
     return await db.run("start_maintenance_pass", name=name, seconds=min_interval) > 0
 
 
+async def was_pass_started(db: Connection, name: str, *, seconds: float) -> bool:
+    """Return whether any process started a maintenance pass within so many seconds."""
+    return await db.one("recent_maintenance_pass", name=name, seconds=seconds) is not None
+
+
 def _count(row: Row | None) -> int:
     return int(row["rows"]) if row else 0

@@ -42,9 +42,9 @@ async def list_recent(
     return [read_summary(row) for row in rows]
 
 
-async def find_by_id_prefix(db: Connection, prefix: str) -> list[JobSummary]:
-    """Return the jobs whose id begins so; two at most."""
-    return [read_summary(row) for row in await db.all("jobs_by_id_prefix", beginning=f"{prefix}%")]
+async def find_by_part_of_id(db: Connection, part: str) -> list[JobSummary]:
+    """Return the jobs whose id begins or ends so; two at most."""
+    return [read_summary(row) for row in await db.all("jobs_by_part_of_id", beginning=f"{part}%", ending=f"%{part}")]
 
 
 async def last(db: Connection, source: str) -> CrawlJob | None:

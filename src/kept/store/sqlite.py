@@ -327,6 +327,7 @@ def _open(path: str, *, writer: bool) -> apsw.Connection:
         _execute(connection, "PRAGMA journal_mode = WAL")
     else:
         _execute(connection, "PRAGMA query_only = ON")
+    _execute(connection, "PRAGMA schema_version")  # the first reading rolls back what a killed process left half-way
     return connection
 
 

@@ -26,10 +26,11 @@ def print_history(screen: Screen, history: "DocumentHistory") -> None:
     screen.line(
         f"in {history.source}, document {history.document}, first seen {format_local_time(history.first_seen)}",
         indent=2,
+        wrap=True,
     )
     if history.lifecycle != "active":
         why = f": {history.reason}" if history.reason else ""
-        screen.line(f"now {history.lifecycle}, since {format_local_time(history.since)}{why}", indent=2)
+        screen.line(f"now {history.lifecycle}, since {format_local_time(history.since)}{why}", indent=2, wrap=True)
     screen.line()
     screen.table(
         [[(f"  {number}", "bold"), when, what] for number, when, what in _history_rows(history)], align_right=[0]

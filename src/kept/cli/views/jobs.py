@@ -21,7 +21,7 @@ def print_jobs(screen: Screen, views: Sequence["JobView"]) -> None:
         job = view.job
         rows.append(
             [
-                (job.id, "bold"),
+                (job.short_id, "bold"),
                 view.source,
                 (job.status, STATE_COLOURS.get(job.status, "")),
                 f"{job.progress.done:,}/{job.progress.discovered:,}",
@@ -30,7 +30,7 @@ def print_jobs(screen: Screen, views: Sequence["JobView"]) -> None:
                 job.error or _format_rate(view),
             ]
         )
-    screen.table(rows, align_right=[3, 4])
+    screen.table(rows, align_right=[3, 4], optional=[4])
 
 
 def print_job(screen: Screen, view: "JobView") -> None:
@@ -57,7 +57,7 @@ def print_job(screen: Screen, view: "JobView") -> None:
         facts.append(("then", f"asked for meanwhile: another crawl follows ({job.again})"))
     if job.error:
         facts.append(("error", job.error))
-    screen.table([[(f"  {name}", "dim"), value] for name, value in facts])
+    screen.facts(facts)
 
 
 def _format_rate(view: "JobView") -> str:

@@ -34,10 +34,10 @@ def print_sources(screen: Screen, views: Sequence["SourceView"]) -> None:
                 (" ".join(f"#{tag}" for tag in view.source.settings.tags), "dim"),
             ]
         )
-    screen.table(rows, align_right=[2, 3, 4])
+    screen.table(rows, align_right=[2, 3, 4], optional=[8, 4, 6, 2])
     for view in views:
         if view.next_step:
-            screen.line(f"{view.source.label} is {view.state}: {view.next_step}")
+            screen.line(f"{view.source.label} is {view.state}: {view.next_step}", wrap=True)
 
 
 def print_source(screen: Screen, view: "SourceView") -> None:
@@ -75,7 +75,7 @@ def print_source(screen: Screen, view: "SourceView") -> None:
         facts.append(("decide", view.next_step or ""))
     elif view.next_step:
         facts.append(("next", view.next_step))
-    screen.table([[(f"  {name}", "dim"), value] for name, value in facts])
+    screen.facts(facts)
 
 
 def _next_run(source: "Source") -> str:
@@ -128,4 +128,4 @@ def _format_settings(settings: "SourceSettings") -> str:
 def _format_job(job: "CrawlJob") -> str:
     ended = f" {format_ago(job.completed_at)}" if job.completed_at else ""
     why = f": {job.error}" if job.error else f": {interval}" if (interval := format_counts(job.progress.tally)) else ""
-    return f"{job.status}{ended}{why} (job {job.id})"
+    return f"{job.status}{ended}{why} (job {job.short_id})"

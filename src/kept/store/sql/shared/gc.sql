@@ -32,6 +32,9 @@ SELECT count(*) AS rows FROM frontier WHERE job_id = :job;
 INSERT INTO maintenance_passes (name, started_at) VALUES (:name, now())
     ON CONFLICT (name) DO UPDATE SET started_at = now() WHERE maintenance_passes.started_at < ago(:seconds) OR maintenance_passes.started_at > ago(-:seconds);
 
+-- name: recent_maintenance_pass
+SELECT started_at FROM maintenance_passes WHERE name = :name AND started_at > ago(:seconds);
+
 -- name: count_unreferenced_contents
 -- Contents that no version would have if of each source only the versions from generation :oldest[source] on stayed.
 SELECT count(*) AS rows FROM contents c

@@ -28,12 +28,12 @@ SELECT j.*, s.name AS source_name, s.version AS source_version,
  ORDER BY j.id DESC
  LIMIT :limit;
 
--- name: jobs_by_id_prefix
--- The jobs whose id begins so; two suffice to see that it is ambiguous.
+-- name: jobs_by_part_of_id
+-- The jobs whose id begins or ends so; two suffice to see that it is ambiguous.
 SELECT j.*, s.name AS source_name, s.version AS source_version,
        (SELECT count(*) FROM job_workers w WHERE w.job_id = j.id) AS workers
   FROM crawl_jobs j JOIN sources s ON s.id = j.source_id
- WHERE CAST(j.id AS TEXT) LIKE :beginning
+ WHERE CAST(j.id AS TEXT) LIKE :beginning OR CAST(j.id AS TEXT) LIKE :ending
  ORDER BY j.id LIMIT 2;
 
 -- name: last_job
