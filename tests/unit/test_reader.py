@@ -112,7 +112,7 @@ def test_a_page_of_too_many_sections_is_unreadable(monkeypatch: pytest.MonkeyPat
         ("page.mdx", "text/markdown"),
         ("llms.txt", "text/markdown"),
         ("notes.txt", "text/plain"),
-        ("index.rst", "text/plain"),
+        ("index.rst", "text/x-rst"),
         ("README", "text/plain"),
         ("a.b/CHANGELOG", "text/plain"),
         ("Manual.DOCX", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),

@@ -14,7 +14,7 @@ import hashlib
 import re
 from functools import cache
 from importlib import import_module
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import unquote
 
 from kept.extract.sections import DEFAULT_SECTION_RULES, Extraction, SectionRules, Unreadable, build_content
@@ -29,7 +29,7 @@ MAX_LOADING_TEXT_LENGTH = 40
 
 
 class ExtractFunction(Protocol):
-    def __call__(self, body: bytes, charset: str | None, **options: Region) -> Extraction | Unreadable: ...
+    def __call__(self, body: bytes, charset: str | None, **options: Any) -> Extraction | Unreadable: ...
 
 
 class ReaderSpec(NamedTuple):
@@ -52,8 +52,9 @@ _READERS = {
     "application/yaml": ReaderSpec("yaml_data", 1, "PyYAML"),
     "text/html": ReaderSpec("html.reader", 6, "selectolax"),
     "text/markdown": ReaderSpec("markdown.reader", 3, "markdown-it-py"),
-    "text/plain": ReaderSpec("text", 2),
+    "text/plain": ReaderSpec("text", 3, delegates_to="text/x-rst"),
     "text/troff": ReaderSpec("man.reader", 1),
+    "text/x-rst": ReaderSpec("rst.reader", 1, "docutils", delegates_to="text/html"),
 }
 
 _TYPE_ALIASES = {
@@ -70,8 +71,7 @@ _TYPE_ALIASES = {
     "application/xhtml+xml": "text/html",
     "text/x-markdown": "text/markdown",
     "text/mdx": "text/markdown",
-    "text/x-rst": "text/plain",
-    "text/prs.fallenstein.rst": "text/plain",
+    "text/prs.fallenstein.rst": "text/x-rst",
     "text/asciidoc": "text/plain",
     "text/x-asciidoc": "text/plain",
     "text/x-org": "text/plain",
@@ -92,7 +92,8 @@ _TYPES_BY_EXTENSION = {
     **dict.fromkeys(("xlsx", "xlsm"), f"{_OPEN_XML}.spreadsheetml.sheet"),
     **dict.fromkeys(("html", "htm", "xhtml"), "text/html"),
     **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mkdn", "mdx", "qmd", "rmd"), "text/markdown"),
-    **dict.fromkeys(("txt", "text", "rst", "rest", "adoc", "asciidoc", "org", "textile", "pod"), "text/plain"),
+    **dict.fromkeys(("rst", "rest"), "text/x-rst"),
+    **dict.fromkeys(("txt", "text", "adoc", "asciidoc", "org", "textile", "pod"), "text/plain"),
 }
 _TYPES_BY_NAME = {
     # Other JSON and YAML files are not documentation.
@@ -122,7 +123,10 @@ def parse_page(
     kind = _effective_type(declared, url)
     if kind not in _READERS:
         return Unreadable(reason=f"there is no reader for {declared or 'a page of unknown type'}")
-    extraction = load_extractor(kind)(body, charset, **({"region": region} if kind == "text/html" else {}))
+    options: dict[str, Any] = {"region": region} if kind == "text/html" else {}
+    if kind in ("text/plain", "text/x-rst"):
+        options["url"] = url
+    extraction = load_extractor(kind)(body, charset, **options)
     if isinstance(extraction, Unreadable):
         return extraction
     content = build_content(

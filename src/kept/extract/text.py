@@ -4,7 +4,7 @@
     decode_to_utf8    the same as UTF-8 bytes, for a parser that takes those
     extract           the reader: one section, no title, no headings, no links
 
-The text is kept unchanged, in the field for Markdown.
+The text is kept unchanged, in the field for Markdown; unless it is reStructuredText.
 """
 
 from __future__ import annotations
@@ -12,13 +12,18 @@ from __future__ import annotations
 import codecs
 import re
 
+from kept.extract.rst.recognition import looks_like_rst
 from kept.extract.sections import Extraction, SectionNode, Unreadable
 
 
-def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
+def extract(body: bytes, charset: str | None, url: str = "") -> Extraction | Unreadable:
     text = decode_text(body, charset)
     if isinstance(text, Unreadable):
         return text
+    if looks_like_rst(text):
+        from kept.extract.rst.reader import extract_text  # it decodes with this module
+
+        return extract_text(text, url)
     return Extraction(title="", markdown=text, tree=SectionNode(content=text))
 
 

@@ -1,0 +1,1 @@
+"""Read reStructuredText as Sphinx and docutils write it; see reader.py."""
