@@ -18,7 +18,7 @@ from kept.service.changes import ChangeFeedPage, ChangeKind
 from kept.service.document_diff import diff_hunks
 from kept.settings import load
 from kept.store.database import Database
-from tests.contract.databases import on_both_databases, run_sql
+from tests.contract.databases import count_steps, insert_documents, on_both_databases, run_sql
 from tests.factories import ROOT, Page, Site, crawl, database_at, make_source
 
 WORDS = "with enough words behind it that nobody takes it for a tiny page at all"
@@ -196,3 +196,27 @@ def test_hunks_are_those_of_a_unified_diff() -> None:
     many = [f"old {number % 100}" for number in range(30_000)]
     (whole,) = diff_hunks(["head", *many, "tail"], ["head", "new", "tail"])
     assert (whole.header, len(whole.lines)) == ("@@ -2,30000 +2,1 @@", 30_001), "so much is not compared line by line"
+
+
+@on_both_databases
+async def test_what_a_generation_changed_is_counted_in_time_that_grows_with_the_changes(db: Database) -> None:
+    number = 2000
+    columns = "source_id, document_id, url, content_id, content_type, raw_hash, signature, depth, links, fetched_at"
+    source = await make_source(db)
+    await insert_documents(db, source, number)
+    async with db.transaction() as tx:
+        await run_sql(tx, "ANALYZE")  # its statistics know of one generation only
+    async with db.transaction() as tx:
+        await run_sql(tx, "UPDATE versions SET died = 2")
+        await run_sql(
+            tx,
+            f"INSERT INTO versions (born, {columns}) SELECT 2, {columns} FROM versions",
+        )
+        this = {"source": source.id}
+        work = {
+            "count_changes": await count_steps(tx, "count_changes", **this, number=2),
+            "changes_by_generation": await count_steps(tx, "changes_by_generation", **this, since=1),
+            "removal_reasons": await count_steps(tx, "removal_reasons", **this, generation=2, limit=10),
+            "set_rollback_reason": await count_steps(tx, "set_rollback_reason", **this, number=2, reason="x"),
+        }
+    assert max(work.values()) < 20 * number, work

@@ -1,22 +1,12 @@
 """Timelines, lists, outlines and the progress of a crawl are the same on both databases."""
 
-import json
-
-import apsw
 import pytest
 
 from kept.errors import InvalidInput, NotFound
-from kept.model.document import NewVersion, Validators
-from kept.model.ids import new_id
-from kept.model.source import Source
 from kept.service import documents, jobs, ledger
 from kept.service import generations as past
-from kept.store import documents as document_store
-from kept.store.database import Connection, Database
-from kept.store.postgres import PostgresConnection
-from kept.store.postgres import _statement as postgres_statement
-from kept.store.sqlite import SqliteConnection
-from tests.contract.databases import on_both_databases, run_sql
+from kept.store.database import Database
+from tests.contract.databases import count_steps, insert_documents, on_both_databases, run_sql
 from tests.factories import ROOT, Page, Site, crawl, make_source
 
 WORDS = "with enough words behind it that nobody takes it for a tiny page at all"
@@ -98,74 +88,12 @@ async def test_the_ledger_of_a_crawl_is_read_in_pages_and_by_outcome(db: Databas
     assert course[0][0] >= 0
 
 
-async def insert_many(db: Database, source: Source, number: int) -> None:
-    """Crawl one page, and insert so many others with the same content."""
-    await crawl(db, source, Site({source.root: Page("root")}, root=source.root))
-    async with db.transaction() as tx:
-        [(content,)] = await run_sql(tx, "SELECT max(id) FROM contents")
-        rows = [(new_id(), f"{source.root}{one:06}") for one in range(number)]
-        await document_store.insert_document(tx, [(id, source.id) for id, _ in rows], generation=1)
-        await document_store.insert_versions(
-            tx,
-            source.id,
-            [
-                NewVersion(
-                    document_id=id,
-                    born=1,
-                    pending=False,
-                    read_again=False,
-                    url=url,
-                    content_id=content,
-                    content_type="text/html",
-                    validators=Validators(),
-                    raw_hash="",
-                    signature="1",
-                    depth=1,
-                    links=(),
-                    canonical=None,
-                )
-                for id, url in rows
-            ],
-        )
-
-
-async def count_steps(db: Connection, name: str, **values: object) -> int:
-    """Return how much work a statement is: the steps of SQLite's machine, or the versions that PostgreSQL reads."""
-    if isinstance(db, SqliteConnection):
-        steps = 0
-
-        def count() -> bool:
-            nonlocal steps
-            steps += 1
-            return False
-
-        def run(connection: apsw.Connection) -> None:
-            connection.set_progress_handler(count, 10)
-            try:
-                connection.execute(db._statements[name], values).fetchall()  # type: ignore[arg-type]
-            finally:
-                connection.set_progress_handler(None)
-
-        await db.thread.run(run)
-        return steps
-    assert isinstance(db, PostgresConnection)
-    explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {postgres_statement(name)}"
-    cursor = await db._connection.execute(explain.encode(), values)
-    nodes, rows = [json.loads((await cursor.fetchone())["QUERY PLAN"])[0]["Plan"]], 0  # type: ignore[index]
-    while nodes:
-        node = nodes.pop()
-        if node.get("Relation Name") == "versions":
-            rows += (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
-        nodes += node.get("Plans", [])
-    return int(rows)
-
-
 @on_both_databases
 async def test_a_page_of_a_long_list_of_documents_costs_what_a_page_of_a_short_one_costs(db: Database) -> None:
     costs = []
     for name, number in (("short", 300), ("long", 6000)):
         source = await make_source(db, name, root=f"https://{name}.test/")
-        await insert_many(db, source, number)
+        await insert_documents(db, source, number)
         async with db.transaction() as tx:
             await run_sql(tx, "ANALYZE")
         async with db.snapshot() as snapshot:

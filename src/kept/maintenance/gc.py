@@ -222,5 +222,5 @@ async def _collect_contents(db: Database) -> int:
         if not unreferenced:
             return total
         async with db.transaction() as tx:
-            total += sum([await contents.delete(tx, id) for id in await contents.lock(tx, unreferenced)])
+            total += await contents.delete(tx, await contents.lock(tx, unreferenced))
         after = unreferenced[-1]

@@ -1,4 +1,8 @@
-"""Contents and their sections: stored once, however many documents share them."""
+"""Contents and their sections: stored once, however many documents share them.
+
+Garbage collection lists those that seem unused, without a lock; locks those that no crawl is about to use; and deletes
+those that are unused still.
+"""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,12 +65,11 @@ async def lock(db: Connection, ids: Sequence[int]) -> list[int]:
     return [row["id"] for row in await db.all("lock_contents_for_deletion", ids=list(ids))]
 
 
-async def delete(db: Connection, id: int) -> bool:
-    """Delete a locked content with its sections. Returns False if a version uses it after all."""
-    if await db.one("unreferenced_content", id=id) is None:
-        return False
-    await sections.delete_by_content(db, id)
-    return await db.run("delete_content", id=id) > 0
+async def delete(db: Connection, ids: Sequence[int]) -> int:
+    """Delete locked contents with their sections, but none that a version uses after all. Returns how many."""
+    unused = [row["id"] for row in await db.all("still_unreferenced_contents", ids=list(ids))]
+    await sections.delete_by_content(db, unused)
+    return await db.run("delete_contents", ids=unused)
 
 
 async def _lock_by_hash(db: Connection, hashes: Iterable[str]) -> dict[str, int]:

@@ -145,8 +145,8 @@ def _parse_entries(entries: str) -> tuple[tuple[str, str], ...]:
     return tuple([(name, anchor) for name, anchor in json.loads(entries)]) if entries else ()
 
 
-async def delete_by_content(db: Connection, content_id: int) -> None:
-    await db.run("delete_sections_of_content", content=content_id)
+async def delete_by_content(db: Connection, content_ids: Sequence[int]) -> None:
+    await db.run("delete_sections_of_contents", contents=list(content_ids))
 
 
 def _to_json(generations: GenerationFilter) -> str | None:

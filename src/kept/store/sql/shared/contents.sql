@@ -5,18 +5,20 @@ INSERT INTO contents (hash, title, markdown, size, kind, places)
 SELECT new.hash, new.title, new.markdown, new.size, new.kind, new.places FROM new WHERE TRUE {postgres: ORDER BY new.hash}
 ON CONFLICT (hash) DO NOTHING;
 
--- name: delete_content
-DELETE FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM versions WHERE content_id = :id);
+-- name: delete_contents
+DELETE FROM contents
+ WHERE id {in :ids} AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.content_id = contents.id {postgres: OFFSET 0});
 
 -- name: unreferenced_contents
--- Contents that no version has, after an id.
+-- Contents that no version has, after an id. (OFFSET 0: looked up one by one, not joined with all versions again and again.)
 SELECT c.id FROM contents c
- WHERE c.id > :after AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.content_id = c.id)
+ WHERE c.id > :after AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.content_id = c.id {postgres: OFFSET 0})
  ORDER BY c.id LIMIT :limit;
 
--- name: unreferenced_content
--- Checked once more, now that it is locked: a crawl may have used it before that.
-SELECT id FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM versions WHERE content_id = :id);
+-- name: still_unreferenced_contents
+-- Checked once more, now that they are locked: a crawl may have used one before that.
+SELECT id FROM contents c
+ WHERE id {in :ids} AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.content_id = c.id {postgres: OFFSET 0});
 
 -- name: content
 SELECT id, hash, title, markdown, kind, places FROM contents WHERE id = :id;

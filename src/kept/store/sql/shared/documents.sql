@@ -222,7 +222,8 @@ SELECT source_id, document_id, :number, url, content_id, content_type, etag, las
 -- The documents that a rollback removed.
 UPDATE versions SET end_reason = :reason
  WHERE source_id = :source AND died = :number
-   AND NOT EXISTS (SELECT 1 FROM versions next WHERE next.document_id = versions.document_id AND next.born = :number);
+   AND NOT EXISTS (SELECT 1 FROM versions next
+                    WHERE next.document_id = versions.document_id AND next.born = :number {postgres: OFFSET 0});
 
 -- name: show_rolled_back_documents
 UPDATE documents
@@ -265,8 +266,8 @@ DELETE FROM versions
 -- Deleted documents that have no version left.
 DELETE FROM documents
  WHERE id IN (SELECT d.id FROM documents d
-               WHERE d.source_id = :source AND d.lifecycle = 'deleted'
-                 AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document_id = d.id)
+               WHERE d.source_id = :source AND d.lifecycle = 'deleted' AND (d.lifecycle <> 'active' OR d.verified_at IS NOT NULL)
+                 AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.document_id = d.id {postgres: OFFSET 0})
                LIMIT :limit);
 
 -- name: document_ids_by_url

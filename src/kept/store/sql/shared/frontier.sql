@@ -286,7 +286,7 @@ SELECT url, outcome, reason, linked_from, urls FROM numbered WHERE position <= :
 -- and cancelled ones only the last is kept, for its reasons.
 SELECT j.id FROM crawl_jobs j
  WHERE j.source_id = :source AND j.status IN ('completed', 'failed', 'cancelled')
-   AND EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id)
+   AND EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id {postgres: OFFSET 0})
    AND EXISTS (SELECT 1 FROM crawl_jobs later
                 WHERE later.source_id = j.source_id AND later.created_at > j.created_at
                   AND CASE WHEN later.status = 'completed' THEN later.mode IN ('refresh', 'full') OR j.status <> 'completed'

@@ -45,13 +45,15 @@ UPDATE generations SET cleared = TRUE WHERE source_id = :source AND number = :nu
 
 -- name: count_changes
 -- How many versions were born in a generation, how many of those changed a page or replace a living version, how many
--- died in it, and how many of those without a successor.
+-- died in it, and how many of those without a successor. (OFFSET 0, here and elsewhere: a look-up for each version.
+-- PostgreSQL would join all of them with all that the generation brought, which its statistics do not know yet.)
 SELECT (SELECT count(*) FROM versions WHERE source_id = :source AND born = :number) AS brought,
        (SELECT count(*) FROM versions WHERE source_id = :source AND born = :number AND NOT read_again) AS news,
        (SELECT count(*) FROM versions WHERE source_id = :source AND born = :number AND pending) AS replacing,
        (SELECT count(*) FROM versions WHERE source_id = :source AND died = :number) AS ended,
        (SELECT count(*) FROM versions v WHERE v.source_id = :source AND v.died = :number
-           AND NOT EXISTS (SELECT 1 FROM versions next WHERE next.document_id = v.document_id AND next.born = :number)
+           AND NOT EXISTS (SELECT 1 FROM versions next
+                            WHERE next.document_id = v.document_id AND next.born = :number {postgres: OFFSET 0})
        ) AS removed;
 
 -- name: oldest_retained
@@ -95,7 +97,8 @@ SELECT number, sum(added) AS added, sum(changed) AS changed, sum(moved) AS moved
         SELECT v.died, 0, 0, 0, 1
           FROM versions v
          WHERE v.source_id = :source AND v.died > :since
-           AND NOT EXISTS (SELECT 1 FROM versions next WHERE next.document_id = v.document_id AND next.born = v.died))
+           AND NOT EXISTS (SELECT 1 FROM versions next
+                            WHERE next.document_id = v.document_id AND next.born = v.died {postgres: OFFSET 0}))
        AS steps
  GROUP BY number
  ORDER BY number;
@@ -105,7 +108,8 @@ SELECT number, sum(added) AS added, sum(changed) AS changed, sum(moved) AS moved
 SELECT COALESCE(v.end_reason, 'unknown') AS reason, count(*) AS documents
   FROM versions v
  WHERE v.source_id = :source AND v.died = :generation
-   AND NOT EXISTS (SELECT 1 FROM versions next WHERE next.document_id = v.document_id AND next.born = :generation)
+   AND NOT EXISTS (SELECT 1 FROM versions next
+                    WHERE next.document_id = v.document_id AND next.born = :generation {postgres: OFFSET 0})
  GROUP BY COALESCE(v.end_reason, 'unknown')
  ORDER BY count(*) DESC, reason
  LIMIT :limit;
@@ -154,7 +158,8 @@ SELECT changes.*
           JOIN contents c ON c.id = v.content_id
          WHERE v.source_id = :source AND v.died = :generation
            AND NOT EXISTS (SELECT 1 FROM versions next
-                            WHERE next.document_id = v.document_id AND next.born = :generation)) AS changes
+                            WHERE next.document_id = v.document_id AND next.born = :generation {postgres: OFFSET 0})
+       ) AS changes
  WHERE (changes.url, changes.document_id) > (:url, :document)
  ORDER BY changes.url, changes.document_id
  LIMIT :limit;

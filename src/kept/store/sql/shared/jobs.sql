@@ -66,7 +66,7 @@ SELECT j.id FROM crawl_jobs j
    AND j.created_at < (SELECT min(kept.created_at)
                          FROM (SELECT created_at FROM crawl_jobs WHERE source_id = :source
                                 ORDER BY created_at DESC, id DESC LIMIT :keep) AS kept)
-   AND (j.id {in :superseded as uuid} OR NOT EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id))
+   AND (j.id {in :superseded as uuid} OR NOT EXISTS (SELECT 1 FROM frontier f WHERE f.job_id = j.id {postgres: OFFSET 0}))
    AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.job_id = j.id AND g.state IN ('building', 'held'))
    AND j.id <> COALESCE((SELECT id FROM crawl_jobs
                           WHERE source_id = :source AND status = 'completed' AND mode IN ('refresh', 'full')

@@ -1,5 +1,5 @@
--- name: delete_sections_of_content
-DELETE FROM sections WHERE content_id = :content;
+-- name: delete_sections_of_contents
+DELETE FROM sections WHERE content_id {in :contents};
 
 -- name: sections_of_content
 SELECT id, parent_section_id, position, level, heading, headings, anchor, text, entry, entries
