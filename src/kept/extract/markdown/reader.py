@@ -4,8 +4,8 @@
     split_front_matter    separates the metadata between lines of --- or +++ from the text
     HeadingSlugs          the anchors that GitHub and most renderers give to headings
 
-The text is kept unchanged, without its front matter. The result does not depend on the URL: the same text is the same
-content everywhere.
+The text is kept without its front matter, and with the additions of dialects as plain Markdown (extract/dialects). The
+result does not depend on the URL: the same text is the same content everywhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from json import JSONDecoder
 
+from kept.extract.dialects.block_additions import to_plain_markdown
 from kept.extract.markdown.commonmark import parse_outline
 from kept.extract.markdown.inline import approximate_plain_text, find_links, plain_text
 from kept.extract.markdown.outline import MarkdownHeading, Outline
@@ -26,6 +28,7 @@ def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
     if isinstance(text, Unreadable):
         return text
     title, markdown = split_front_matter(text)
+    markdown = to_plain_markdown(markdown).strip("\n")
     outline = parse_outline(markdown)
     nodes, starts = _section_nodes(markdown, outline.headings)
     return Extraction(
@@ -175,12 +178,26 @@ _BLOCK_STYLE = re.compile(r"[|>][-+0-9]*[ \t]*(?:\n|\Z)")
 
 def split_front_matter(text: str) -> tuple[str, str]:
     """Return the title in the front matter ('' if there is none), and the text after it."""
+    if text.startswith("{") and (json_title := _json_front_matter(text)) is not None:
+        return json_title
     pattern = _FRONT_MATTER.get(text[:3])
     block = pattern.match(text, 0, _MAX_FRONT_MATTER_LENGTH) if pattern else None
     if not block or not all(map(_FRONT_MATTER_LINE.match, block[1].split("\n"))):
         return "", text.lstrip("\n")
     title = _TITLE.search(block[1])
     return _one_line(_scalar_text(title[1])) if title else "", text[block.end() :].lstrip("\n")
+
+
+def _json_front_matter(text: str) -> tuple[str, str] | None:
+    """Return the title in front matter that is a JSON object, as Hugo allows, and the text after it."""
+    try:
+        data, end = JSONDecoder().raw_decode(text[:_MAX_FRONT_MATTER_LENGTH])
+    except (ValueError, RecursionError):
+        return None
+    title = data.get("title")
+    if text[end : end + 1] != "\n":
+        return None
+    return _one_line(title) if isinstance(title, str) else "", text[end:].lstrip("\n")
 
 
 def _scalar_text(value: str) -> str:

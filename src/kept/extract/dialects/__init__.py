@@ -1,0 +1,1 @@
+"""Dialects of Markdown, read as plain Markdown: components, admonitions, tabs, directives, roles."""
