@@ -182,6 +182,18 @@ CASES = {
     "a stray quote costs no words": ('<p class="a"">b <i title="c">d</i></p><p id="e">f</p>', "b *d*\n\nf"),
     "blanks of all kinds are one": ("<p>a \n\t b&nbsp;&emsp;c\x1c\x0cd  e<br>  f</p>", "a b c d e\\\nf"),
     "lines in a cell": ("<table><tr><th>A<tr><td>b<br>c<p>d|e</table>", "| A |\n| --- |\n| b<br>c<br>d\\|e |"),
+    "a table that arranges a cell of one with data": (
+        "<table><tr><th>A<th>B<tr><td>a<table role=presentation><tr><td>b<td>c</table><td>d</table>",
+        "| A | B |\n| --- | --- |\n| a<br>b<br>c | d |",
+    ),
+    "lines of code in elements of their own": (
+        "<pre><code><div class=line><div>a</div></div><div class=line><div>\n</div></div><div>b<br></div>c</pre>",
+        "```\na\n\nb\nc\n```",
+    ),
+    "names keep their letters": (
+        "<ul><li><details><summary>max_size</summary>a</details></ul>",
+        "- **max_size**\n\n  a",
+    ),
     "a word that may break is one word": ("<p>a<wbr>b c\u200bd</p>", "ab cd"),
 }
 
@@ -207,6 +219,7 @@ ANCHORS = {
     "its section's": ("<section id=a><h2>A</h2></section>", "a"),
     "the mark behind it": ("<section id=b><h2>A<a class=headerlink href='#a'>¶</a></h2></section>", "a"),
     "its own, not the route to it": ("<h2 id=a><a class=anchor href='#/b?id=a'><span>A</span></a></h2>", "a"),
+    "a name in it, not that of its wrapper": ("<div id=b><h2><a name=a></a>A</h2></div>", "a"),
     "a name in it": ("<h2><a name=a></a>A</h2>", "a"),
     "a name before it": ("<p>b</p><a name=a></a><h2>A</h2>", "a"),
     "a name before other words is another's": ("<a name=b></a><p>b</p><h2>A</h2>", None),

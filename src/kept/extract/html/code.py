@@ -8,7 +8,15 @@ from kept.extract.html.generator_rules import ElementRole, role_from_classes
 from kept.extract.html.markdown_text import escape_markdown, fenced_code_block, unescape_entities
 from kept.extract.html.place_marks import tidy_code_marks
 from kept.extract.html.tags import Tag
-from kept.extract.html.writer_state import CloseHandler, HtmlPlace, WriterState, already_consumed, flush, skip_content
+from kept.extract.html.writer_state import (
+    CloseHandler,
+    HtmlPlace,
+    WriterState,
+    already_consumed,
+    flush,
+    skip_content,
+    space,
+)
 
 
 def code_wrapper(state: WriterState, tag: Tag) -> CloseHandler:
@@ -27,6 +35,8 @@ def code_wrapper(state: WriterState, tag: Tag) -> CloseHandler:
 
 
 def pre(state: WriterState, tag: Tag) -> CloseHandler:
+    if state.heading is not None:
+        return space
     state.flush()
     if state.resolve_role(tag) is ElementRole.DROP:
         return skip_content
@@ -53,6 +63,7 @@ def signature(state: WriterState, tag: Tag) -> CloseHandler:
 def _read_verbatim(state: WriterState) -> tuple[str, str]:
     """Return the verbatim text of the element that was just opened and its language (or ""), and move to its end."""
     pieces = [state.text_after]
+    last = state.text_after  # the last piece that is no mark and not empty
     language = ""
     has_marks = False
     depth = 1
@@ -64,11 +75,14 @@ def _read_verbatim(state: WriterState) -> tuple[str, str]:
             if not depth:
                 verbatim = unescape_entities("".join(pieces))
                 return tidy_code_marks(verbatim) if has_marks else verbatim, language
-            if breaks_line and breaks_line.pop() and not pieces[-1].endswith("\n"):
-                pieces.append("\n")
+            if breaks_line and breaks_line.pop():
+                if last and not last.endswith("\n"):
+                    pieces.append("\n")
+                    last = "\n"
                 text = text.removeprefix("\n")
         elif tag.name == "br":
             pieces.append("\n")
+            last = "\n"
         elif not tag.is_void:
             if tag.name == "code" and not language:
                 language = tag.language()
@@ -76,6 +90,7 @@ def _read_verbatim(state: WriterState) -> tuple[str, str]:
             if role is ElementRole.DROP or role is ElementRole.PERMALINK or tag.name == "button":
                 state.skip_element()
                 pieces.append(state.text_after)
+                last = state.text_after or last
                 continue
             if tag.anchors:
                 pieces += [state.add_place(HtmlPlace(anchor)) for anchor in tag.anchors]
@@ -83,6 +98,7 @@ def _read_verbatim(state: WriterState) -> tuple[str, str]:
             depth += 1
             breaks_line.append(tag.name in ("div", "tr", "p", "li"))
         pieces.append(text)
+        last = text or last
     state.text_after = ""
     return unescape_entities("".join(pieces)), language
 

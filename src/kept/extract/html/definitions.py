@@ -73,9 +73,10 @@ def dt(state: WriterState, tag: Tag) -> CloseHandler:
     is_signature = "sig" in tag.attributes
     # A signature ends lists as a heading does. Other terms may be headings only where they do not break up a list.
     can_be_heading = not state.is_in_quote() if is_signature else not state.containers and not definition_list.is_nested
-    if tag.id and can_be_heading and not state.tables:
+    is_object = tag.role is ElementRole.OBJECT
+    if (tag.id or is_object) and can_be_heading and not state.tables:
         definition_list.has_heading_terms, definition_list.has_description = True, False
-        code = is_signature or definition_list.classes.split(" ")[0] in _API_OBJECT_CLASSES
+        code = is_signature or is_object or definition_list.classes.split(" ")[0] in _API_OBJECT_CLASSES
         return open_heading(
             state,
             min(state.definitions[0].owner_section.level + definition_list.depth, 6),

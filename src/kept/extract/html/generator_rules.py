@@ -25,7 +25,12 @@ REGIONS: Final = (
     (b"", "#yui-main .yui-g"),  # Sphinx: Django's own
     (b"rustdoc", "#main-content"),
     (b"col-content", "div.col-content"),  # TypeDoc
-    (b"Doxygen", "div#doc-content, body"),
+    (b"Doxygen", "div#doc-content"),
+    (b"Doxygen", "body"),  # without its tree of pages, the title stands beside the content
+    (b"apicontent", "#apicontent"),  # Node.js
+    (b"nimdoc", "#documentId"),
+    (b"page-content", "#page-content"),  # Apache HTTP Server
+    (b"maincolumn", ".maincolumn > .main"),  # Scribble
     (b"contentContainer", "body"),  # javadoc before 16: its title stands beside its content
     (b"footer-text", "body"),  # asciidoc: likewise
     (b"main", "main, [role=main]"),
@@ -36,11 +41,68 @@ REGIONS: Final = (
 # Prefixes of links to other pages of a single-page application.
 ROUTE_PREFIXES: Final = ("#/", "#!/")
 
+_TEXINFO_BOILERPLATE: Final = (
+    "div.header, table.header, .nav-panel, .nav_table, .contents, .shortcontents, .Contents_element"
+)
+
 # Boilerplate under names that other generators use for content: bytes that identify the generator, selectors to drop.
 GENERATOR_BOILERPLATE: Final = (
     (b"Doxygen", "div.header > div.summary, address.footer, .ttc"),
+    (b"sphinxsidebar", "div.related"),
+    (b"page-content", "#page-content .toplang, #page-content .bottomlang, #quickview, #page-content > .top"),  # Apache
+    (b"apicontent", "#toc, #gtoc, a.srclink"),  # Node.js
+    (
+        b"addock",
+        "#package-header, #module-header > .info, #table-of-contents, #synopsis, #footer, a.selflink, .src a.link",
+    ),  # Haddock
+    (b"navsettop", ".navsettop, .navsetbottom, .tocset, a.heading-anchor, a.heading-source, .RBackgroundLabel"),
+    (b"nimdoc", ".three.columns, div.footer, .link-seesrc, .theme-switch-wrapper, #global-links"),
+    (b"GTK-Doc", "table.navigation, div.footer"),
+    (
+        b"navigationbar",
+        "div.navigationbar, div.main-rounded, .naviNextPrevious, div.sidebar, body > div.footer",
+    ),  # QDoc
+    (b"spirit-nav", ".spirit-nav, .copyright-footer, body > table:first-child"),  # BoostBook
+    (b"exi2", _TEXINFO_BOILERPLATE),  # texi2any, texi2html
+    (b"akeinfo", _TEXINFO_BOILERPLATE),
+    (b"lilypond", ".nav_table, #languages, .toc_frame, #tocframe"),
+    (b"caladoc", "#mbrsel, #search, #tooltip, .permalink, #ancestors"),
+    (b"navigate", "body > div.navigate"),  # SWI-Prolog
+    (b"docnav", ".docnav, #banner, p#title"),  # Publican
+    (b"exports-body", "#content > div.footer"),  # Erlang's own
+    (
+        b"ediaWiki",
+        "#content .t-navbar, .editsection, .printfooter, .catlinks, #contentSub, #siteSub, "
+        "#jump-to-nav, .mw-editsection",
+    ),
+    (b"rustdoc", ".rightside, .out-of-band, #copy-path, .toggle-label"),
+    (b"pdoc", "div.pdoc-code, .view-source-button, input.view-source-toggle-state, label.view-source-button"),
+    (b"method-source-code", ".method-source-code, .method-click-advice, .method-controls"),  # RDoc
+    (b"docstring-binding", ".docs-sourcelink, .docs-footer, .docs-navbar, .docstring-article-toggle-button"),  # Julia
+    (b"book-summary", ".book-summary, .book-header, .page-footer, .navigation"),  # GitBook before 2018
+    (b"tocify", ".toc-wrapper, .tocify-wrapper, .lang-selector, .dark-box"),  # Slate
+    (b"dokka", ".copy-popup-wrapper, .popup-content, .anchor-wrapper, div.footer"),
+    (b"footer", "body > div.footer, div#content > div.footer, div.main > div.footer, div.page-footer"),
     (b"mtimelink", "p[align=center] > small"),  # SQLite: date of the last change
     (b"SQLite C Interface", "div.nosearch > a[href='intro.html']"),
+)
+
+# Elements that only the generator and their place tell from others: bytes that identify it, a selector, the class that
+# gives them their role. Signatures of documented objects are headings: they are what people search for.
+GENERATOR_ROLES: Final = (
+    (b"addock", "#module-header > .caption", "kept-heading"),
+    (b"addock", "div.top > p.src", "kept-object"),
+    (b"addock", ".subs.methods > p.src", "kept-object kept-inner"),
+    (b"pubdef", "dt.pubdef", "kept-object"),  # SWI-Prolog
+    (b"pred-tag", ".pred-tag", "sep"),
+    (b"apicontent", "a.mark", "permalink"),  # Node.js
+    (b"nimdoc", "dl.item dt", "kept-object"),
+    (b"RForeground", ".SVInsetFlow p.RForeground, .SVInsetFlow table.RForeground", "kept-object"),  # Scribble
+    (b"RktBlk", "table.RktBlk, .SCodeFlow > p", "kept-code"),
+    (b"pdoc", "main.pdoc section > div.attr", "kept-object"),
+    (b"pdoc", "main.pdoc .classattr > div.attr", "kept-object kept-inner"),
+    (b"method-heading", ".method-detail .method-heading", "kept-object"),  # RDoc
+    (b"docstring-binding", "article.docstring > header", "kept-object"),  # Documenter.jl
 )
 
 # Elements whose text is not markup; removed before the conversion.
@@ -71,6 +133,8 @@ class ElementRole(Enum):
     CODE_GROUP = auto()  # code blocks behind tabs
     MEMBER = auto()  # Doxygen: the row of a member
     MEMBER_DESCRIPTION = auto()  # Doxygen: the row that describes the member before
+    OBJECT = auto()  # the signature of a documented object: a heading below the one it stands under
+    SEPARATOR = auto()  # an element that a style sheet sets apart from the name behind it; if empty, by a dot
 
 
 _ROLES_BY_CLASS: Final[dict[str, ElementRole]] = {}
@@ -78,7 +142,7 @@ for _role, _names in {
     ElementRole.DROP: """
         breadcrumb breadcrumbs theme-doc-breadcrumbs toc toctitle table-of-contents contents-local
         tocCollapsible theme-doc-toc-mobile theme-doc-version-badge theme-doc-version-banner sphinxsidebar
-        sidebar-nav related navheader navfooter sub-nav flex-header top-nav topNav bottomNav subNav navList
+        sidebar-nav navheader navfooter sub-nav flex-header top-nav topNav bottomNav subNav navList
         skipNav legalCopy pagination-nav prev-next-area prev-next-bottom theme-doc-footer theme-edit-this-page
         edit-this-page md-source-file md-content__button md-feedback md-typeset__scrollwrap-none copybtn
         copy-button clipboard linenos lineno lineNo line-numbers line-numbers-wrapper linenodiv visually-hidden
@@ -87,6 +151,7 @@ for _role, _names in {
         viewcode-back rst-footer-buttons related-pages bottom-of-page content-icon-container view-this-page
         hideme sidebar-toggle srclink source-link rustdoc-breadcrumbs dyncontent navpath
         tsd-filter-visibility tsd-index-heading-hidden table-tabs lang buttonGroup MJX_Assistive_MathML
+        tooltiptext tippy-box
     """,
     ElementRole.PERMALINK: """
         headerlink hash-link header-anchor anchor-link permalink anchorjs-link doc-anchor tsd-anchor-icon anchor
@@ -99,13 +164,15 @@ for _role, _names in {
         admonition-title sidebar-title custom-block-title sd-tab-label tabbed-label caption code-block-caption
         filename title code-block-title codeBlockTitle figure-caption
     """,
-    ElementRole.HEADING: "headertitle fancy_title",
-    ElementRole.CODE: "fragment listing-text",
+    ElementRole.HEADING: "headertitle fancy_title kept-heading",
+    ElementRole.CODE: "fragment listing-text kept-code",
+    ElementRole.OBJECT: "kept-object",
+    ElementRole.SEPARATOR: "sep",
     ElementRole.SIGNATURE: "memproto member-signature type-signature package-signature module-signature tsd-signature",
     ElementRole.GRID: "summary-table",
     ElementRole.LAYOUT: """
-        highlighttable hlist rouge-table blockList blockListLast block-list summary-list details-list member-list
-        inner-list tsd-signatures memberdecls
+        boxed together highlighttable hlist rouge-table blockList blockListLast block-list summary-list details-list
+        member-list inner-list tsd-signatures memberdecls
     """,
     ElementRole.MATH: "math arithmatex",
     ElementRole.TABS: "tabbed-labels",
@@ -135,11 +202,18 @@ DROPPED_IDS: Final = frozenset({
 # Ids of containers, which are no anchors of headings.
 CONTAINER_IDS: Final = frozenset({
     "content", "main", "main-content", "header", "preamble", "body", "doc-content", "docContent", "wrapper",
-    "page", "root", "furo-main-content", "article", "app", "__docusaurus",
+    "documentId", "page-content", "apicontent", "body-wrapper", "interface", "manual-page", "documenter-page",
+    "column1", "page", "root", "furo-main-content", "article", "app", "__docusaurus",
 })  # fmt: skip
 
 # ARIA roles of elements to drop.
-NAVIGATION_ROLES: Final = ('role="navigation"', 'role="search"', 'role="banner"', 'role="contentinfo"')
+NAVIGATION_ROLES: Final = (
+    'role="tooltip"',
+    'role="navigation"',
+    'role="search"',
+    'role="banner"',
+    'role="contentinfo"',
+)
 
 _role_cache: Final[dict[str, ElementRole | None]] = {}
 

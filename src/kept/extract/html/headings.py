@@ -16,6 +16,7 @@ from kept.extract.html.writer_state import (
     WriterState,
     join_on_one_line,
     skip_content,
+    space,
 )
 from kept.extract.sections import MAX_HEADING_LENGTH
 
@@ -25,7 +26,7 @@ def open_heading(
 ) -> CloseHandler:
     if state.heading is not None:  # nested headings: only the outer one counts
         return None
-    heading = state.heading = OpenHeading(level, tag.id or state.pending_id, is_code=code, is_term=is_term)
+    heading = state.heading = OpenHeading(level, tag.id, state.pending_id, is_code=code, is_term=is_term)
     if code:
         state.code_depth += 1
 
@@ -38,12 +39,25 @@ def open_heading(
     return close
 
 
+def open_object(state: WriterState, tag: Tag) -> CloseHandler:
+    """Open the signature of a documented object: a heading below the one it stands under."""
+    if state.heading is not None:
+        state.add_space()
+        return space
+    state.flush()
+    if state.tables or state.is_in_quote():
+        return state.open_bold_line()
+    owner = next((section for section in reversed(state.sections) if not section.is_term), state.sections[0])
+    level = owner.level + (2 if "kept-inner" in tag.classes else 1)
+    return open_heading(state, min(level, 6), tag, code=True, is_term=True)
+
+
 def h(state: WriterState, tag: Tag) -> CloseHandler:
     state.flush()
     if state.resolve_role(tag, by_id=False) is ElementRole.DROP:
         return skip_content
-    if state.is_in_quote():
-        return state.open_bold_line()
+    if state.is_in_quote() and (tag.id is None or not state.containers[-1].is_started):
+        return state.open_bold_line()  # the title of a note
     return open_heading(state, int(tag.name[1]), tag)
 
 
@@ -61,7 +75,7 @@ def _write_heading(state: WriterState, heading: OpenHeading) -> None:
     _close_containers(state)
     state.pending_marks = marks
     state.is_resuming_section = False
-    anchor = heading.permalink or heading.anchor or heading.inner_anchor
+    anchor = heading.permalink or heading.anchor or heading.inner_anchor or heading.wrapper_anchor
     section = HtmlSection(words[:MAX_HEADING_LENGTH], heading.level, anchor, len(state.output))
     section.is_term = heading.is_term
     state.sections.append(section)

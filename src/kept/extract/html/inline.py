@@ -41,9 +41,20 @@ def inline_element(state: WriterState, tag: Tag) -> CloseHandler:
         return skip_content
     if role is ElementRole.MATH:
         return open_math(state, "$")
+    if role is ElementRole.SEPARATOR and state.heading is not None:
+        return _separate(state)
     if role is ElementRole.TITLE and "filename" in tag.attributes:
         return state.open_bold_line()
     return None
+
+
+def _separate(state: WriterState) -> CloseHandler:
+    start = len(state.paragraph)
+
+    def close(state: WriterState) -> None:
+        state.add_text(" " if len(state.paragraph) > start else ".")
+
+    return close
 
 
 def open_math(state: WriterState, mark: str) -> CloseHandler:

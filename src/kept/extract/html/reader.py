@@ -14,7 +14,13 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from kept.errors import InvalidInput
-from kept.extract.html.generator_rules import GENERATOR_BOILERPLATE, RAW_TEXT_TAGS, REGIONS, ROUTE_PREFIXES
+from kept.extract.html.generator_rules import (
+    GENERATOR_BOILERPLATE,
+    GENERATOR_ROLES,
+    RAW_TEXT_TAGS,
+    REGIONS,
+    ROUTE_PREFIXES,
+)
 from kept.extract.html.place_marks import MARK_END, MARK_START, remove_control_characters
 from kept.extract.html.places import find_places
 from kept.extract.html.writer import HtmlMarkdownWriter, HtmlSection
@@ -287,6 +293,9 @@ def _region_html(region: LexborNode, html: bytes) -> str:
     for marker, selector in GENERATOR_BOILERPLATE:
         for node in region.css(selector) if marker in html else ():
             node.decompose()
+    for marker, selector, role_class in GENERATOR_ROLES:
+        for node in region.css(selector) if marker in html else ():
+            node.attrs["class"] = role_class
     content = region.html or ""
     if _RAW_TEXT_TAG.search(content):
         region.strip_tags(RAW_TEXT_TAGS, recursive=True)

@@ -19,6 +19,8 @@ from kept.extract.html.writer_state import (
 
 
 def table(state: WriterState, tag: Tag) -> CloseHandler:
+    if state.heading is not None:
+        return space
     state.flush()
     role = state.resolve_role(tag)
     if role is ElementRole.DROP:
@@ -32,6 +34,8 @@ def table(state: WriterState, tag: Tag) -> CloseHandler:
     )
     is_layout = is_layout or 'role="presentation"' in tag.attributes
     is_data_table = 'class="params"' in tag.attributes or 'class="fieldtable"' in tag.attributes
+    if is_layout and state.tables:
+        return _push_layout(state)
     if is_layout:
         return flush
     return _push_table(state, HtmlTable(state.output, state.containers, is_data_table=is_data_table))
@@ -50,11 +54,27 @@ def _push_table(state: WriterState, table: HtmlTable) -> CloseHandler:
     return close
 
 
+def _push_layout(state: WriterState) -> CloseHandler:
+    """Open a table without cells inside one that has some: its cells would end those of the table around it."""
+    layout = HtmlTable(state.output, state.containers)
+    layout.is_layout = True
+    state.tables.append(layout)
+
+    def close(state: WriterState) -> None:
+        state.flush()
+        if state.tables and state.tables[-1] is layout:
+            state.tables.pop()
+
+    return close
+
+
 def _current_table(state: WriterState) -> HtmlTable | None:
     return state.tables[-1] if state.tables and not state.tables[-1].is_layout else None
 
 
 def tr(state: WriterState, tag: Tag) -> CloseHandler:
+    if state.heading is not None:
+        return space
     state.flush()
     role = state.resolve_role(tag)
     if role is ElementRole.DROP:
@@ -97,6 +117,8 @@ def _append_member_description(state: WriterState) -> None:
 
 
 def cell(state: WriterState, tag: Tag) -> CloseHandler:
+    if state.heading is not None:
+        return space
     table = _current_table(state)
     role = state.resolve_role(tag)
     if table is None:

@@ -138,6 +138,15 @@ def _div(state: WriterState, tag: Tag) -> CloseHandler:
     return _block(state, tag)
 
 
+def _table(state: WriterState, tag: Tag) -> CloseHandler:
+    """Open a table, which some generators make of code and of signatures."""
+    if tag.role is ElementRole.CODE or (
+        tag.role is ElementRole.OBJECT and not state.tables and not state.is_in_quote()
+    ):
+        return _block(state, tag)
+    return table_cells.table(state, tag)
+
+
 # ── Handlers by role and by tag ───────────────────────────────────────────────────────────────────────────────────────
 
 _OPEN_HANDLERS_BY_ROLE: Final[dict[ElementRole, OpenHandler]] = {
@@ -155,6 +164,8 @@ _OPEN_HANDLERS_BY_ROLE: Final[dict[ElementRole, OpenHandler]] = {
     ElementRole.PANEL: tabs.tab_panel,
     ElementRole.CODE_GROUP: tabs.code_group,
     ElementRole.MEMBER: _plain_block,
+    ElementRole.OBJECT: headings.open_object,
+    ElementRole.SEPARATOR: _plain_block,
     ElementRole.MEMBER_DESCRIPTION: _plain_block,
 }
 
@@ -173,6 +184,6 @@ _OPEN_HANDLERS_BY_TAG: Final[dict[str, OpenHandler]] = {
     "sup": inline.sup, "sub": inline.sub,
     "input": inline.checkbox, "pre": code.pre, "li": lists.li, "blockquote": lists.blockquote,
     "details": lists.details, "summary": lists.summary, "dl": definitions.dl, "dt": definitions.dt,
-    "dd": definitions.dd, "table": table_cells.table, "tr": table_cells.tr, "caption": table_cells.caption,
+    "dd": definitions.dd, "table": _table, "tr": table_cells.tr, "caption": table_cells.caption,
     "label": tabs.label,
 }  # fmt: skip

@@ -42,14 +42,20 @@ class HtmlSection:
     __slots__ = ("anchor", "heading", "is_continuation", "is_term", "level", "marks", "output_start", "text")
 
     def __init__(
-        self, heading: str, level: int, anchor: str | None, output_start: int, *, is_continuation: bool = False
+        self,
+        heading: str,
+        level: int,
+        anchor: str | None,
+        output_start: int,
+        *,
+        is_continuation: bool = False,
     ) -> None:
         self.heading = heading
         self.level = level
         self.anchor = anchor
         self.text = ""
         self.marks: list[tuple[int, int]] = []  # the numbers of the places in it, and their positions
-        self.is_term = False  # the term of a definition list
+        self.is_term = False  # the term of a definition list, or the signature of a documented object
         self.is_continuation = is_continuation  # the section of that heading, resumed after a nested one
         self.output_start = output_start
 
@@ -139,11 +145,15 @@ class OpenHeading:
         "permalink",
         "permalink_text",
         "words",
+        "wrapper_anchor",
     )
 
-    def __init__(self, level: int, anchor: str | None, *, is_code: bool, is_term: bool = False) -> None:
+    def __init__(
+        self, level: int, anchor: str | None, wrapper_anchor: str | None, *, is_code: bool, is_term: bool = False
+    ) -> None:
         self.level = level
         self.anchor = anchor
+        self.wrapper_anchor = wrapper_anchor  # of an element around it or just before it
         self.inner_anchor: str | None = None
         self.permalink: str | None = None
         self.is_code = is_code
@@ -381,10 +391,16 @@ def space(state: WriterState) -> None:
     state.add_space()
 
 
+_LABELS: Final = frozenset({
+    "attention", "caution", "danger", "error", "example", "hint", "important", "info", "note", "notes", "see also",
+    "success", "tip", "todo", "warning",
+})  # fmt: skip
+
+
 def write_bold_line(state: WriterState, line_separator: str = " ") -> None:
     text = "".join(state.paragraph).strip(" \n\t" + LINE_BREAK_MARK).replace(LINE_BREAK_MARK, line_separator)
-    if text.islower() and state.containers:
-        text = text.lstrip()[:1].upper() + text.lstrip()[1:]  # "note": pages capitalize it by CSS
+    if state.containers and text in _LABELS:
+        text = text.capitalize()  # pages capitalize it by CSS; any other word may be a name
     state.paragraph[:] = [text]
     state.flush("**")
 
