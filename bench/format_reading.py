@@ -1,8 +1,9 @@
 """Measure how much of pages in source formats the readers keep, beside the pages that their own tools make of them.
 
-    python bench/format_reading.py [man] [--pages 300] [--missing 20]
+    python bench/format_reading.py [man] [asciidoc] [--pages 300] [--missing 20]
 
-man     manual pages of Debian packages against the HTML that mandoc makes of them
+man         manual pages of Debian packages against the HTML that mandoc makes of them
+asciidoc    git's documentation against the HTML beside it; items of files that a page includes are counted apart
 
 Packages are fetched with apt-get into a folder of the user's cache and unpacked there; nothing is installed.
 """
@@ -21,6 +22,8 @@ from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser
 
+from kept.extract.asciidoc.lines import looks_like_asciidoc
+from kept.extract.asciidoc.reader import extract as extract_asciidoc
 from kept.extract.man.reader import extract as extract_man
 from kept.extract.sections import Extraction, SectionNode
 
@@ -120,7 +123,34 @@ def measure_man(pages: int) -> Score:
     return score
 
 
-FORMATS: dict[str, Callable[[int], Score]] = {"man": measure_man}
+def measure_asciidoc(pages: int) -> Score:
+    folder = unpacked("git-doc") / "usr/share/doc/git-doc"
+    score = Score()
+    for file in sorted([*folder.glob("*.txt"), *folder.glob("*/*.txt")])[: max(pages, 300)]:
+        html = file.with_suffix(".html")
+        if not html.exists():
+            continue
+        source = file.read_text("utf-8")
+        score.count("recognised", looks_like_asciidoc(source), file.name)
+        answer = extract_asciidoc(file.read_bytes(), None)
+        if not isinstance(answer, Extraction):
+            continue
+        document = LexborHTMLParser(html.read_bytes())
+        body = document.css_first("#content") or document.body
+        assert body is not None, "an HTML page has a body"
+        names, code = {letters(name) for name in headings(answer.tree)}, code_of(answer.markdown)
+        words = letters(answer.markdown)
+        apart = " with includes" if re.search("^include::", source, re.MULTILINE) else ""
+        for node in body.css("h2, h3, h4, h5"):
+            score.count(f"headings{apart}", letters(node.text()) in names, f"{file.name} {node.text()}")
+        for node in body.css("pre"):
+            score.count(f"code blocks{apart}", letters(node.text()) in code, f"{file.name} {node.text()}")
+        for node in body.css("dt"):
+            score.count(f"terms{apart}", letters(node.text()) in words, f"{file.name} {node.text()}")
+    return score
+
+
+FORMATS: dict[str, Callable[[int], Score]] = {"man": measure_man, "asciidoc": measure_asciidoc}
 
 
 def main() -> None:

@@ -50,6 +50,7 @@ _READERS = {
     f"{_OPEN_XML}.wordprocessingml.document": ReaderSpec("office.docx", 1, delegates_to="text/markdown"),
     "application/x-ipynb+json": ReaderSpec("notebook", 1, delegates_to="text/markdown"),
     "application/yaml": ReaderSpec("yaml_data", 1, "PyYAML"),
+    "text/asciidoc": ReaderSpec("asciidoc.reader", 1),
     "text/html": ReaderSpec("html.reader", 6, "selectolax"),
     "text/markdown": ReaderSpec("markdown.reader", 3, "markdown-it-py"),
     "text/plain": ReaderSpec("text", 3, delegates_to="text/x-rst"),
@@ -72,8 +73,7 @@ _TYPE_ALIASES = {
     "text/x-markdown": "text/markdown",
     "text/mdx": "text/markdown",
     "text/prs.fallenstein.rst": "text/x-rst",
-    "text/asciidoc": "text/plain",
-    "text/x-asciidoc": "text/plain",
+    "text/x-asciidoc": "text/asciidoc",
     "text/x-org": "text/plain",
     **dict.fromkeys(("application/x-troff-man", "application/x-troff", "text/x-troff", "text/x-man"), "text/troff"),
 }
@@ -92,8 +92,9 @@ _TYPES_BY_EXTENSION = {
     **dict.fromkeys(("xlsx", "xlsm"), f"{_OPEN_XML}.spreadsheetml.sheet"),
     **dict.fromkeys(("html", "htm", "xhtml"), "text/html"),
     **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mkdn", "mdx", "qmd", "rmd"), "text/markdown"),
+    **dict.fromkeys(("adoc", "asciidoc"), "text/asciidoc"),
     **dict.fromkeys(("rst", "rest"), "text/x-rst"),
-    **dict.fromkeys(("txt", "text", "adoc", "asciidoc", "org", "textile", "pod"), "text/plain"),
+    **dict.fromkeys(("txt", "text", "org", "textile", "pod"), "text/plain"),
 }
 _TYPES_BY_NAME = {
     # Other JSON and YAML files are not documentation.

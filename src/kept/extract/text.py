@@ -4,7 +4,7 @@
     decode_to_utf8    the same as UTF-8 bytes, for a parser that takes those
     extract           the reader: one section, no title, no headings, no links
 
-The text is kept unchanged, in the field for Markdown; unless it is reStructuredText.
+The text is kept unchanged, in the field for Markdown; unless it is reStructuredText or AsciiDoc.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import codecs
 import re
 
+from kept.extract.asciidoc.lines import looks_like_asciidoc
 from kept.extract.rst.recognition import looks_like_rst
 from kept.extract.sections import Extraction, SectionNode, Unreadable
 
@@ -20,6 +21,10 @@ def extract(body: bytes, charset: str | None, url: str = "") -> Extraction | Unr
     text = decode_text(body, charset)
     if isinstance(text, Unreadable):
         return text
+    if looks_like_asciidoc(text):
+        from kept.extract.asciidoc.reader import read_asciidoc  # it decodes with this module
+
+        return read_asciidoc(text)
     if looks_like_rst(text):
         from kept.extract.rst.reader import extract_text  # it decodes with this module
 

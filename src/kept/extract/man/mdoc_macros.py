@@ -44,7 +44,7 @@ _LIST_KINDS: Final = frozenset({"tag", "bullet", "dash", "hyphen", "item", "enum
 _STANDARD = re.compile(r"-(.+)")
 
 
-class _OpenList:
+class _OpenMdocList:
     __slots__ = ("kind", "number", "rows")
 
     def __init__(self, kind: str) -> None:
@@ -59,7 +59,7 @@ class MdocWriter(ManWriter):
     def __init__(self, page: ManualPage) -> None:
         super().__init__(page)
         self._name = ""  # of the page, as .Nm gives it
-        self._lists: list[_OpenList] = []
+        self._lists: list[_OpenMdocList] = []
         self._displays: list[bool] = []  # whether it is code
         self._no_space = False  # .Ns, or an opening bracket, was last
         self._spacing = True  # .Sm
@@ -282,7 +282,7 @@ class MdocWriter(ManWriter):
         self.page.flush()
         if self._lists or self.page.code is not None:
             self.page.indent()
-        self._lists.append(_OpenList(kind))
+        self._lists.append(_OpenMdocList(kind))
 
     def _end_list(self, text: str) -> None:
         if not self._lists:
