@@ -44,7 +44,7 @@ _OPEN_XML = "application/vnd.openxmlformats-officedocument"
 _READERS = {
     "application/json": ReaderSpec("json_data", 2),
     "application/epub+zip": ReaderSpec("office.epub", 1, delegates_to="text/html"),
-    "application/pdf": ReaderSpec("pdf", 1, "pypdfium2"),
+    "application/pdf": ReaderSpec("pdf", 2, "pypdfium2"),
     f"{_OPEN_XML}.presentationml.presentation": ReaderSpec("office.pptx", 1, delegates_to="text/markdown"),
     f"{_OPEN_XML}.spreadsheetml.sheet": ReaderSpec("office.xlsx", 1),
     f"{_OPEN_XML}.wordprocessingml.document": ReaderSpec("office.docx", 1, delegates_to="text/markdown"),
