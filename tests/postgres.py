@@ -124,7 +124,7 @@ class PostgresServer:
         """Make a backup of a database with pg_dump."""
         self._need_ours()
         with file.open("wb") as output:
-            command = [self._programs / "pg_dump", "--format=custom", f"--dbname={url}"]
+            command = [str(self._programs / "pg_dump"), "--format=custom", f"--dbname={url}"]
             subprocess.run(command, check=True, stdout=output, cwd="/", **self._identity)
 
     def _execute(self, statement: str, database: str | None = None) -> None:

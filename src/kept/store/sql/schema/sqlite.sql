@@ -315,8 +315,6 @@ CREATE INDEX frontier_unreached ON frontier (job_id) WHERE reached = 0;
 
 CREATE INDEX frontier_renewed ON frontier (job_id) WHERE renews;
 
-CREATE INDEX frontier_by_url ON frontier (url);
-
 CREATE INDEX frontier_by_batch ON frontier (job_id, batch, id) WHERE batch IS NOT NULL;
 
 -- The documents that the active generations show.

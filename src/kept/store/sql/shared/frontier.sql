@@ -235,12 +235,13 @@ SELECT * FROM frontier WHERE job_id = :job AND url = :url;
 UPDATE frontier SET outcome = :outcome, reason = :reason, document_id = :document, batch = :batch WHERE job_id = :job AND url = :url;
 
 -- name: ledger_entries
--- The entries of a URL in the last full crawl of each source and in those after it, the latest first.
+-- The entries of a URL in the last full crawl of each source and in those after it, the latest first. These are few jobs,
+-- each of which is looked into: an index of all URLs would cost each crawl more.
 SELECT f.*, j.source_id, j.mode, j.status, s.name AS source_name, s.version AS source_version
-  FROM frontier f
-  JOIN crawl_jobs j ON j.id = f.job_id
-  JOIN sources s ON s.id = j.source_id AND s.removed_at IS NULL
- WHERE f.url = :url
+  FROM sources s
+  JOIN crawl_jobs j ON j.source_id = s.id
+  JOIN frontier f ON f.job_id = j.id
+ WHERE f.url = :url AND s.removed_at IS NULL
    AND NOT EXISTS (SELECT 1 FROM crawl_jobs later
                     WHERE later.source_id = j.source_id AND later.status = 'completed'
                       AND later.mode IN ('refresh', 'full') AND later.created_at > j.created_at)

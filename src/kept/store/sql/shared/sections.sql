@@ -6,6 +6,10 @@ SELECT id, parent_section_id, position, level, heading, headings, anchor, text, 
   FROM sections WHERE content_id = :content ORDER BY position;
 
 -- name: count_sections
+-- How many sections the documents have that a source shows.
 SELECT count(*) AS sections
-  FROM documents_active d JOIN sections s ON s.content_id = d.content_id
- WHERE d.source_id = :source;
+  FROM sources src
+  JOIN versions v ON v.source_id = src.id AND v.born <= src.active_generation
+                 AND (v.died IS NULL OR v.died > src.active_generation)
+  JOIN sections s ON s.content_id = v.content_id
+ WHERE src.id = :source AND src.removed_at IS NULL;
