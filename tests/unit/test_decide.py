@@ -18,7 +18,7 @@ from kept.crawl.decide import (
     needs_no_visit,
     needs_reading,
 )
-from kept.model.document import Content, ParsedPage, Unreadable, Validators, Version
+from kept.model.document import Content, ParsedPage, Section, Unreadable, Validators, Version
 from kept.model.frontier import (
     Fetched,
     FrontierEntry,
@@ -64,7 +64,8 @@ def entry(version: Version | None, *, attempts: int = 0) -> FrontierEntry:
 
 
 def page(hash: str, links: tuple[str, ...] = ("old link",)) -> ParsedPage:
-    return ParsedPage(content=Content(hash=hash, title="", markdown="", sections=()), links=links)
+    section = Section(position=0, parent=None, level=0, heading="", anchor=None, text="a")
+    return ParsedPage(content=Content(hash=hash, title="", markdown="a", sections=(section,)), links=links)
 
 
 def fetched(etag: str | None = '"1"') -> Fetched:
@@ -353,6 +354,15 @@ def test_a_page_that_only_sends_its_reader_elsewhere_is_a_redirect(version: Vers
     assert (decision.outcome, decision.redirect_to) == (outcome, to)
     assert decision.reason == f"sends its reader to {to}"
     assert isinstance(decided(None, fetched(), page("other")._replace(moved_to=URL)), NewContent)
+
+
+def test_a_page_without_text_is_reported_and_its_links_are_followed() -> None:
+    frames = page("frames", links=("https://docs.test/toc",))
+    frames = frames._replace(content=Content(hash="frames", title="", markdown="", sections=()))
+    decision = decided(None, fetched(), frames)
+    assert isinstance(decision, NotKept)
+    assert (decision.outcome, decision.reason) == (Outcome.SKIPPED, "it has no text to read")
+    assert decision.links == ("https://docs.test/toc",)
 
 
 def test_a_canonical_url_is_stored_if_it_is_another() -> None:

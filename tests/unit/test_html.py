@@ -357,6 +357,21 @@ def test_frames_are_links() -> None:
     assert read_page(page).hrefs == ["toc.html", "main.html"]
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<body class='rustdoc source'><pre>fn main() {}</pre>".replace("'", '"'),
+        "<title>box.core</title><div role=main class=body><h1>Source code for box.core</h1><pre>x = 1</pre></div>",
+        "<title>Boxes: box.h Source File</title><pre>int box;</pre>",
+    ],
+)
+def test_a_page_of_source_code_is_left_out_unless_its_region_is_selected(page: str) -> None:
+    left_out = extract(page.encode(), None)
+    assert isinstance(left_out, Unreadable)
+    assert left_out.reason.startswith("a page of source code")
+    assert isinstance(extract(page.encode(), None, Region(select="body")), Extraction)
+
+
 # ── Hostile pages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 HOSTILE = {

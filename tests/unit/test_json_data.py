@@ -133,6 +133,12 @@ ANYTHING = st.recursive(
 )
 
 
+def test_the_data_of_a_page_that_is_kept_is_left_out() -> None:
+    left_out = extract(b'{"type": "module", "source": "doc/api/assert.md", "modules": []}', None)
+    assert isinstance(left_out, Unreadable)
+    assert "doc/api/assert.md" in left_out.reason
+
+
 @given(ANYTHING, ANYTHING)
 def test_no_description_makes_the_reader_fail(paths: object, schemas: object) -> None:
     api = {"openapi": "3.0.0", "paths": {"/a": paths}, "components": {"schemas": {"B": schemas}}}

@@ -21,6 +21,11 @@ def reading(body: bytes = PAGE, *, content_type: str = "text/markdown", url: str
     return answer
 
 
+def test_what_sphinx_built_a_page_from_is_left_out() -> None:
+    url = "https://docs.example.org/_sources/guide/page.md.txt"
+    assert isinstance(parse_page(PAGE, content_type="text/plain", url=url), Unreadable)
+
+
 def test_a_parsed_page_has_the_content_and_the_resolved_links() -> None:
     answer = reading()
     assert answer.content.title == "Title"
@@ -122,6 +127,7 @@ def test_a_page_of_too_many_sections_is_unreadable(monkeypatch: pytest.MonkeyPat
         ("api/openapi.yaml", "application/yaml"),
         ("swagger.yml", "application/yaml"),
         ("asyncapi.json", "application/json"),
+        ("v1/pets-openapi.json", "application/json"),
         ("config.yaml", None),
         ("data.json", None),
         ("main.py", None),

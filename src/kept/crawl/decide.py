@@ -166,6 +166,8 @@ def _decide_fetched(
         return NotKept(outcome=Outcome.SKIPPED, reason="the page asks not to be kept", status=status, links=links)
     if page and page.moved_to and page.moved_to != entry.url:
         return _decide_redirect(entry, page.moved_to, f"sends its reader to {page.moved_to}", status)
+    if page and not page.content.sections:
+        return NotKept(outcome=Outcome.SKIPPED, reason="it has no text to read", status=status, links=links)
     if base is not None and (page is None or page.content.hash == base.content_hash):
         stored = MetadataUpdate(
             validators=base.validators,

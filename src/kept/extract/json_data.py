@@ -20,6 +20,8 @@ def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
         if (api := extract_api_description(value)) is not None:
             return api
+        if _is_twin(value):
+            return Unreadable(reason=f"the data of a page written in {value['source']}, which is kept as that page")
         markdown = json.dumps(value, indent=2, ensure_ascii=False)
     except (ValueError, RecursionError) as error:
         return Unreadable(reason=f"not JSON: {error}"[:200])
@@ -29,3 +31,9 @@ def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
     return Extraction(
         title=" ".join(title.split())[:MAX_HEADING_LENGTH], markdown=markdown, tree=SectionNode(content=markdown)
     )
+
+
+def _is_twin(value: object) -> bool:
+    """Return whether it is a page of documentation once more, as Node.js has them: it names the file of both."""
+    source = value.get("source") if isinstance(value, dict) else None
+    return isinstance(source, str) and source.endswith((".md", ".rst", ".adoc")) and len(source) < 200

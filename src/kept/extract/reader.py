@@ -97,10 +97,6 @@ _TYPES_BY_EXTENSION = {
     **dict.fromkeys(("txt", "text", "org", "textile", "pod"), "text/plain"),
 }
 _TYPES_BY_NAME = {
-    # Other JSON and YAML files are not documentation.
-    **dict.fromkeys(("openapi.json", "swagger.json", "asyncapi.json"), "application/json"),
-    **dict.fromkeys(("openapi.yaml", "openapi.yml", "swagger.yaml", "swagger.yml"), "application/yaml"),
-    **dict.fromkeys(("asyncapi.yaml", "asyncapi.yml"), "application/yaml"),
     **dict.fromkeys(("llms.txt", "llms-full.txt"), "text/markdown"),
     **dict.fromkeys(
         ("readme", "changelog", "changes", "news", "history", "contributing", "install", "upgrading", "faq", "manual"),
@@ -124,6 +120,8 @@ def parse_page(
     kind = _effective_type(declared, url)
     if kind not in _READERS:
         return Unreadable(reason=f"there is no reader for {declared or 'a page of unknown type'}")
+    if "/_sources/" in url and kind != "text/html":
+        return Unreadable(reason="what Sphinx built a page from, which is kept as that page")
     options: dict[str, Any] = {"region": region} if kind == "text/html" else {}
     if kind in ("text/plain", "text/x-rst"):
         options["url"] = url
@@ -179,12 +177,18 @@ def _resolve_other_page(href: str | None, base: str, url: str) -> str | None:
     return None if target == url else target
 
 
+_DATA_TYPES = {"json": "application/json", "yaml": "application/yaml", "yml": "application/yaml"}
+_API_DESCRIPTION_NAME = re.compile(r"openapi|swagger|asyncapi|(?:^|[-_.])oas[23]?$")
+
+
 def guess_content_type(name: str) -> str | None:
     """Return the content type of a file with this name; None if it is not documentation that Kept can read."""
     name = name.rpartition("/")[2].lower()
     stem, dot, extension = name.rpartition(".")
     if not (dot and stem):
         return _TYPES_BY_NAME.get(name)
+    if extension in _DATA_TYPES:  # other JSON and YAML files are not documentation
+        return _DATA_TYPES[extension] if _API_DESCRIPTION_NAME.search(stem) else None
     known = _TYPES_BY_NAME.get(name) or _TYPES_BY_EXTENSION.get(extension)
     return known or ("text/troff" if _MANUAL_PAGE_NAME.fullmatch(name) else None)
 

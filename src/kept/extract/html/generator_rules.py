@@ -38,6 +38,16 @@ REGIONS: Final = (
     (b"content", "#content"),
 )
 
+# Bytes that only pages of highlighted source code have, which generators add to the documentation of that code.
+SOURCE_CODE_PAGES: Final = (
+    b'class="rustdoc source"',
+    b'class="rustdoc src"',
+    b"<h1>Source code for ",  # Sphinx
+    b"Source File</title>",  # Doxygen
+    b'<div class="source-container">',  # javadoc
+    b'src="highlight.js"></script></head><body><pre>',  # Haddock
+)
+
 # Prefixes of links to other pages of a single-page application.
 ROUTE_PREFIXES: Final = ("#/", "#!/")
 

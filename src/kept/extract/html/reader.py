@@ -20,6 +20,7 @@ from kept.extract.html.generator_rules import (
     RAW_TEXT_TAGS,
     REGIONS,
     ROUTE_PREFIXES,
+    SOURCE_CODE_PAGES,
 )
 from kept.extract.html.place_marks import MARK_END, MARK_START, remove_control_characters
 from kept.extract.html.places import find_places
@@ -47,6 +48,8 @@ def extract(body: bytes, charset: str | None, region: Region = DEFAULT_REGION) -
     page = _expand_self_closing_tags(page)
     if _is_too_deep(page):
         return Unreadable(reason=f"its elements are nested more than {MAX_NESTING:,} deep")
+    if not region.select and any(marker in page for marker in SOURCE_CODE_PAGES):
+        return Unreadable(reason="a page of source code, which the documentation describes; select a region to keep it")
     parsed = _parse_page(page, region)
     if parsed is None:
         return Unreadable(reason="an empty page")
