@@ -21,6 +21,7 @@ from kept.origins.web.devtools import (
     find_browser,
 )
 from kept.origins.web.http.client import HttpClient
+from kept.origins.web.shared_browser import SharedBrowser
 
 PAGE = Fetched(
     body=b"<div id=app></div><script>app.textContent = 'written by a script'</script>", content_type="text/html"
@@ -92,7 +93,8 @@ def test_a_browser_survives_its_pages_and_is_restarted_after_a_crash(
         os.kill(died.process_id, signal.SIGKILL)
         with pytest.raises(BrowserLost):
             await died.call("Browser.getVersion")
-        browser._devtools = died
+        shared = SharedBrowser.of("")
+        shared._devtools = died
         try:
             rendered = await browser.render("https://docs.test/", PAGE)
             assert isinstance(rendered, Fetched)
@@ -103,11 +105,16 @@ def test_a_browser_survives_its_pages_and_is_restarted_after_a_crash(
             assert greedy.reason == "its scripts take more memory than a page may take"
             assert isinstance(await browser.render("https://docs.test/", PAGE), Fetched), "it costs that page only"
             impatient = make_browser(seconds=6)
-            impatient._devtools = browser._devtools
+            running = shared._devtools
             restless = await impatient.render("https://docs.test/", RESTLESS)
             assert isinstance(restless, Fetched), "a page that never stands still is taken as it is"
+            await impatient.close()
+            assert shared._devtools is running, "one browser, until its last user has left"
+            assert running is not None
+            assert running.is_alive
         finally:
             await browser.close()
+        assert shared._devtools is None
 
     run(test())
     assert list(tmp_path.iterdir()) == []

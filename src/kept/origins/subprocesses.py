@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +18,7 @@ _NEUTRAL_VARIABLES = frozenset({
 _NO_FOLDER = "/dev/null"  # as a folder: it has no files, and none can be made in it
 
 _MAX_STDERR_BYTES = 16 * 1024  # the last part of it
+_CHUNK_BYTES = 64 * 1024
 
 
 class ProgramFailed(Exception):
@@ -62,6 +63,38 @@ async def run_program(
     return output
 
 
+async def stream_program(
+    *command: str, environment: Mapping[str, str], cwd: Path, seconds: float
+) -> AsyncGenerator[bytes, None]:
+    """Run a program and yield its output as it comes. Raises ProgramFailed. Close it to stop the program early."""
+    process = await start_program(*command, environment=environment, cwd=cwd, capture_stderr=True)
+    assert process.stdin is not None, "stdin is a pipe"
+    assert process.stdout is not None, "stdout is a pipe"
+    assert process.stderr is not None, "stderr is a pipe"
+    process.stdin.close()
+    message, ended = asyncio.create_task(_read_tail(process.stderr)), False
+    deadline = asyncio.get_running_loop().time() + seconds
+    try:
+        while data := await asyncio.wait_for(process.stdout.read(_CHUNK_BYTES), _left(deadline)):
+            yield data
+            await asyncio.sleep(0)  # a read that need not wait would let nothing else run
+        await asyncio.wait_for(process.wait(), _left(deadline))
+        ended = True
+    except TimeoutError:
+        raise ProgramFailed(f"it took longer than {seconds:g} s", None) from None
+    finally:
+        if not ended:
+            message.cancel()
+            await asyncio.gather(message, return_exceptions=True)
+            await kill_program(process)
+    if process.returncode:
+        raise ProgramFailed((await message).decode(errors="replace"), process.returncode)
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - asyncio.get_running_loop().time())
+
+
 async def start_program(
     *command: str, environment: Mapping[str, str], cwd: Path, capture_stderr: bool = False
 ) -> Process:
@@ -84,6 +117,12 @@ async def kill_program(process: Process) -> None:
     """Kill a program and every process that it has started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    for stream in (
+        process.stdout,
+        process.stderr,
+    ):  # asyncio waits for the end of pipes, which a full one never reports
+        while stream and await stream.read(_CHUNK_BYTES):
+            pass
     await process.wait()
 
 

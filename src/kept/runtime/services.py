@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # heavy: a search needs none of them
     from kept.search.rerank import Reranking
     from kept.search.vector_search import VectorSearchOptions
     from kept.secrets import SecretStore
+    from kept.service.previews import PreviewLimits
 
 
 class AppServices:
@@ -65,6 +66,12 @@ class AppServices:
 
         history = self.settings.history
         return Retention(generations=history.generations, younger_than=timedelta(days=history.days), jobs=history.jobs)
+
+    @cached_property
+    def preview_limits(self) -> "PreviewLimits":
+        from kept.service.previews import PreviewLimits
+
+        return PreviewLimits()
 
     @cached_property
     def _reaper(self) -> "Reaper":

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # a service function imports what it needs
     from kept.search.rerank import Reranking
     from kept.search.vector_search import VectorSearchOptions
     from kept.secrets import SecretStore
+    from kept.service.previews import PreviewLimits
     from kept.store.database import Connection, Database, ReadableDatabase
 
 
@@ -29,6 +30,9 @@ class Services(Protocol):
 
     @property
     def secrets(self) -> "SecretStore": ...
+
+    @property
+    def preview_limits(self) -> "PreviewLimits": ...
 
     async def reap_jobs(self) -> "ReapReport":
         """Requeue the jobs of dead workers. A crawl that is requested afterwards joins the requeued job."""

@@ -10,17 +10,20 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from kept.errors import SourceUnavailable
 from kept.origins.git.errors import GitErrorKind, classify_git_error
 from kept.origins.git.program import FETCH_SECONDS, Git
 from kept.origins.subprocesses import ProgramFailed
 from kept.private_files import make_private_folder
 
 LOCK_POLL_SECONDS = 0.1
+MAX_PATHS = 500_000  # of one tree; a repository of a few kilobytes can have any number
+MAX_PATH_BYTES = 128 * 1024 * 1024  # of all of them
 MAX_RENAME_CANDIDATES = 2000  # files on either side; with more, only identical files are matched
 _FETCH_COMMAND = (
     "fetch",
@@ -36,6 +39,12 @@ _FETCH_COMMAND = (
 class Blob:
     path: str  # as os.fsdecode() returns it: it need not be UTF-8
     id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeListing:
+    paths: int  # of everything in the tree
+    blobs: list[Blob]
 
 
 def clone_folder(cache: Path, remote: str) -> Path:
@@ -65,13 +74,19 @@ class BareClone:
             refs[f"@{name}" if value.startswith("ref: ") else name] = value
         return refs
 
-    async def fetch_listing(self, commit: str, ref_and_path: str) -> list[Blob]:
-        """List the regular files of a commit, without submodules and links. Fetches the commit if it is not here."""
+    async def fetch_listing(
+        self, commit: str, ref_and_path: str, *, below: str, is_wanted: Callable[[str], bool]
+    ) -> TreeListing:
+        """List the wanted regular files of a commit ``below`` a path, without submodules and links.
+
+        Fetches the commit if it is not here. Raises SourceUnavailable for a tree that is larger than any can be.
+        """
         local_ref = f"refs/kept/{hashlib.sha256(ref_and_path.encode()).hexdigest()[:32]}"
         async with self._lock():
             existed = (self._folder / "HEAD").exists()
             try:
-                return await self._fetch_listing(commit, local_ref)
+                await self._fetch_commit(commit, local_ref)
+                return await self._list_tree(commit, below, is_wanted)
             except ProgramFailed as failed:
                 # The remote has just answered, so a missing object or an unknown error means a damaged clone.
                 if not existed or classify_git_error(failed.message)[0] not in (
@@ -80,9 +95,10 @@ class BareClone:
                 ):
                     raise
             shutil.rmtree(self._folder, ignore_errors=True)
-            return await self._fetch_listing(commit, local_ref)
+            await self._fetch_commit(commit, local_ref)
+            return await self._list_tree(commit, below, is_wanted)
 
-    async def _fetch_listing(self, commit: str, local_ref: str) -> list[Blob]:
+    async def _fetch_commit(self, commit: str, local_ref: str) -> None:
         await self._create()
         if await self._fetched_commit(local_ref) != commit:
             await self._git(
@@ -93,8 +109,22 @@ class BareClone:
                 folder=self._folder,
                 seconds=FETCH_SECONDS,
             )
-        listing = await self._git("ls-tree", "-r", "-z", "--full-tree", commit, folder=self._folder)
-        return [blob for row in listing.split(b"\0") if row and (blob := _parse_blob(row))]
+
+    async def _list_tree(self, commit: str, below: str, is_wanted: Callable[[str], bool]) -> TreeListing:
+        arguments = ("ls-tree", "-r", "-z", "--full-tree", commit, *(("--", below) if below else ()))
+        blobs: list[Blob] = []
+        paths, size, rest = 0, 0, b""
+        async with aclosing(self._git.stream(*arguments, folder=self._folder)) as output:
+            async for data in output:
+                *rows, rest = (rest + data).split(b"\0")
+                paths, size = paths + len(rows), size + len(data)
+                if paths > MAX_PATHS or size > MAX_PATH_BYTES:
+                    raise SourceUnavailable(
+                        f"{self._remote} has more than {MAX_PATHS:,} files, or longer names than files have. Keep a "
+                        "folder of it: add it by the address that the browser shows there, or as URL#BRANCH/FOLDER."
+                    )
+                blobs += [blob for row in rows if (blob := _parse_blob(row)) and is_wanted(blob.path)]
+        return TreeListing(paths=paths, blobs=blobs)
 
     async def _create(self) -> None:
         """Create an empty clone where there is none, atomically."""

@@ -83,12 +83,18 @@ class GitOrigin(TreeOrigin):
         git = await self._exit_stack.enter_async_context(self._transport.connect(self._repository.remote))
         clone = BareClone(self._cache_folder, self._repository.remote, git)
         ref, commit, subfolder = await self._find_commit(clone)
-        blobs = {blob.path: blob for blob in await clone.fetch_listing(commit, self._repository.ref_and_path)}
-        if subfolder and not any(path == subfolder or path.startswith(f"{subfolder}/") for path in blobs):
+        selection = FileSelection(self._settings.scope, self._type_of, subfolder=subfolder)
+        listing = await clone.fetch_listing(
+            commit,
+            self._repository.ref_and_path,
+            below=subfolder,
+            is_wanted=lambda path: selection.why_excluded(path) is None,
+        )
+        if subfolder and not listing.paths:
             raise SourceMissing(f"There is no '{subfolder}' in {ref.name} of {self._repository.remote}.")
-        selected = FileSelection(self._settings.scope, self._type_of, subfolder=subfolder).select(blobs)
         part = self._add_part(clone, git, self._repository.file_base_url(ref), commit)
-        self._add_files(part, {path: blobs[path] for path in selected})
+        # In a thread: of a large tree it takes seconds, and a server has other things to do.
+        await asyncio.to_thread(self._add_selected, part, selection, {blob.path: blob for blob in listing.blobs})
 
     async def close(self) -> None:
         for part in self._parts.values():
@@ -165,18 +171,18 @@ class GitOrigin(TreeOrigin):
         clone = BareClone(self._cache_folder, wiki.remote, git)
         try:
             commit = (await clone.list_remote_refs(["HEAD"])).get("HEAD")
-            found = await clone.fetch_listing(commit, "") if commit else []
+            found = (await clone.fetch_listing(commit, "", below="", is_wanted=_is_wiki_page)).blobs if commit else []
         except ProgramFailed as failed:
             kind, sentence = classify_git_error(failed.message)
             if kind not in (GitErrorKind.NOT_FOUND, GitErrorKind.AUTHENTICATION):
                 self._listing_failures.append(ListingFailure(url=url, reason=f"the wiki {sentence}"))
             return
-        blobs = {
-            f"{WIKI_FOLDER}/{blob.path}": blob for blob in found if not blob.path.rpartition("/")[2].startswith("_")
-        }
-        pages = FileSelection(self._settings.scope, self._type_of).select(blobs)
-        self._add_files(
-            self._add_part(clone, git, url, commit or ""), {path: blobs[path] for path in pages}, name=_wiki_page_name
+        await asyncio.to_thread(
+            self._add_selected,
+            self._add_part(clone, git, url, commit or ""),
+            FileSelection(self._settings.scope, self._type_of),
+            {f"{WIKI_FOLDER}/{blob.path}": blob for blob in found},
+            name=_wiki_page_name,
         )
 
     def _add_part(self, clone: BareClone, git: Git, base_url: str, commit: str) -> _Part:
@@ -184,14 +190,19 @@ class GitOrigin(TreeOrigin):
         part = _Part(base_url=base_url, commit=commit, clone=clone, blobs=blobs, lock=asyncio.Lock())
         return self._parts.setdefault(base_url, part)
 
-    def _add_files(
-        self, part: _Part, blobs: Mapping[str, Blob], name: Callable[[str], str] = lambda path: path
+    def _add_selected(
+        self,
+        part: _Part,
+        selection: FileSelection,
+        blobs: Mapping[str, Blob],
+        name: Callable[[str], str] = lambda path: path,
     ) -> None:
-        for path, blob in sorted(blobs.items()):
+        """Add the files that are to be kept. Blocks."""
+        for path in sorted(selection.select(blobs)):
             url = tree_file_url(part.base_url, name(path))
             content_type = self._type_of(path)
             if url and content_type and url not in self._files:
-                self._files[url] = TreeFile(key=part.base_url, etag=blob.id, content_type=content_type)
+                self._files[url] = TreeFile(key=part.base_url, etag=blobs[path].id, content_type=content_type)
 
     async def _read_file(self, file: TreeFile) -> bytes:
         part = self._parts[file.key]
@@ -221,6 +232,10 @@ class GitOrigin(TreeOrigin):
                     raise FileUnavailable(f"the repository {sentence}") from None
                 for blob in batch:
                     part.missing_blobs.pop(blob, None)
+
+
+def _is_wiki_page(path: str) -> bool:
+    return not path.rpartition("/")[2].startswith("_")
 
 
 def _wiki_page_name(path: str) -> str:

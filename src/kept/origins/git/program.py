@@ -5,12 +5,13 @@ on a command line, which other users of the machine can read.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-from kept.origins.subprocesses import ProgramFailed, make_neutral_environment, run_program
+from kept.origins.subprocesses import ProgramFailed, make_neutral_environment, run_program, stream_program
 
 QUERY_SECONDS = 120.0
 FETCH_SECONDS = 3600.0
@@ -59,6 +60,20 @@ class Git:
             return await run_program(
                 "git", *arguments, environment=environment, cwd=folder, seconds=seconds, stdin_data=stdin_data
             )
+        except ProgramFailed as failed:
+            raise ProgramFailed(self.redact(failed.message), failed.exit_code) from None
+
+    async def stream(
+        self, *arguments: str, folder: Path, seconds: float = QUERY_SECONDS
+    ) -> AsyncGenerator[bytes, None]:
+        """Run git in a repository folder and yield its output as it comes. Raises ProgramFailed."""
+        output = stream_program(
+            "git", *arguments, environment=self.environment_in(folder), cwd=folder, seconds=QUERY_SECONDS
+        )
+        try:
+            async with aclosing(output):
+                async for data in output:
+                    yield data
         except ProgramFailed as failed:
             raise ProgramFailed(self.redact(failed.message), failed.exit_code) from None
 

@@ -26,14 +26,14 @@ from kept.origins.web.devtools import (
     BrowserLost,
     BrowserUnavailable,
     DevTools,
-    find_browser,
 )
 from kept.origins.web.http.client import HttpClient
 from kept.origins.web.http.messages import FailureKind, HttpResponse
+from kept.origins.web.shared_browser import SharedBrowser
 
 log = Log(__name__)
 
-MAX_TABS = 2
+MAX_TABS = 2  # of one crawl
 MAX_PAGE_SECONDS = 30.0
 NETWORK_IDLE_SECONDS = 0.5
 DOM_STABLE_SECONDS = 0.25
@@ -54,7 +54,7 @@ _SNAPSHOT_SCRIPT = """(() => {{
 
 
 class Browser:
-    """A Chromium for one crawl, started on first use and again after a crash."""
+    """The pages of one crawl in the Chromium of this process."""
 
     def __init__(
         self,
@@ -72,16 +72,16 @@ class Browser:
         self._max_bytes = max_bytes
         self._resources = _ResourceLoader(client, max_concurrency)
         self._tabs = asyncio.Semaphore(MAX_TABS)
-        self._start_lock = asyncio.Lock()
-        self._devtools: DevTools | None = None
+        self._shared: SharedBrowser | None = None  # of the first page's event loop
         self._start_error: BrowserUnavailable | None = None
 
     async def render(self, url: str, fetched: Fetched) -> Visit:
         """Render a fetched page. The result has no validators: the server's belong to the page before its scripts."""
         status = fetched.status
-        async with self._tabs:
+        self._shared = self._shared or SharedBrowser.of(self._program)
+        async with self._tabs, self._shared.tabs:
             try:
-                devtools = await self._ensure_started()
+                devtools = await self._ensure_started(self._shared)
                 async with asyncio.timeout(self._seconds):
                     return await self._render_in_tab(devtools, url, fetched)
             except BrowserUnavailable as error:
@@ -99,22 +99,17 @@ class Browser:
                 return Unreachable(reason="the browser failed while it ran the page's scripts", status=status)
 
     async def close(self) -> None:
-        devtools, self._devtools = self._devtools, None
-        if devtools:
-            await devtools.close()
+        if self._shared:
+            await self._shared.leave(self)
 
-    async def _ensure_started(self) -> DevTools:
-        async with self._start_lock:
-            if self._devtools and not self._devtools.is_alive:
-                await self.close()
-            if self._start_error:
-                raise self._start_error
-            try:
-                self._devtools = self._devtools or await DevTools.start(find_browser(self._program))
-            except BrowserUnavailable as error:
-                self._start_error = error  # not tried again for every page
-                raise
-            return self._devtools
+    async def _ensure_started(self, shared: SharedBrowser) -> DevTools:
+        if self._start_error:
+            raise self._start_error
+        try:
+            return await shared.start(self)
+        except BrowserUnavailable as error:
+            self._start_error = error  # not tried again for every page
+            raise
 
     async def _render_in_tab(self, devtools: DevTools, url: str, fetched: Fetched) -> Visit:
         created = await devtools.call("Target.createBrowserContext", disposeOnDetach=True)

@@ -15,7 +15,7 @@ from kept.server.responses import (
     json_response_with_etag,
     not_modified_response,
 )
-from kept.service import document_diff, documents, ledger, serializers
+from kept.service import document_diff, documents, ledger, previews, serializers
 from kept.service import search as search_service
 from kept.service.context import Services
 from kept.service.source_request import SourceRequest, resolve_request
@@ -133,7 +133,7 @@ async def why(request: Request, services: ServicesDep, url: Annotated[LongText, 
 async def try_page(body: models.PageModel, services: ServicesDep, principal: PrincipalDep) -> Response:
     """Fetch one page and show how it would be read. Nothing is stored."""
     page = resolve_request(SourceRequest(root=body.url, options=body.to_options()), principal)
-    found = await services.preview_page(page.kind, page.root, page.settings, page.authority)
+    found = await previews.preview_page(services, principal, page)
     return json_response(serializers.page_preview(found))
 
 

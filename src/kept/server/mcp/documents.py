@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
@@ -10,8 +11,7 @@ from kept.model.search_request import ContextKind, HitKind, SearchRequest
 from kept.server.mcp import formatting
 from kept.server.mcp.registry import READ_ONLY, READ_ONLY_OPEN_WORLD, ToolRegistry, tool_result
 from kept.server.mcp.untrusted import UNTRUSTED_NOTICE, truncate
-from kept.service import documents, ledger, search, serializers
-from kept.service.access import Principal
+from kept.service import documents, ledger, previews, search, serializers
 from kept.service.source_options import SourceOptions
 from kept.service.source_request import SourceRequest, resolve_request
 
@@ -108,13 +108,12 @@ def _register_read(registry: ToolRegistry) -> None:
 
     @registry.tool("Fetch a page that is not kept", READ_ONLY_OPEN_WORLD)
     async def fetch_url(
-        url: Annotated[str, Field(description="The page's URL.")], start: StartArg = 0
+        url: Annotated[str, Field(description="The page's URL.")], context: Context[Any, Any], start: StartArg = 0
     ) -> Annotated[CallToolResult, formatting.FetchUrlResult]:
         """Fetch one page from the web, now, and read it as Markdown. Nothing is kept; add_source keeps."""
-        page = resolve_request(
-            SourceRequest(root=url, options=SourceOptions()), Principal(permissions=registry.permissions)
-        )
-        found = await services.preview_page(page.kind, page.root, page.settings, page.authority)
+        principal = registry.principal_for(context)
+        page = resolve_request(SourceRequest(root=url, options=SourceOptions()), principal)
+        found = await previews.preview_page(services, principal, page)
         preview = serializers.page_preview(found)
         result = preview | {"links": preview["links"][:50]} | _slice_markdown(preview["markdown"], start)
         head = f"{result['title'] or ''}\nurl: {result['url']}\nfetched just now"

@@ -1,21 +1,19 @@
 """The form that adds a source, with a preview of its scope; the fields of a source's settings."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData
 
-from kept.errors import InvalidInput, SourceUnavailable
+from kept.errors import InvalidInput
 from kept.server.responses import get_principal, get_services
 from kept.server.web.page import PageRoute, redirect_to, render_page, wants_fragment
-from kept.service import sources
+from kept.service import previews, sources
 from kept.service.source_options import SOURCE_OPTIONS, SourceOptions
 from kept.service.source_request import DEFAULT_SOURCE_SETTINGS, SourceRequest, resolve_request
 
 router = APIRouter(route_class=PageRoute)
-PREVIEW_TIMEOUT_SECONDS = 30
 
 
 @router.get("/add")
@@ -26,13 +24,9 @@ async def show_add_form(request: Request, root: str = "") -> Response:
 @router.post("/add/preview")
 async def preview(request: Request) -> Response:
     """Show the pages that a crawl would begin with. Nothing is stored."""
-    services, form = get_services(request), await request.form()
-    source = resolve_request(_parse_source_request(form), get_principal(request))
-    try:
-        async with asyncio.timeout(PREVIEW_TIMEOUT_SECONDS):
-            scope_preview = await services.preview_scope(source.kind, source.root, source.settings, source.authority)
-    except TimeoutError:
-        raise SourceUnavailable(f"{source.root} did not answer within {PREVIEW_TIMEOUT_SECONDS} seconds.") from None
+    principal, form = get_principal(request), await request.form()
+    source = resolve_request(_parse_source_request(form), principal)
+    scope_preview = await previews.preview_scope(get_services(request), principal, source)
     if wants_fragment(request):
         return render_page("preview.html", request, preview=scope_preview)
     return render_page("add.html", request, form=form, settings=source.settings, preview=scope_preview)
