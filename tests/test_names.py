@@ -64,6 +64,7 @@ SMALL_MODULES: dict[str, str] = {
     "model/search_request.py": "a noun",
     "origins/file_selection.py": "one rule, pure (decision 13)",
     "origins/web/llms.py": "one format",
+    "origins/web/shared_browser.py": "the one thing that crawls share",
     "runtime/deferred_database.py": "a wrapper with one purpose",
     "runtime/readers.py": "loaded before the crawl, for a quick start",
     "search/fuse.py": "one algorithm",

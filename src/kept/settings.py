@@ -117,6 +117,7 @@ class ServeSettings:
     streams: int = 200  # open event streams
     seconds: float = 60.0  # until a response begins; longer for large uploads
     upload_mb: int = 100
+    uploads_mb: int = 10_000  # of all uploads together
     uploads: str = ""  # folder for uploads; empty: in the user's data folder
     live_jobs: int = 20  # per key
     sources: int = 1000

@@ -34,6 +34,9 @@ class Server:
         created = asyncio.run_coroutine_threadsafe(keys.add_key(self.runtime.db, name, scope), self.loop)
         return created.result(30)[1]
 
+    def remove_key(self, name: str) -> None:
+        asyncio.run_coroutine_threadsafe(keys.remove_key(self.runtime.db, name), self.loop).result(30)
+
 
 @contextmanager
 def serving(

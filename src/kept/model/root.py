@@ -59,6 +59,8 @@ def parse_root(root: str, as_: str | None = None) -> tuple[SourceKind, str]:
     root, _ = split_login(root)
     if not root.strip(" @"):
         raise InvalidInput("The root is empty. Say which folder or file to keep, as in: kept add docs")
+    if "\0" in root:
+        raise InvalidInput("A root has no NUL character in it.")
     if root.startswith("@"):
         return SourceKind.WEB, _absolute_file_url(root[1:])
     if _SSH_PASSWORD.match(root):

@@ -13,6 +13,8 @@ import ipaddress
 import math
 import re
 import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -22,6 +24,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from kept.errors import StoreError
 from kept.model.key import ApiKey, KeyScope
 from kept.model.source import Authority
 from kept.server.connections import address_block
@@ -37,6 +40,7 @@ SECURITY_HEADERS = {"x-content-type-options": "nosniff", "cross-origin-resource-
 FREE_PATHS = re.compile(r"/healthz|/readyz|/static/.*")  # without a key and without a rate limit
 PUBLIC_PATHS = re.compile(r"/login|/logout|/api/v1/hooks/[^/]+")  # without a key; hooks are signed instead
 KEY_COOKIE = "kept_key"
+KEY_CHECK_SECONDS = 2.0  # while an answer is being sent
 READ_ONLY_POST_PATHS = re.compile(r"/api/v1/try|/mcp(/.*)?")  # these change nothing, or check the scope themselves
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]@/\s]+)(?::(\d{1,5}))?", re.IGNORECASE)
 _ORIGIN = re.compile(r"(https?)://([^/]+)", re.IGNORECASE)
@@ -160,11 +164,19 @@ class AuthMiddleware:
         if isinstance(principal, Response):
             return await principal(scope, receive, send)
         scope.setdefault("state", {})["principal"] = principal
+        if principal.name and (token := self._find_token(scope)):
+            send = _RevocableResponse(send, lambda: keys.find_key(self._services.db, token)).send
         return await self._app(scope, receive, send)
 
-    async def _authenticate(self, scope: Scope) -> Principal | Response:
-        path, headers = scope["path"], Headers(scope=scope)
+    def _find_token(self, scope: Scope) -> str | None:
+        headers = Headers(scope=scope)
         token = _credential(headers.get("authorization"))
+        if token is None and self._requires_keys:
+            token = cookie_parser(headers.get("cookie", "")).get(KEY_COOKIE)
+        return token
+
+    async def _authenticate(self, scope: Scope) -> Principal | Response:
+        path, token = scope["path"], self._find_token(scope)
         if FREE_PATHS.fullmatch(path):
             return Principal(permissions=self._permissions)
         if PUBLIC_PATHS.fullmatch(path):
@@ -172,8 +184,6 @@ class AuthMiddleware:
             address = self._proxies.client_address(scope)
             client = f"from {address_block(address)}" if address else None
             return self._apply_rate_limit(client, Principal(permissions=self._permissions))
-        if token is None and self._requires_keys:
-            token = cookie_parser(headers.get("cookie", "")).get(KEY_COOKIE)
         if token is None:
             if self._requires_keys:
                 return _unauthorized(scope, "This server needs a key. Send it as a header, Authorization: Bearer KEY.")
@@ -201,6 +211,27 @@ class AuthMiddleware:
         if client and (wait := self._rate_limiter.acquire(client)):
             return problem_response(429, "Too many requests in this minute.", {"Retry-After": str(math.ceil(wait))})
         return principal
+
+
+class _RevocableResponse:
+    """Ends a response that is still being sent when its key has been removed: a stream of events would go on."""
+
+    def __init__(self, send: Send, find_key: Callable[[], Awaitable[ApiKey | None]]) -> None:
+        self._send = send
+        self._find_key = find_key
+        self._checked_at = time.monotonic()
+        self._is_ended = False
+
+    async def send(self, message: Message) -> None:
+        if self._is_ended:
+            return
+        if message.get("more_body") and time.monotonic() - self._checked_at > KEY_CHECK_SECONDS:
+            with suppress(StoreError):
+                self._is_ended = await self._find_key() is None
+            self._checked_at = time.monotonic()
+            if self._is_ended:
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
+        await self._send(message)
 
 
 def _credential(authorization: str | None) -> str | None:

@@ -10,10 +10,11 @@ import shutil
 import stat
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
-from kept.errors import InvalidInput
+from kept.errors import InvalidInput, QuotaExceeded
 from kept.model.root import check_label, derive_name
 from kept.model.source import Source, SourceKind, SourceSettings, format_label
 from kept.model.url import file_path, file_url
@@ -27,6 +28,9 @@ from kept.store import sources
 
 MAX_FILES = 20_000
 MAX_UNPACKED_BYTES = 1024**3  # of everything in a zip, unpacked
+MAX_RATIO = 50  # unpacked to packed bytes, of a zip that is larger than SMALL_BYTES; documentation has about 5
+SMALL_BYTES = 16 * 1024**2
+SPARE_BYTES = 256 * 1024**2  # that every upload leaves free on the disk
 MAX_NAME_BYTES = 200
 
 
@@ -39,12 +43,14 @@ async def add_upload(
     *,
     name: str | None,
     version: str,
+    max_bytes: int = 0,
 ) -> AddedSource:
     """Store a file, or the contents of a zip, in the server's folder, and add that as a source.
 
-    Raises InvalidInput and QuotaExceeded, before anything is written.
+    ``max_bytes``: of all uploads together; 0: no limit. Raises InvalidInput and QuotaExceeded; nothing is changed then.
     """
-    name = name or derive_name(file_url("/" + (_base_name(filename).removesuffix(".zip") or "upload")))
+    plain = _check_name(_base_name(filename) or "upload")
+    name = name or derive_name(file_url("/" + (plain.removesuffix(".zip") or "upload")))
     check_label(name, version)
     root = file_url(str(uploads_folder / format_label(name, version)))
     async with services.db.snapshot() as snapshot:
@@ -55,7 +61,7 @@ async def add_upload(
         raise InvalidInput(
             f"There is already a source named '{same_label.label}', and it was not uploaded. Choose another name."
         )
-    await asyncio.to_thread(store_upload, file, filename, Path(file_path(root)))
+    await asyncio.to_thread(store_upload, file, filename, Path(file_path(root)), max_bytes)
     resolved = ResolvedSource(
         kind=SourceKind.FOLDER,
         root=root,
@@ -73,14 +79,21 @@ async def remove_source_and_upload(services: Services, label: str, uploads_folde
     return source
 
 
-def store_upload(file: BinaryIO, filename: str, home: Path) -> None:
-    """Replace the contents of a folder by a file, or by the contents of a zip. Blocks while it copies."""
+def store_upload(file: BinaryIO, filename: str, home: Path, max_bytes: int = 0) -> None:
+    """Replace the contents of a folder by a file, or by the contents of a zip. Blocks while it copies.
+
+    Raises InvalidInput, and QuotaExceeded where all uploads would take more than ``max_bytes``.
+    """
     plain = _base_name(filename)
     make_private_folder(home.parent)
+    space = shutil.disk_usage(home.parent).free - SPARE_BYTES
+    if max_bytes:
+        space = min(space, max_bytes - _size(home.parent) + _size(home))
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=".new-") as fresh:
         if zipfile.is_zipfile(file) and plain.lower().endswith(".zip"):
-            _unpack(file, Path(fresh))
+            _unpack(file, Path(fresh), space)
         else:
+            _check_space(file.seek(0, os.SEEK_END), space)
             file.seek(0)
             with open(Path(fresh) / _check_name(plain or "upload"), "wb") as copy:
                 shutil.copyfileobj(file, copy)
@@ -99,15 +112,31 @@ def delete_upload(folder: Path, source: Source) -> None:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _unpack(file: BinaryIO, into: Path) -> None:
+def _size(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*")) if folder.is_dir() else 0
+
+
+def _check_space(size: int, space: int) -> None:
+    if size > space:
+        raise QuotaExceeded(
+            "There is no space for this upload. Remove sources that were uploaded, or have the operator of the server "
+            "raise serve.uploads_mb."
+        )
+
+
+def _unpack(file: BinaryIO, into: Path, space: int) -> None:
     """Unpack a zip. Raises InvalidInput for one that is damaged, too large, or names paths outside of itself."""
     try:
         with zipfile.ZipFile(file) as archive:
             members = [one for one in archive.infolist() if not one.is_dir()]
-            if len(members) > MAX_FILES or sum(one.file_size for one in members) > MAX_UNPACKED_BYTES:
+            unpacked = sum(one.file_size for one in members)
+            if len(members) > MAX_FILES or unpacked > MAX_UNPACKED_BYTES:
                 raise InvalidInput(
                     f"The zip holds too much: {MAX_FILES} files and {MAX_UNPACKED_BYTES // 1024**2} MB are allowed."
                 )
+            if unpacked > max(SMALL_BYTES, MAX_RATIO * sum(one.compress_size for one in members)):
+                raise InvalidInput(f"The zip unpacks to more than {MAX_RATIO} times its size: no documentation does.")
+            _check_space(unpacked, space)
             for member in members:
                 if stat.S_ISLNK(member.external_attr >> 16):
                     continue
@@ -115,7 +144,11 @@ def _unpack(file: BinaryIO, into: Path) -> None:
                 at.parent.mkdir(parents=True, exist_ok=True)
                 with archive.open(member) as packed, open(at, "xb") as copy:
                     _copy_limited(packed, copy, member.file_size)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    except FileExistsError:
+        raise InvalidInput("The zip cannot be unpacked: two of its files have the same name.") from None
+    except OSError as error:  # its text would show a path of this machine
+        raise InvalidInput(f"The zip cannot be unpacked: {error.strerror or 'it is damaged'}.") from None
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
         raise InvalidInput(f"The zip cannot be unpacked: {error}.") from None
 
 

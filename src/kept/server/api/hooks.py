@@ -42,8 +42,15 @@ async def upload(
     version: Annotated[ShortText, Form()] = "",
 ) -> Response:
     """Add a file, or the files of a zip, as a source. An upload under the same name replaces the earlier one."""
-    folder = request.app.state.settings.uploads_folder
+    settings = request.app.state.settings
     added = await uploads.add_upload(
-        services, principal, folder, file.file, file.filename or "", name=name or None, version=version
+        services,
+        principal,
+        settings.uploads_folder,
+        file.file,
+        file.filename or "",
+        name=name or None,
+        version=version,
+        max_bytes=settings.serve.uploads_mb * 1024**2,
     )
     return source_added_response(added)
