@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from urllib.parse import unquote
 
 import apsw
 from selectolax.lexbor import LexborHTMLParser
@@ -65,12 +66,21 @@ class PlaceJudge:
         self._manuals = manuals
         self._anchors: dict[tuple[str, str], set[str]] = defaultdict(set)
         roots = {name: path.resolve().as_uri() + "/" for name, path in manuals.items()}
-        rows = apsw.Connection(str(kept), flags=apsw.SQLITE_OPEN_READONLY).execute(
-            "SELECT src.name, v.url, s.anchor FROM versions v JOIN sources src ON src.id = v.source_id"
-            " JOIN sections s USING (content_id) WHERE s.anchor IS NOT NULL"
+        self._owners: dict[tuple[str, str, str], str | None] = {}  # of a named entry, the section that it is in
+        database = apsw.Connection(str(kept), flags=apsw.SQLITE_OPEN_READONLY)
+        has_entries = any(row[1] == "entry" for row in database.execute("PRAGMA table_info(sections)"))
+        entry_column = "s.entry" if has_entries else "NULL"
+        rows = database.execute(
+            f"SELECT src.name, v.url, s.anchor, {entry_column}, above.anchor"
+            " FROM versions v JOIN sources src ON src.id = v.source_id"
+            " JOIN sections s USING (content_id) LEFT JOIN sections above ON above.id = s.parent_section_id"
+            " WHERE s.anchor IS NOT NULL"
         )
-        for name, url, anchor in rows:
-            self._anchors[str(name), str(url).removeprefix(roots[str(name)])].add(str(anchor))
+        for name, url, anchor, entry, owner in rows:
+            page = str(url).removeprefix(roots[str(name)])
+            self._anchors[str(name), page].add(str(anchor))
+            if entry:
+                self._owners.setdefault((str(name), page, str(anchor)), None if owner is None else str(owner))
 
     def is_right(self, hit: FoundPlace, query: JudgedQuery) -> bool:
         return any(self._matches(hit, place, query.manual) for place in query.places)
@@ -85,14 +95,20 @@ class PlaceJudge:
             return False
         if sign == "~":
             return _squeezed(what) in _squeezed(hit.text)
-        return sign is None or hit.anchor in self._sections_of(manual, page, what)
+        if sign is None:
+            return True
+        accepted = self._sections_of(manual, page, what)
+        key = (manual, page, hit.anchor or "")
+        return hit.anchor in accepted or (key in self._owners and self._owners[key] in accepted)
 
     @cache  # noqa: B019
     def _sections_of(self, manual: str, page: str, anchor: str) -> frozenset[str | None]:
         """Return the anchors that stand for the section in which an anchor lies."""
         known = self._anchors[manual, page]
         around: str | None = None
-        nodes = LexborHTMLParser((self._manuals[manual] / page).read_text("utf-8", "replace")).css("[id], a[name]")
+        nodes = LexborHTMLParser((self._manuals[manual] / unquote(page)).read_text("utf-8", "replace")).css(
+            "[id], a[name]"
+        )
         for at, node in enumerate(nodes):
             name = node.attributes.get("id") or node.attributes.get("name")
             if name in known:

@@ -3,6 +3,8 @@
 import asyncio
 import random
 import sys
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -14,15 +16,17 @@ from kept.extract import reader
 from kept.extract.sections import Unreadable
 from kept.jobs import queue
 from kept.jobs.worker import claim_and_run
+from kept.maintenance.index_rebuild import rebuild_index
 from kept.model.document import ParsedPage
 from kept.model.ids import new_id
+from kept.model.index_fields import IndexFields
 from kept.model.job import Lease
 from kept.model.search_request import SearchRequest
 from kept.model.source import Source, SourceKind, SourceSettings
 from kept.service import search
-from kept.store import sources
+from kept.store import sections, sources
 from kept.store.database import Database
-from tests.contract.databases import on_both_databases
+from tests.contract.databases import on_both_databases, run_sql
 from tests.factories import Page, Site, database_at
 
 MANUAL = {
@@ -337,7 +341,7 @@ async def ask_anything(db: Database, chance: random.Random, times: int) -> None:
                 await search.suggest_spelling(db, typed)
         except InvalidInput as error:
             refused = str(error)
-            assert "no word to look for" in refused, typed[:50]
+            assert "The query is empty" in refused, typed[:50]
         else:
             assert len(hits) <= 5
 
@@ -380,3 +384,97 @@ async def test_an_unknown_word_does_not_empty_the_search(db: Database) -> None:
         hits = await search.search_sections(db, SearchRequest(text=text, limit=20))
         assert len(hits) == 20, text
         assert all("pool" in hit.text for hit in hits), text
+
+
+FLAGS = {
+    "commit.md": """# git-commit
+Records changes. See git-add(1).
+
+**-a**
+
+**--all**
+
+Stage every file that was modified. `-m` is for the message.
+
+## Amending
+Commit again with a better message.
+""",
+    "add.md": """# git-add
+Adds a file to the next commit.
+
+**-A**
+
+All of them.
+""",
+    "json.md": """# Operators
+
+## Extracting
+| Operator | Description |
+| --- | --- |
+| `->>` | extracts a field as text |
+
+## Comparing
+Two values are equal where `a == b`. In C++ too.
+
+## Building
+Compile with SQLITE_DEBUG to find mistakes; a library is opened with `-readonly`. `$HOME` is where it lies.
+""",
+}
+
+
+@on_both_databases
+async def test_flags_operators_and_names_are_found_as_they_are_written(db: Database) -> None:
+    await keep(db, "manual", "", FLAGS)
+    wanted = {
+        "git commit -a": "commit.md#git-commit",
+        "git -A": "add.md#git-add",
+        "->>": "json.md#extracting",
+        "==": "json.md#comparing",
+        "c++": "json.md#comparing",
+        "-DSQLITE_DEBUG": "json.md#building",
+        "library -readonly": "json.md#building",
+        "$HOME": "json.md#building",
+        "compile -mistakes": "",
+        "%s": "",
+        "source:manual compare": "json.md#comparing",
+        "source:nowhere comparing": "json.md#comparing",
+    }
+    found = {
+        query: next((place(hit) for hit in await search.search_sections(db, SearchRequest(text=query))), "")
+        for query in wanted
+    }
+    assert found == wanted
+
+
+@on_both_databases
+async def test_an_unknown_word_is_corrected_at_once_and_a_quoted_one_is_not(db: Database) -> None:
+    await keep(db, "manual", "", MANUAL | FLAGS)
+    services: Any = SimpleNamespace(db=db, vector_search=lambda: None, reranking=lambda: None)
+    spelled = {"gti-commit": "git-commit", "Tabel columms": "table columns", "max_conections": "max_connections"}
+    for typed, meant in spelled.items():
+        found = await search.run_search(services, SearchRequest(text=typed))
+        assert found.did_you_mean == meant
+        assert found.hits == await search.search_sections(db, SearchRequest(text=meant))
+    quoted = await search.run_search(services, SearchRequest(text='"tabel"'))
+    assert (quoted.hits, quoted.did_you_mean) == ([], None)
+    excluding = await search.run_search(services, SearchRequest(text="table -zebra"))
+    assert excluding.without == ("zebra",)
+
+
+@on_both_databases
+async def test_what_an_older_version_indexed_is_found_by_words_until_it_is_rebuilt(db: Database) -> None:
+    await keep(db, "manual", "", FLAGS)
+    everything = SearchRequest(text="->>")
+    expected = [place(hit) for hit in await search.search_sections(db, everything)]
+    async with db.transaction() as tx:
+        for id in (1, 2, 3):  # as if without tokens
+            stored = await sections.of_content(tx, id)
+            plain = [(one.id, IndexFields(one.heading, one.headings, one.text.replace("-", " "), "")) for one in stored]
+            await sections.replace_index(tx, plain)
+        await run_sql(tx, "INSERT INTO index_rebuild VALUES (0, 3)")
+    assert await search.search_sections(db, everything) == []
+    assert (await search.search_sections(db, SearchRequest(text="extracts a field")))[0].url.endswith("#extracting")
+    assert (await rebuild_index(db)).contents == 3
+    assert [place(hit) for hit in await search.search_sections(db, everything)] == expected
+    assert await search.index_progress(db) is None
+    assert (await rebuild_index(db)).contents == 0

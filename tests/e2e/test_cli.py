@@ -401,7 +401,7 @@ def test_a_full_refresh_reads_everything_and_finds_nothing_new(kept: Kept) -> No
         (["add", "docs", "--name", "a b"], 2, "'a b' cannot be the name of a source"),
         (["add", "docs", "--max-time", "soon"], 2, "'soon' is not a length of time."),
         (["add", "docs", "--max-pages", "0"], 2, "'--max-pages'"),
-        (["search", ""], 2, "The query has no word to look for."),
+        (["search", ""], 2, "The query is empty."),
         (["search", '"AND OR ( * NEAR" -', "--limit", "none"], 2, "'--limit'"),
         (["search", "pool", "--generation", "1"], 2, "name it with --source"),
         (["search", "pool", "--source", "docs", "--generation", "9"], 3, "docs has no generation 9 to show."),
@@ -445,7 +445,7 @@ def kept_docs(tmp_path_factory: pytest.TempPathFactory) -> Kept:
 def test_no_query_is_a_syntax_error(kept_docs: Kept, query: str) -> None:
     run = kept_docs("search", "--", query)
     assert run.code in (0, 2)
-    assert run.code == 0 or "no word to look for" in run.sentence
+    assert run.code == 0 or "query is empty" in run.sentence
 
 
 def test_a_slip_at_add_leaves_nothing_behind(kept: Kept) -> None:

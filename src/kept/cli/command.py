@@ -127,6 +127,7 @@ def _load_command(name: str, module: str) -> Any:
     alone.command(name, cls=Command)(function)
     command: Any = typer.main.get_command(alone)
     command.clearable = getattr(function, "clearable", set())
+    command.takes_any_word = getattr(function, "takes_any_word", False)
     return command
 
 
@@ -134,10 +135,39 @@ class Command(TyperCommand):
     """A command that takes the options of ``kept`` itself too, and runs to an exit code."""
 
     clearable: Collection[str] = ()  # its options that an empty text clears, whatever their type
+    takes_any_word = False  # what looks like an option and is none is an argument: git reset --hard
 
     def get_params(self, ctx: Any) -> list[Any]:
         own, shared = super().get_params(ctx), self._shared_options(ctx)
         return _skip_pydantic([*own[: len(self.params)], *shared, *own[len(self.params) :]], self.clearable)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, self._options_first(ctx, args) if self.takes_any_word else args)
+
+    def _options_first(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the known options with their values, then ``--`` and all else. ``-h`` beside words is one of them."""
+        takes_value = {
+            name: not getattr(option, "is_flag", True) and not option.count
+            for option in self.get_params(ctx)
+            if option.param_type_name == "option"
+            for name in (*option.opts, *option.secondary_opts)
+        }
+        found: list[str] = []
+        words: list[str] = []
+        left = iter(args)
+        for arg in left:
+            name, is_assigned, _ = arg.partition("=")
+            if arg == "--":
+                words += left
+            elif name not in takes_value or (arg == "-h" and len(args) > 1):
+                words.append(arg)
+            elif not takes_value[name] or is_assigned:
+                found.append(arg)
+            elif (value := next(left, None)) is not None:
+                found += (arg, value)
+            else:
+                words.append(arg)  # nothing follows it
+        return [*found, "--", *words]
 
     def invoke(self, ctx: Any) -> int:
         import asyncio

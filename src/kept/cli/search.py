@@ -30,6 +30,7 @@ async def search(
     kept search '"connection pool" -mysql' --source django@5.2
     kept search timeout --source django@5.2 --generation 3
     kept search useState --source react --version ^18 --kind code
+    kept search git reset --hard             what is no option here is a word
     """
     cli: CliContext = context.obj
     request = SearchRequest(
@@ -49,8 +50,11 @@ async def search(
     if cli.as_json:
         cli.print_json(serializers.search(found))
     else:
-        show.print_hits(cli.out, found.hits, request.text, found.did_you_mean)
+        show.print_search(cli.out, found)
     if found.vectors_missing:
         cli.err.line(f"Sections without a vector so far: {found.vectors_missing:,}. Only their words find them.")
     if found.not_reranked:
         cli.err.line(f"{found.not_reranked} The hits are in the order they were found in.")
+
+
+search.takes_any_word = True  # type: ignore[attr-defined]

@@ -89,6 +89,11 @@ def section_id(content_id: int, position: int) -> int:
     return content_id * SECTIONS_PER_CONTENT + position
 
 
+def section_position(id: int) -> int:
+    """Return the position of a section on its page, from its id."""
+    return id % SECTIONS_PER_CONTENT
+
+
 class Content(NamedTuple):
     """Title, markdown and sections behind one hash, stored once however many documents share them."""
 

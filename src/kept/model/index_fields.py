@@ -5,8 +5,8 @@ headings    the page's title and the headings above it
 text        its prose, without the targets of links
 code        its code blocks
 
-Punctuation is replaced by blanks: PostgreSQL's parser would take it for hosts, files and tags, and is far slower at
-removing it.
+What is written with signs has a token of its own in each field (sign_tokens). Punctuation is replaced by blanks:
+PostgreSQL's parser would take it for hosts, files and tags, and is far slower at removing it.
 """
 
 import re
@@ -15,9 +15,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from kept.model.sign_tokens import find_sign_tokens
 from kept.model.tokens import (
     blank_typographic_marks,
     defined_symbols,
+    defined_terms,
     fold_text,
     language_token,
     parse_symbol,
@@ -56,8 +58,18 @@ def build_section_fields(title: str, above: str, section: "Section") -> IndexFie
     """Return the fields of a section. ``above`` are the headings above it, one a line."""
     text, code = _split_prose_and_code(blank_typographic_marks(section.text))
     return IndexFields(
-        _names_field(title, above, section), _headings_field(title, above), _to_plain_words(text), _to_plain_words(code)
+        _names_field(title, above, section),
+        _headings_field(title, above),
+        _words_field(text, is_code=False),
+        _words_field(code, is_code=True),
     )
+
+
+def _words_field(text: str, *, is_code: bool) -> str:
+    """Return the words of a text, and behind them the tokens of what is written with signs."""
+    signs = find_sign_tokens(text, is_code=is_code)
+    words = _to_plain_words(text)
+    return f"{words}\n{' '.join(signs)}" if signs else words
 
 
 @lru_cache(maxsize=16)  # neighbouring sections share them
@@ -101,6 +113,8 @@ def _names_field(title: str, above: str, section: "Section") -> str:
         if name and name != heading:
             entry = parse_symbol(name)
             parts += (name, symbol_token(entry)) if entry else (name,)
+    names = [section.entry, *[name for name, _ in section.entries]]
+    parts += find_sign_tokens("\n".join([heading, *defined_terms(section.text), *names]))
     return _to_plain_words("\n".join(parts))
 
 

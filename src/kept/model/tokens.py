@@ -55,12 +55,16 @@ _SYMBOL_KINDS = frozenset({
     "static", "staticmethod", "struct", "trait", "type",
 })  # fmt: skip
 _SIGNATURE_START = re.compile(r"[(<\[={]")
+_NUMBERING = re.compile(
+    r"^(?:\(\d+\)|(?:Chapter|Appendix) \w+\.|\d+(?:\.\d+)*\.?)\s+(?=\D)"
+)  # (5) SQLITE_BUSY, 14.8 Globbing
 _MAX_SYMBOL_WORDS = 6
 
 
 @lru_cache(maxsize=4096)  # headings repeat: above others, on page after page
 def parse_symbol(heading: str) -> tuple[str, ...]:
     """Return the words of the symbol that a heading names (``class QuerySet(model=None)``: queryset), or none."""
+    heading = _NUMBERING.sub("", heading)
     before = _SIGNATURE_START.split(heading, maxsplit=1)[0]
     found = tokenize(heading if before.endswith(".") else before) or tokenize(heading)
     while len(found) > 1 and found[0] in _SYMBOL_KINDS:
@@ -73,16 +77,27 @@ _MAX_TERM_LENGTH = 81
 
 def defined_symbols(text: str) -> Iterator[tuple[str, ...]]:
     """Yield the symbols that definition lists in a Markdown text define: lines of their own, in bold."""
-    if "\n**" in text or text.startswith("**"):
-        for term in f"\n{text}".split("\n**")[1:]:
-            end = term.find("\n")
-            line = (term[:end] if end >= 0 else term).rstrip(" \\")
-            defined = line[:-2]
-            # A label such as "Returns:" defines nothing.
-            if line.endswith("**") and 2 <= len(defined) <= _MAX_TERM_LENGTH and not defined.endswith(":"):
-                found = parse_symbol(defined)
-                if found:
-                    yield found
+    for term in defined_terms(text):
+        found = parse_symbol(term)
+        if found:
+            yield found
+
+
+def defined_terms(text: str) -> Iterator[str]:
+    """Yield what a Markdown text defines: lines of their own, or items, in bold; the code that a row begins with."""
+    if "\n**" in text or text.startswith("**") or "\n- **" in text:
+        for line in text.replace("\n- **", "\n**").split("\n"):
+            if line.startswith("**"):
+                line = line.rstrip(" \\")
+                defined = line[2:-2]
+                # A label such as "Returns:" defines nothing.
+                if line.endswith("**") and 2 <= len(defined) <= _MAX_TERM_LENGTH and not defined.endswith(":"):
+                    yield defined
+    if "\n| `" in text:
+        for row in text.split("\n| `")[1:]:
+            defined, end, _ = row[:_MAX_TERM_LENGTH].partition("`")
+            if end:
+                yield defined
 
 
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -128,10 +143,16 @@ def language_token(language: str) -> str:
 
 
 class Term(NamedTuple):
-    """A word to search for, or several in a row. The last word of a prefix term matches every word that begins so."""
+    """A word to search for, or several in a row. The last word of a prefix term matches every word that begins so.
+
+    A flag, an operator or a name with signs has tokens too, of which one suffices in place of the words. It may have no
+    words: ``-a`` is no article.
+    """
 
     words: tuple[str, ...]
     is_prefix: bool = False
+    tokens: tuple[str, ...] = ()
+    text: str = ""  # as it was typed, if it has signs
 
 
 class FullTextQuery(NamedTuple):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # heavy: loaded when the first crawl begins
 
 SCHEDULE_INTERVAL_SECONDS = 5.0
 GC_INTERVAL_SECONDS = 600.0
+REBUILD_INTERVAL_SECONDS = 30.0
 JOB_POLL_SECONDS = 0.5
 
 OnProgress = Callable[[CrawlJob], None]
@@ -67,8 +68,15 @@ class WorkerHost:
                     raise NotFound("The source was removed, and this job with it.")
                 on_progress(current)
                 if not current.status.is_queued_or_running:
+                    await self._continue_index_rebuild()
                     return current
                 await asyncio.sleep(JOB_POLL_SECONDS)
+
+    async def _continue_index_rebuild(self) -> None:
+        """Rebuild a part of an older version's index, if there is one: no server may ever run here."""
+        from kept.maintenance.index_rebuild import rebuild_index
+
+        await rebuild_index(self._db, seconds=2)
 
     async def run_worker(self, stop: asyncio.Event, *, name: str | None = None, concurrency: int = 2) -> int:
         """Run jobs and periodic tasks until ``stop`` is set. Returns how many jobs ended here."""
@@ -96,6 +104,7 @@ class WorkerHost:
 
     def periodic_tasks(self) -> "list[PeriodicTask]":
         from kept.maintenance.gc import collect_if_due
+        from kept.maintenance.index_rebuild import rebuild_index
         from kept.maintenance.periodic import PeriodicTask
 
         collect = partial(
@@ -109,6 +118,7 @@ class WorkerHost:
             PeriodicTask("reaped", min(5.0, self._settings.work.silent_seconds / 4), self._services.reap_jobs),
             PeriodicTask("scheduled", SCHEDULE_INTERVAL_SECONDS, self.enqueue_due_crawls),
             PeriodicTask("webhooks delivered", SCHEDULE_INTERVAL_SECONDS, self.deliver_webhooks),
+            PeriodicTask("index rebuilt", REBUILD_INTERVAL_SECONDS, partial(rebuild_index, self._db)),
             PeriodicTask("garbage collected", GC_INTERVAL_SECONDS, collect),
         ]
         if backlog := self._services.models.embedding_backlog:

@@ -1,13 +1,19 @@
 """Groups hits that say the same, so that each is shown once and lists the others."""
 
 import re
-from collections.abc import Iterable, Iterator
+import string
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from kept.model.section import SectionMatch
 from kept.model.tokens import parse_symbol
 from kept.search.versions import version_key
 
 _HEADING = re.compile(r"\A#{1,6} [^\n]*\n")
+_LINK_TARGET = re.compile(r"\]\([^)\n]*\)?")
+_SIGNS = str.maketrans("", "", string.punctuation + string.whitespace)
+_COMPARED_CHARACTERS = 600
+MAX_OF_A_PAGE = 2
 _MIN_DUPLICATE_CHARACTERS = 60  # two shorter texts may be equal by chance
 _HEADING_MARKUP_CHARACTERS = 8  # how much longer a heading's line is than its text, at most
 
@@ -48,13 +54,25 @@ def group_hits(ranked: Iterable[tuple[float, SectionMatch]]) -> list[HitGroup]:
     return groups
 
 
+def spread_pages(groups: Sequence[HitGroup]) -> list[HitGroup]:
+    """Return the groups with at most two of a page before those of other pages."""
+    first: list[HitGroup] = []
+    rest: list[HitGroup] = []
+    counts: Counter[str] = Counter()
+    for group in groups:
+        counts[group.match.document_id] += 1
+        (first if counts[group.match.document_id] <= MAX_OF_A_PAGE else rest).append(group)
+    return first + rest
+
+
 def _duplicate_keys(match: SectionMatch) -> Iterator[object]:
     if match.anchor:
         yield match.document_id, match.anchor
     yield match.source_name, match.url.removeprefix(match.root), match.anchor, match.headings
     body = _HEADING.sub("", match.text).strip()
     if len(body) > _MIN_DUPLICATE_CHARACTERS:
-        yield body
+        # Copies differ in their links, and in where a long section is cut.
+        yield _LINK_TARGET.sub("", body[:_COMPARED_CHARACTERS]).translate(_SIGNS)
 
 
 def _add_duplicate(group: HitGroup, match: SectionMatch) -> None:

@@ -6,7 +6,8 @@ few of these are visible.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any
@@ -15,7 +16,7 @@ from urllib.parse import unquote
 from kept.model.section import FtsCandidates, GenerationFilter, SectionMatch
 from kept.model.tokens import FullTextQuery, language_token, symbol_token
 from kept.model.url import with_anchor
-from kept.search.hit_groups import HitGroup, group_hits
+from kept.search.hit_groups import HitGroup, group_hits, spread_pages
 from kept.search.query import Query
 from kept.search.rank import rank_sections
 from kept.search.snippet import extract_code, make_snippet
@@ -23,9 +24,10 @@ from kept.search.versions import version_key
 from kept.store import sections
 from kept.store.database import Connection
 
-MIN_CANDIDATES = 24
+MIN_CANDIDATES = 120
 WIDENING_FACTOR = 10  # for the second try, when grouping leaves too few hits or pages exist in several versions
-ENOUGH_FULL_MATCHES = 20  # with this many sections that have all words, those with only some are not searched for
+MIN_GROUPED = 60  # candidates whose duplicates are looked for
+ENOUGH_FULL_MATCHES = 60  # with this many sections that have all words, those with only some are not searched for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,7 @@ class SearchScope:
     path: str = ""
     code_only: bool = False
     language: str = ""
+    named_sources: Mapping[str, str] = field(default_factory=dict)  # sources that the query names, with its word
 
     @property
     def url_like_pattern(self) -> str:
@@ -106,12 +109,31 @@ async def _search_candidates(
     db: Connection, query: Query, scope: SearchScope, *, limit: int, width: int
 ) -> tuple[list[HitGroup], bool]:
     """Return the groups among the best ``width`` candidates, best first, and whether there are more candidates."""
+    matches, has_more = await find_candidates(db, query, scope, limit=limit, width=width)
+    ranked = rank_sections(query, matches, query.frequencies, scope.named_sources)
+    # The last candidates are rarely shown. Where pages exist in several versions, most are duplicates.
+    is_cut = len(ranked) > max(MIN_GROUPED, 4 * limit) and not any(match.version_count > 1 for match in matches)
+    groups = spread_pages(group_hits(ranked[: max(MIN_GROUPED, 4 * limit)] if is_cut else ranked))
+    return groups, has_more or is_cut
+
+
+async def find_candidates(
+    db: Connection, query: Query, scope: SearchScope, *, limit: int, width: int = MIN_CANDIDATES
+) -> tuple[list[SectionMatch], bool]:
+    """Return the best ``width`` sections by full text with all words, as many with some, and whether there are more."""
+    query = _without_named_sources(query, scope)
     full = await _fetch_candidates(db, query, scope, match_all=True, limit=limit, width=width)
     has_enough = len(full.matches) >= max(ENOUGH_FULL_MATCHES, limit) or len(query.terms) == 1
     some = full if has_enough else await _fetch_candidates(db, query, scope, match_all=False, limit=limit, width=width)
     matches = {(match.id, match.document_id): match for match in (*full.matches, *some.matches)}
-    ranked = rank_sections(query, list(matches.values()), some.scores | full.scores, full.scores.keys())
-    return group_hits(ranked), some.has_more
+    return list(matches.values()), some.has_more
+
+
+def _without_named_sources(query: Query, scope: SearchScope) -> Query:
+    """Return the query without the words that name a source: its sections need not have them."""
+    naming = set(scope.named_sources.values())
+    terms = tuple(term for term in query.terms if term.words not in {(word,) for word in naming} or term.tokens)
+    return replace(query, terms=terms) if terms else query
 
 
 async def _fetch_candidates(

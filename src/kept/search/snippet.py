@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from kept.model.tokens import Term
-from kept.search.rank import stem
+from kept.search.stems import stem
 
 MAX_SNIPPET_CHARACTERS = 240
 MAX_MATCHES = 40
@@ -63,6 +63,12 @@ def _find_matches(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
 
 def _find_term(text: str, term: Term) -> Iterator[tuple[int, int]]:
     """Yield the spans where the words of a term follow each other; the last may have any ending."""
+    if term.text:
+        sign, start = term.text.lower(), -1
+        while (start := text.find(sign, start + 1)) >= 0:
+            yield start, start + len(sign)
+    if not term.words:
+        return
     is_cjk = any(not word.isascii() and len(word) <= 2 for word in term.words)
     if is_cjk:  # overlapping pairs of characters, which are written as one run
         first, rest = "".join(word[0] for word in term.words) + term.words[-1][1:], []

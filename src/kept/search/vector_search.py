@@ -86,9 +86,7 @@ async def search_with_vectors(
 ) -> list[Hit]:
     """Return the best sections by vectors, or by both rankings. Falls back to lexical search without vectors."""
     depth = max(VECTOR_RANKING_DEPTH, limit)
-    near = await nearest_sections(
-        db, vector_options.find_embedder, _terms_text(query.terms), scope.generations, limit=depth
-    )
+    near = await nearest_sections(db, vector_options.find_embedder, _query_text(query), scope.generations, limit=depth)
     if not near:
         return await lexical_search(db, query, scope, limit=limit)
     scores = dict(near)
@@ -111,6 +109,10 @@ async def search_with_vectors(
 
 def _by_section(hits: Iterable[Hit]) -> dict[tuple[int, str], Hit]:
     return {(hit.section, hit.document): hit for hit in hits}
+
+
+def _query_text(query: Query) -> str:
+    return _terms_text(query.terms) or query.text
 
 
 def _terms_text(terms: Iterable[Term]) -> str:

@@ -1,6 +1,6 @@
 """Search: the best sections for a query, and the versions of a source."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, get_args
 
@@ -11,9 +11,11 @@ from kept.model.source import Source, parse_label
 from kept.search import search as ranked
 from kept.search import versions
 from kept.search.hit_context import CHARACTERS_PER_TOKEN, HitContext, expand_context, truncate_at_line
-from kept.search.query import parse_query
+from kept.search.query import Query, QueryFilters, parse_query
 from kept.search.search import Hit as Hit  # for the interfaces, which may not import search
 from kept.search.search import SearchScope
+from kept.search.suggest import check_query
+from kept.search.suggest import suggest_spelling as find_spelling
 from kept.service.context import Services, share_snapshot
 from kept.service.lookup import find_readable_generation, find_source
 from kept.store import sections, sources
@@ -33,7 +35,8 @@ class SearchResult:
 
     query: str
     hits: list[Hit]
-    did_you_mean: str | None = None  # another spelling, if nothing was found
+    did_you_mean: str | None = None  # the spelling that was searched, if a word of the query is unknown
+    without: tuple[str, ...] = ()  # what the query excluded
     vectors_missing: int | None = None  # sections without a vector so far; None: searches use no vectors
     not_reranked: str | None = None  # why the configured reranker was not used
 
@@ -41,25 +44,16 @@ class SearchResult:
 async def run_search(
     services: Services, request: SearchRequest, snapshot: ReadableDatabase | None = None
 ) -> SearchResult:
-    """Search as the settings have it: with vectors, with a reranker. Suggests a spelling where nothing is found.
+    """Search as the settings have it: with vectors, with a reranker. Corrects words that no section has.
 
     The result is read from one snapshot: a new one, unless the caller shares its own.
     """
-    vectors, reranking = services.vector_search(), services.reranking()
-    labels, version, suggestion, missing = request.labels, request.version, None, None
+    vectors, reranking, missing = services.vector_search(), services.reranking(), None
     async with share_snapshot(snapshot or services.db) as db:
-        hits = await search_sections(db, request, vectors=vectors, reranking=reranking)
-        if not hits:
-            suggestion = await suggest_spelling(db, request.text, labels=labels, version=version)
+        found = await _search(db, request, vectors, reranking)
         if vectors:
-            missing = sum((await count_missing_vectors(db, labels, version)).values())
-    return SearchResult(
-        query=request.text,
-        hits=hits,
-        did_you_mean=suggestion,
-        vectors_missing=missing,
-        not_reranked=reranking.error if reranking else None,
-    )
+            missing = sum((await count_missing_vectors(db, request.labels, request.version)).values())
+    return replace(found, vectors_missing=missing, not_reranked=reranking.error if reranking else None)
 
 
 async def search_sections(
@@ -70,17 +64,32 @@ async def search_sections(
     reranking: "Reranking | None" = None,
 ) -> list[Hit]:
     """Return the best sections for a query, by words alone unless ``vectors`` are given. Raises InvalidInput."""
-    query, limit = parse_query(request.text), request.limit
+    return (await _search(db, request, vectors, reranking)).hits
+
+
+async def _search(
+    db: ReadableDatabase,
+    request: SearchRequest,
+    vectors: "VectorSearchOptions | None",
+    reranking: "Reranking | None",
+) -> SearchResult:
+    asked, limit = request, request.limit
     if limit < 1 or (request.budget is not None and request.budget < 1):
         raise InvalidInput("--limit and --budget should be at least 1.")
+    async with db.snapshot() as snapshot:
+        request = await _apply_filters(snapshot, request)
     if request.generation is not None and len(request.labels) != 1:
         raise InvalidInput("A generation belongs to one source: name it with --source.")
     context = _parse_context(request.context)
     if request.kind not in get_args(HitKind):
         raise InvalidInput(f"There is no kind '{request.kind}' of hits: text or code.")
     async with db.snapshot() as snapshot:
+        generations = await _resolve_generations(snapshot, request.labels, request.version, request.generation)
+        checked = await check_query(snapshot, request.text, generations)
+        query = checked.query
         scope = SearchScope(
-            generations=await _resolve_generations(snapshot, request.labels, request.version, request.generation),
+            generations=generations,
+            named_sources=await _named_sources(snapshot, query),
             path=request.path,
             code_only=request.kind == "code",
             language=request.language,
@@ -95,10 +104,40 @@ async def search_sections(
                 snapshot, query, scope, limit=candidates, vector_options=vectors
             )
         if reranking:
-            hits = (await reranking.apply(request.text, hits))[:limit]
+            hits = (await reranking.apply(checked.corrected or request.text, hits))[:limit]
         if context or request.budget:
             hits = await _fit_to_budget(snapshot, hits, context, request.budget or DEFAULT_TOKEN_BUDGET)
-        return hits
+    return SearchResult(
+        query=asked.text,
+        hits=hits,
+        did_you_mean=checked.corrected,
+        without=tuple(" ".join(term.words) for term in query.excluded),
+    )
+
+
+async def _apply_filters(db: Connection, request: SearchRequest) -> SearchRequest:
+    """Return the request with the filters that its text names. A source that is not kept stays a word of the text."""
+    filters = parse_query(request.text).filters
+    if filters == QueryFilters():
+        return request
+    kept = await sources.all(db)
+    known = {source.name for source in kept} | {source.label for source in kept}
+    labels = [label for label in filters.sources if label in known]
+    words = [label for label in filters.sources if label not in known]
+    return replace(
+        request,
+        text=" ".join([parse_query(request.text).text, *words]),
+        labels=request.labels or tuple(labels),
+        version=request.version or filters.version or None,
+        kind=filters.kind or request.kind,
+        language=request.language or filters.language,
+    )
+
+
+async def _named_sources(db: Connection, query: Query) -> Mapping[str, str]:
+    """Return the sources that the first or last word of a query names, each with that word."""
+    words = [term.words[0] for term in (query.terms[:1] + query.terms[-1:]) if len(term.words) == 1]
+    return dict(await sources.named_by_words(db, words)) if words else {}
 
 
 async def count_missing_vectors(
@@ -117,13 +156,16 @@ async def count_missing_vectors(
 async def suggest_spelling(
     db: ReadableDatabase, text: str, *, labels: Sequence[str] = (), version: str | None = None
 ) -> str | None:
-    """Return another spelling of a query that found nothing; None where no indexed word is similar."""
-    from kept.search.suggest import suggest_spelling  # most searches find something
-
+    """Return a query with the words that no section has replaced by similar ones; None where there is nothing to do."""
     async with db.snapshot() as snapshot:
-        return await suggest_spelling(
-            snapshot, parse_query(text), await _resolve_generations(snapshot, labels, version, None)
-        )
+        return await find_spelling(snapshot, text, await _resolve_generations(snapshot, labels, version, None))
+
+
+async def index_progress(db: ReadableDatabase) -> int | None:
+    """Return how far an older version's index is rebuilt: meanwhile answers change. None when there is none."""
+    async with db.snapshot() as snapshot:
+        pending = await sections.pending_rebuild(snapshot)
+    return pending[0] if pending else None
 
 
 async def find_version(db: ReadableDatabase, source: str, target: str = versions.LATEST) -> Source:

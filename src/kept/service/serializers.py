@@ -133,13 +133,15 @@ def job(view: JobView) -> dict[str, Any]:
 
 
 def search(found: SearchResult) -> dict[str, Any]:
-    """``vectors_missing``, the number of sections without a vector, is there only where searches use vectors.
+    """``did_you_mean`` is the spelling that was searched, if a word is unknown. ``without``: the excluded words.
+    ``vectors_missing``, the number of sections without a vector, is there only where searches use vectors.
     ``not_reranked``, the reason, is there only where a configured reranker was not used.
     """
     return {
         "query": found.query,
         "hits": [hit.as_json() for hit in found.hits],
         "did_you_mean": found.did_you_mean,
+        "without": list(found.without),
         **({} if found.vectors_missing is None else {"vectors_missing": found.vectors_missing}),
         **({} if found.not_reranked is None else {"not_reranked": found.not_reranked}),
     }

@@ -55,6 +55,11 @@ async def get_places(db: Connection, id: int) -> tuple[Place, ...]:
     return decompress_places(row["places"]) if row else ()
 
 
+async def get_title(db: Connection, id: int) -> str:
+    row = await db.one("content", id=id)
+    return str(row["title"]) if row else ""
+
+
 async def list_unreferenced(db: Connection, *, after: int, limit: int) -> list[int]:
     """Return contents that no version seems to have. It may read all of them: call it in a snapshot, without locks."""
     return [row["id"] for row in await db.all("unreferenced_contents", after=after, limit=limit)]

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kept.errors import InvalidInput
-from kept.model.tokens import FullTextQuery
+from kept.model.tokens import FullTextQuery, Term
 
 if TYPE_CHECKING:  # heavy, and not part of a plain install
     import numpy as np
@@ -50,6 +50,9 @@ class Connection(Protocol):
 
     async def fts_parameters(self, wanted: FullTextQuery) -> Mapping[str, Any]:
         """Return the parameters of search_sections_fts in the query language of the backend."""
+
+    def term_query(self, term: Term) -> str:
+        """Return a term in the query language of the backend."""
 
     def encode_vector(self, numbers: "Vector") -> Any:
         """Return a vector in the form that the backend stores."""

@@ -170,7 +170,7 @@ class PostgresConnection:
         return {
             "terms": [_phrase(term, "C" if wanted.code_only else "") for term in wanted.terms],
             "loose": [_phrase(term, operator="&") for term in wanted.terms],
-            "plain": [" ".join(term.words) for term in wanted.terms],
+            "plain": [" ".join([*term.tokens, *term.words]) for term in wanted.terms],
             "every": wanted.match_all,
             "names": "" if wanted.code_only else " | ".join(f"'{name}':A" for name in wanted.symbol_tokens),
             "also": " & ".join(
@@ -180,6 +180,9 @@ class PostgresConnection:
                 ]
             ),
         }
+
+    def term_query(self, term: Term) -> str:
+        return _phrase(term)
 
     def encode_vector(self, numbers: "Vector") -> str:
         return "{" + _format_numbers(numbers) + "}"
@@ -230,9 +233,14 @@ def _format_numbers(numbers: "Vector") -> str:
 
 def _phrase(term: Term, field: str = "", *, operator: str = "<->") -> str:
     """Return a tsquery of adjacent words, or of words joined by another operator. The field is a weight."""
-    *first, last = term.words
-    marks = f":{'*' if term.is_prefix else ''}{field}" if term.is_prefix or field else ""
-    return f" {operator} ".join([*(f"'{word}'{f':{field}' if field else ''}" for word in first), f"'{last}'{marks}"])
+    mark = f":{field}" if field else ""
+    found = [f"'{token}'{mark}" for token in term.tokens]
+    if term.words:
+        *first, last = term.words
+        last_mark = f":{'*' if term.is_prefix else ''}{field}" if term.is_prefix or field else ""
+        words = f" {operator} ".join([*(f"'{word}'{mark}" for word in first), f"'{last}'{last_mark}"])
+        found.append(f"({words})" if found else words)
+    return f"({' | '.join(found)})" if len(found) > 1 else found[0]
 
 
 class _TextLoader(Loader):

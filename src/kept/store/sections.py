@@ -11,6 +11,7 @@ from kept.store.database import Connection, Row, parse_time
 
 if TYPE_CHECKING:  # a search does without
     from kept.model.document import Content
+    from kept.model.index_fields import IndexFields
 
 
 async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content]]") -> None:
@@ -45,6 +46,36 @@ async def insert_sections(db: Connection, contents: "Iterable[tuple[int, Content
     ]
     await db.run_many("insert_section", rows)
     await db.run_many("index_section", rows)
+
+
+async def replace_index(db: Connection, sections: "Sequence[tuple[int, IndexFields]]") -> None:
+    """Replace the full text of stored sections."""
+    rows = [
+        {"id": id, "names": words.names, "headings": words.headings, "text": words.text, "code": words.code}
+        for id, words in sections
+    ]
+    await db.run_many("unindex_section", [{"id": row["id"]} for row in rows])
+    await db.run_many("reindex_section", rows)
+
+
+async def pending_rebuild(db: Connection) -> tuple[int, int] | None:
+    """Return between which contents the full text is still an older version's; None where none is."""
+    row = await db.one("pending_index_rebuild")
+    return (row["done"], row["last"]) if row else None
+
+
+async def next_to_rebuild(db: Connection, *, limit: int) -> list[int]:
+    """Return the next contents whose full text is an older version's, and lock the mark of what is done."""
+    await db.one("lock_index_rebuild")
+    return [row["id"] for row in await db.all("contents_to_rebuild", limit=limit)]
+
+
+async def mark_rebuilt(db: Connection, content_id: int | None) -> None:
+    """Note that all contents up to this one are rebuilt; None: all."""
+    if content_id is None:
+        await db.run("end_index_rebuild")
+    else:
+        await db.run("advance_index_rebuild", done=content_id)
 
 
 async def refresh_term_statistics(db: Connection) -> None:
@@ -100,6 +131,13 @@ async def search_sections_fts(
     for row in found:
         scores.setdefault(row["id"], row["score"])  # a section may be found twice: by symbols and by words
     return FtsCandidates(scores, list(map(_section_match, rows)), has_more=len(found) == limit)
+
+
+async def count_with_terms(db: Connection, terms: "Sequence[Term]", *, limit: int) -> dict[Term, int]:
+    """Count the sections that have each of these terms, up to a limit, whether or not a generation shows them."""
+    by_query = {db.term_query(term): term for term in terms}
+    rows = await db.all("count_sections_with_terms", queries=list(by_query), limit=limit)
+    return dict.fromkeys(terms, 0) | {by_query[row["query"]]: row["sections"] for row in rows}
 
 
 async def sample_with_term(db: Connection, term: Term, *, limit: int) -> list[int]:

@@ -1,6 +1,7 @@
 """Sources, their schedules, and counts of what is kept."""
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 
 from kept.model.source import Authority, Source, SourceKind, SourceSettings, format_label
@@ -46,6 +47,11 @@ async def by_root(db: Connection, root: str, version: str) -> Source | None:
 
 async def all(db: Connection) -> list[Source]:
     return [_read(row) for row in await db.all("sources")]
+
+
+async def named_by_words(db: Connection, words: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the names of sources that a query's words stand for, each with its word: postgres for postgresql."""
+    return [(row["name"], row["word"]) for row in await db.all("sources_named", words=list(words))]
 
 
 async def list_unpinned(db: Connection) -> list[Source]:

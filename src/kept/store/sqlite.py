@@ -224,6 +224,9 @@ class SqliteConnection:
             "names": f"({' OR '.join(names)}){conditions}" if names else "",
         }
 
+    def term_query(self, term: Term) -> str:
+        return _phrase(term)
+
     def encode_vector(self, numbers: "Vector") -> bytes:
         from kept.store.vector_index import quantize
 
@@ -407,7 +410,11 @@ def _positional(sql: str) -> tuple[Callable[[Mapping[str, Any]], tuple[Any, ...]
 
 
 def _phrase(term: Term) -> str:
-    return f'"{" ".join(term.words)}"{"*" if term.is_prefix else ""}'
+    words = [f'"{" ".join(term.words)}"{"*" if term.is_prefix else ""}'] if term.words else []
+    if not term.tokens:
+        return words[0]
+    tokens = [f'"{token}"' for token in term.tokens]
+    return f"({' OR '.join([*tokens, *words])})"
 
 
 def _wal_size(connection: apsw.Connection) -> int:

@@ -1,19 +1,23 @@
 """Prints search hits."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kept.cli.screen import Screen, StyledText
 from kept.service.formatting import format_ago
 
 if TYPE_CHECKING:
-    from kept.service.search import Hit
+    from kept.service.search import SearchResult
 
 
-def print_hits(screen: Screen, found: Sequence["Hit"], query: str, did_you_mean: str | None = None) -> None:
-    if not found:
-        screen.line(f"Nothing was found for: {query}" + (f". Did you mean: {did_you_mean}?" if did_you_mean else ""))
-    for number, hit in enumerate(found):
+def print_search(screen: Screen, result: "SearchResult") -> None:
+    if result.did_you_mean:
+        screen.line(f"Searched for: {result.did_you_mean} (a word in quotes is searched as it is)")
+    for word in result.without:
+        screen.line(f"Without: {word}")
+    if not result.hits:
+        screen.line(f"Nothing was found for: {result.query}")
+    for number, hit in enumerate(result.hits):
         if number:
             screen.line()
         title = () if hit.headings and hit.headings[0] == hit.title else (hit.title,)

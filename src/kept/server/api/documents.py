@@ -75,7 +75,8 @@ async def _search_etag_input(services: Services, labels: list[str] | None) -> by
     """
     if services.vector_search() or services.reranking():
         return None
-    return f"{__version__} {await documents.content_token(services.db, labels)}".encode()
+    token = await documents.content_token(services.db, labels)
+    return f"{__version__} {token} {await search_service.index_progress(services.db)}".encode()
 
 
 @router.get("/documents", responses=describe_response(models.DocumentTextModel))

@@ -294,7 +294,8 @@ class HitModel(ResponseBody):
 class HitsModel(ResponseBody):
     query: str
     hits: list[HitModel]
-    did_you_mean: str | None
+    did_you_mean: str | None = Field(None, description="The spelling that was searched, if a word is unknown.")
+    without: list[str] = Field(description="The words that the query excluded.")
     vectors_missing: int | None = Field(None, description="With semantic search: how many sections have no vector yet.")
     not_reranked: str | None = Field(None, description="With a reranker: why the hits were not reranked.")
 

@@ -75,9 +75,9 @@ def _register_search(registry: ToolRegistry) -> None:
         )
         result = serializers.search(found)
         hits = _fit_to_budget((budget or SEARCH_BUDGET_TOKENS) * CHARACTERS_PER_TOKEN, result["hits"])
+        spelling = f"Searched for: {found.did_you_mean}\n\n" if found.did_you_mean else ""
         if hits:
-            return tool_result(result | {"hits": hits}, untrusted=formatting.format_hits(hits))
-        spelling = f"Perhaps it is spelled otherwise: {found.did_you_mean}" if found.did_you_mean else ""
+            return tool_result(result | {"hits": hits}, untrusted=spelling + formatting.format_hits(hits))
         return tool_result(result | {"notice": UNTRUSTED_NOTICE}, text=NO_HITS.format(found.query), untrusted=spelling)
 
 

@@ -15,6 +15,7 @@ class SearchDocsResult(TypedDict):
     query: str
     hits: list[dict[str, Any]]
     did_you_mean: str | None
+    without: list[str]
     notice: str
 
 

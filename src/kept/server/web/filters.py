@@ -68,6 +68,16 @@ def segment(text: Any) -> str:
     return quote(str(text), safe="")
 
 
+def quoted(text: str) -> str:
+    """Return a query whose words are searched as they are spelled: each in quotes."""
+    return " ".join(word if '"' in word else f'"{word}"' for word in text.split())
+
+
+def including(text: str, word: str) -> str:
+    """Return a query without the exclusion of a word."""
+    return " ".join(one for one in text.split() if one.lstrip("-").lower() != word or not one.startswith("-"))
+
+
 def lines(values: Sequence[str]) -> str:
     return "\n".join(values)
 
@@ -79,6 +89,8 @@ FILTERS = {
     "in_site": url_path,
     "size": size,
     "segment": segment,
+    "quoted": quoted,
+    "including": including,
     "lines": lines,
     "plural": formatting.pluralize,
     "duration": formatting.format_duration,

@@ -25,7 +25,7 @@ async def search(
     more: bool = False,
 ) -> Response:
     services, chosen = get_services(request), source or []
-    has_words = any(char.isalnum() for char in q)
+    has_words = bool(q.strip())
     limit = PAGE_SIZE * 5 if more else PAGE_SIZE
     search_request = SearchRequest(text=q, labels=tuple(chosen), limit=limit + 1, kind=kind)
     async with share_snapshot(services.db) as snapshot:
@@ -40,6 +40,7 @@ async def search(
         "has_more": len(hits) > limit and not more,
         "has_words": has_words,
         "did_you_mean": result.did_you_mean if result else None,
+        "without": result.without if result else (),
     }
     if wants_fragment(request):
         fragment = render_page("hits.html", request, is_fragment=True, **values)

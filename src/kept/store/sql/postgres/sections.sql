@@ -14,6 +14,18 @@ ON CONFLICT (id) DO NOTHING;
 -- Nothing to do: full text is a column of the section.
 SELECT 1 FROM unnest(:id::bigint[]) LIMIT 0;
 
+-- name: unindex_section
+-- Nothing to do: reindex_section replaces it.
+SELECT 1 FROM unnest(:id::bigint[]) LIMIT 0;
+
+-- name: reindex_section
+UPDATE sections s
+   SET words = setweight(to_tsvector('kept', r.names), 'A') || setweight(to_tsvector('kept', r.headings), 'B')
+           || setweight(to_tsvector('kept', r.code), 'C') || setweight(to_tsvector('kept', r.text), 'D')
+  FROM unnest(:id::bigint[], :names::text[], :headings::text[], :code::text[], :text::text[])
+       AS r (id, names, headings, code, text)
+ WHERE s.id = r.id;
+
 -- name: rare_terms
 -- All of them: search_sections_fts itself searches by the rare ones.
 SELECT :field::text || term AS term FROM unnest(:terms::text[]) AS term;
@@ -86,6 +98,13 @@ SELECT f.id, (COALESCE((SELECT sum(a.weight * ts_rank('{0.3, 0.25, 0.6, 1}', f.w
   FROM found f
  ORDER BY score DESC, f.id
  LIMIT :limit;
+
+-- name: count_sections_with_terms
+-- How many sections match each query, up to a limit.
+SELECT q.value AS query,
+       (SELECT count(*) FROM (SELECT 1 FROM sections s WHERE s.words @@ to_tsquery('kept', q.value) LIMIT :limit) AS found)
+           AS sections
+  FROM unnest(:queries::text[]) AS q (value);
 
 -- name: sample_sections
 -- Ids of some sections that match the first of the terms, in no order.

@@ -101,3 +101,12 @@ SELECT * FROM sources WHERE id = :id AND removed_at IS NULL {for no key update};
 
 -- name: lock_removed_source
 SELECT id FROM sources WHERE id = :id AND removed_at IS NOT NULL {for update};
+
+-- name: sources_named
+-- The names of sources that a word of a query stands for: itself, or a longer or shorter form (postgres, postgresql).
+SELECT DISTINCT s.name, item.value AS word
+  FROM {each :words as text}
+  JOIN sources s ON s.removed_at IS NULL
+   AND (lower(s.name) = item.value
+        OR (length(item.value) >= 4 AND length(s.name) >= 4
+            AND (substr(lower(s.name), 1, length(item.value)) = item.value OR substr(item.value, 1, length(s.name)) = lower(s.name))));

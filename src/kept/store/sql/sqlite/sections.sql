@@ -6,6 +6,12 @@ VALUES (:id, :content, :parent, :position, :level, :heading, :path, :anchor, :co
 -- After all rows of a batch: in turn with them, FTS5 would write a segment for each row.
 INSERT INTO section_words (rowid, names, headings, text, code) VALUES (:id, :names, :headings, :text, :code);
 
+-- name: unindex_section
+DELETE FROM section_words WHERE rowid = :id;
+
+-- name: reindex_section
+INSERT INTO section_words (rowid, names, headings, text, code) VALUES (:id, :names, :headings, :text, :code);
+
 -- name: rare_terms
 -- The terms to search by where any of them suffices: the rarest, and as many others as together occur in at most ten
 -- thousand sections.
@@ -45,6 +51,12 @@ WITH shown AS MATERIALIZED (
          LIMIT 10000)
 )
 SELECT id, score FROM matching ORDER BY score DESC LIMIT :limit;
+
+-- name: count_sections_with_terms
+-- How many sections match each query, up to a limit.
+SELECT q.value AS query,
+       (SELECT count(*) FROM (SELECT 1 FROM section_words WHERE section_words MATCH q.value LIMIT :limit)) AS sections
+  FROM json_each(:queries) AS q;
 
 -- name: sample_sections
 -- Ids of some sections that match the terms, in no order.
