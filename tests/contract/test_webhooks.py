@@ -18,7 +18,7 @@ from kept.crawl.lifecycle import LifecycleRules
 from kept.errors import SecretUnavailable
 from kept.maintenance import webhooks
 from kept.maintenance.webhooks import MAX_ATTEMPTS, DeliveryReport, OperatorWebhook, deliver_due
-from kept.model.source import Source, SourceSettings
+from kept.model.source import Authority, Source, SourceSettings
 from kept.origins.web.outbound import WebhookClients
 from kept.service import sources as service
 from kept.store import notifications
@@ -222,6 +222,29 @@ async def test_a_source_has_a_webhook_of_its_own_besides_the_operators(db: Datab
         await set_webhook(db, "")
         await crawl(db, source, Site(PAGES | {ROOT: Page("changed", PAGES[ROOT].links)}))
         assert await deliver(db, operators.url) == DeliveryReport(delivered=1)
+
+
+@pytest.mark.parametrize(
+    ("giver", "allows", "delivered"),
+    [(Authority.CALLER, False, False), (Authority.CALLER, True, False), (Authority.OWNER, False, False),
+     (Authority.OWNER, True, True)],
+)  # fmt: skip
+@on_both_databases
+async def test_a_webhook_of_a_source_borrows_neither_the_operators_address_nor_the_operators_secret(
+    db: Database, giver: Authority, allows: bool, delivered: bool
+) -> None:
+    async with open_receiver() as receiver:
+        other = receiver.url.replace("/hook?key=of+mine", "/other")
+        host = other.removeprefix("http://").partition("/")[0]
+        settings = SourceSettings(webhook=other, webhook_secret="a secret of the source")
+        settings = settings.record_given(["webhook", "webhook_secret"], giver)
+        await crawl(db, await make_source(db, settings=settings), Site(PAGES))
+        await deliver(db, receiver.url, allowed=host if allows else "")
+    assert sorted(request.path for request in receiver.requests) == ["/hook", *(["/other"] if delivered else [])]
+    for request, body in zip(receiver.requests, receiver.bodies, strict=True):
+        secret = SECRET if request.path == "/hook" else "a secret of the source"
+        signature = webhooks.sign(secret, request.headers["Kept-Timestamp"], body)
+        assert request.headers["Kept-Signature"] == f"sha256={signature}"
 
 
 @on_both_databases

@@ -26,7 +26,7 @@ from kept.service.previews import (
     PreviewLimits,
 )
 from tests.e2e.server import Server, serving
-from tests.sites.repositories import PLAIN, Repository
+from tests.sites.repositories import PLAIN, Repository, git_server
 
 
 @pytest.fixture
@@ -57,6 +57,17 @@ def test_previews_of_a_tarpit_by_a_read_key_leave_the_server_to_others(server: S
         assert {one.status_code for one in refused} == {429}
         assert "Retry-After" in refused[0].headers
         tarpit.close()  # resets those that wait
+
+
+def test_a_preview_never_clones_a_repository(server: Server, tmp_path: Path) -> None:
+    """A read key would fill the disk, and a page of a forge is a page."""
+    with git_server(tmp_path / "served") as git, server.client(server.key("reader", "read")) as client:
+        git.pages["/manual.git"] = (200, "<title>Manual</title><h1>Manual</h1><p>The page of a repository.</p>")
+        shown = client.post("/api/v1/try", json={"url": f"{git.url}/manual.git"})
+        assert (shown.status_code, shown.json().get("title")) == (200, "Manual")
+        assert {path for _, path in git.requests} <= {"/manual.git", "/robots.txt"}
+        for url in ("git://127.0.0.1/manual.git", "git@127.0.0.1:manual.git", "npm:left-pad"):
+            assert client.post("/api/v1/try", json={"url": url}).status_code == 400
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from kept.errors import QuotaExceeded, SourceUnavailable
+from kept.errors import InvalidInput, QuotaExceeded, SourceUnavailable
 from kept.model.source import SourceKind
 from kept.service.access import Principal
 from kept.service.context import Services
-from kept.service.source_request import ResolvedSource
+from kept.service.source_options import SourceOptions
+from kept.service.source_request import ResolvedSource, SourceRequest, resolve_request
 
 if TYPE_CHECKING:  # loads what a crawl needs
     from kept.crawl.preview import PagePreview, ScopePreview
@@ -24,6 +25,7 @@ MAX_RUNNING_OF_CALLER = 4
 MAX_RUNNING_OF_TREES = 2  # of repositories and packages, which are listed as a whole
 MAX_REQUESTED = 24  # running or waiting
 MAX_REQUESTED_OF_CALLER = 8
+_TREES = (SourceKind.GIT, SourceKind.PACKAGE)
 PREVIEW_SECONDS = 30.0  # with the time that it waits
 
 
@@ -44,7 +46,7 @@ class PreviewLimits:
         self._requested[caller] += 1
         try:
             async with self._of_callers[caller]:
-                if kind in (SourceKind.GIT, SourceKind.PACKAGE):
+                if kind in _TREES:
                     async with self._of_trees, self._in_all:
                         yield
                 else:
@@ -56,8 +58,11 @@ class PreviewLimits:
                 del self._requested[caller], self._of_callers[caller]
 
 
-async def preview_page(services: Services, principal: Principal, page: ResolvedSource) -> "PagePreview":
-    """Fetch one page and return how it would be read. Raises QuotaExceeded and SourceUnavailable."""
+async def preview_page(services: Services, principal: Principal, url: str, options: SourceOptions) -> "PagePreview":
+    """Fetch one page and return how it would be read. Raises InvalidInput, QuotaExceeded and SourceUnavailable."""
+    page = resolve_request(SourceRequest(root=url, options=options, as_="web"), principal)
+    if page.kind in _TREES:
+        raise InvalidInput(f"{url} is not the address of one page. 'kept add {url}' keeps all its documentation.")
     async with _limited(services, principal, page):
         return await services.preview_page(page.kind, page.root, page.settings, page.authority)
 

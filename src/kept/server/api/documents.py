@@ -18,7 +18,6 @@ from kept.server.responses import (
 from kept.service import document_diff, documents, ledger, previews, serializers
 from kept.service import search as search_service
 from kept.service.context import Services
-from kept.service.source_request import SourceRequest, resolve_request
 
 router = APIRouter(tags=["documents"])
 
@@ -133,8 +132,7 @@ async def why(request: Request, services: ServicesDep, url: Annotated[LongText, 
 @router.post("/try", responses=describe_response(models.LookModel))
 async def try_page(body: models.PageModel, services: ServicesDep, principal: PrincipalDep) -> Response:
     """Fetch one page and show how it would be read. Nothing is stored."""
-    page = resolve_request(SourceRequest(root=body.url, options=body.to_options()), principal)
-    found = await previews.preview_page(services, principal, page)
+    found = await previews.preview_page(services, principal, body.url, body.to_options())
     return json_response(serializers.page_preview(found))
 
 

@@ -13,7 +13,6 @@ from kept.server.mcp.registry import READ_ONLY, READ_ONLY_OPEN_WORLD, ToolRegist
 from kept.server.mcp.untrusted import UNTRUSTED_NOTICE, truncate
 from kept.service import documents, ledger, previews, search, serializers
 from kept.service.source_options import SourceOptions
-from kept.service.source_request import SourceRequest, resolve_request
 
 CHARACTERS_PER_TOKEN = 4  # about
 SEARCH_BUDGET_TOKENS = 4_000  # of one answer, unless the agent sets a budget
@@ -112,8 +111,7 @@ def _register_read(registry: ToolRegistry) -> None:
     ) -> Annotated[CallToolResult, formatting.FetchUrlResult]:
         """Fetch one page from the web, now, and read it as Markdown. Nothing is kept; add_source keeps."""
         principal = registry.principal_for(context)
-        page = resolve_request(SourceRequest(root=url, options=SourceOptions()), principal)
-        found = await previews.preview_page(services, principal, page)
+        found = await previews.preview_page(services, principal, url, SourceOptions())
         preview = serializers.page_preview(found)
         result = preview | {"links": preview["links"][:50]} | _slice_markdown(preview["markdown"], start)
         head = f"{result['title'] or ''}\nurl: {result['url']}\nfetched just now"
