@@ -117,7 +117,7 @@ call `tide_at()` *now* (new)
 
 > Words between.
 
-```
+```python
 if x:
     run()
 ```

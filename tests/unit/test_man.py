@@ -88,7 +88,7 @@ After the options.
 
 ### Examples
 
-```
+```bash
 $ tide --all
   Ostend \ 4.2
 ```

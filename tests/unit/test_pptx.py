@@ -41,7 +41,7 @@ no item
 1. one
 2. two
 
-```
+```python
 def tide():
     pass
 ```

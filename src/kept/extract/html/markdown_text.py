@@ -7,6 +7,8 @@ Characters are escaped only where Markdown would read them as markup, so that wh
 import re
 from typing import Final
 
+from kept.extract.code_language import guess_language
+
 # The character comes before the conditions on its surroundings: so the pattern skips plain text quickly.
 _NEEDS_ESCAPE: Final = re.compile(
     r"[*_`<\[\\](?:"
@@ -76,6 +78,8 @@ def code_span(text: str) -> str:
 
 
 def fenced_code_block(text: str, language: str) -> str:
+    """Return a block of code; without a language, with the one that it looks like."""
+    language = language or guess_language(text)
     fence = "```"
     if fence in text:
         fence = "`" * (max(map(len, _BACKTICKS.findall(text))) + 1)

@@ -4,8 +4,9 @@
     split_front_matter    separates the metadata between lines of --- or +++ from the text
     HeadingSlugs          the anchors that GitHub and most renderers give to headings
 
-The text is kept without its front matter, and with the additions of dialects as plain Markdown (extract/dialects). The
-result does not depend on the URL: the same text is the same content everywhere.
+The text is kept without its front matter, with the additions of dialects as plain Markdown (extract/dialects), and with
+the languages of code where they can be guessed. The result does not depend on the URL: the same text is the same
+content everywhere.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 import unicodedata
 from json import JSONDecoder
 
+from kept.extract.code_language import name_languages
 from kept.extract.dialects.block_additions import to_plain_markdown
 from kept.extract.markdown.commonmark import parse_outline
 from kept.extract.markdown.inline import approximate_plain_text, find_links, plain_text
@@ -28,7 +30,7 @@ def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
     if isinstance(text, Unreadable):
         return text
     title, markdown = split_front_matter(text)
-    markdown = to_plain_markdown(markdown).strip("\n")
+    markdown = name_languages(to_plain_markdown(markdown).strip("\n"))
     outline = parse_outline(markdown)
     nodes, starts = _section_nodes(markdown, outline.headings)
     return Extraction(
