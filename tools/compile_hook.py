@@ -20,6 +20,7 @@ COMPILED = (
     "kept/extract/office/office_markdown.py",
     "kept/extract/located_nodes.py",
     "kept/extract/named_entries.py",
+    "kept/extract/page_kind.py",
     "kept/extract/reader.py",
     "kept/extract/section_nodes.py",
     "kept/extract/sections.py",

@@ -17,8 +17,9 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import unquote
 
+from kept.extract.page_kind import recognise_kind
 from kept.extract.sections import DEFAULT_SECTION_RULES, Extraction, SectionRules, Unreadable, build_content
-from kept.model.document import RENDERED_CONTENT_TYPE, SECTIONS_PER_CONTENT, PageKind, ParsedPage
+from kept.model.document import RENDERED_CONTENT_TYPE, SECTIONS_PER_CONTENT, ParsedPage
 from kept.model.source import DEFAULT_REGION, Region
 from kept.model.url import resolve_link, resolve_links
 
@@ -134,7 +135,7 @@ def parse_page(
         extraction.tree,
         rules,
         extraction.places,
-        extraction.kind or PageKind.PAGE,
+        extraction.kind or recognise_kind(extraction.title, extraction.markdown, extraction.tree, url),
     )
     if len(content.sections) > SECTIONS_PER_CONTENT:
         return Unreadable(reason=f"it would take more than {SECTIONS_PER_CONTENT:,} sections")

@@ -13,6 +13,7 @@ page. Everything here takes time linear in the text, whatever the text is.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -114,7 +115,8 @@ def compute_content_hash(content: Content, rules: SectionRules = DEFAULT_SECTION
             fields += (section.entry, *[f"{name}\t{anchor}" for name, anchor in section.entries])
     if content.kind is not PageKind.PAGE:
         fields.append(f"kind {content.kind.value}")
-    fields += [f"{start} {end} {anchor}\t{name}" for anchor, start, end, name in content.places]
+    if content.places:
+        fields.append(json.dumps(content.places))
     pieces: list[bytes] = []
     for text in fields:
         encoded = text.encode("utf-8", "surrogatepass")
