@@ -99,9 +99,12 @@ class _QueryFeatures:
         self._spelled = query.text.strip("() ")
         all_words = tokenize(query.text)
         self._pairs = [
-            re.compile(rf"{re.escape(one)}\w{{0,3}}[\W_]{{1,4}}{re.escape(other)}")
+            (stem(one), stem(other), re.compile(rf"{re.escape(one)}\w{{0,3}}[\W_]{{1,4}}{re.escape(other)}"))
             for one, other in pairwise(all_words)
         ][:12]
+        parts = {word: self._weights.get(stem(word), 0.0) for word in query.words}
+        inner = {"".join(name): sum(self._weights.get(stem(word), 0.0) for word in name) for name in query.inner_names}
+        self._parts = parts | inner
         self._question = float(len(all_words) >= 5 and not any(term.text for term in query.terms))
         self._wants_low_value = wants_low_value(query.words)
 
@@ -190,7 +193,7 @@ class _QueryFeatures:
             has_sign=self._sign_share(match.text[:MAX_TEXT_CHARACTERS]),
             literal=float(self._text in lower),
             heading_literal=float(self._text in match.heading.lower()),
-            adjacent=sum(bool(pair.search(lower)) for pair in self._pairs) / len(self._pairs) if self._pairs else 0.0,
+            adjacent=self._adjacent_share(one),
             first=first,
             depth=min(1.0, match.headings.count("\n") / 5),
             short=float(len(match.text) < 200),
@@ -213,12 +216,17 @@ class _QueryFeatures:
 
     def _defined_share(self, symbols: Sequence[str]) -> float:
         """Return the rarity of the rarest word or inner name of the query that is defined."""
-        defined = set(symbols)
-        words = {word: self._weights.get(stem(word), 0.0) for word in self._query.words}
-        inner = {
-            "".join(name): sum(self._weights.get(stem(word), 0.0) for word in name) for name in self._query.inner_names
-        }
-        return min(1.0, max((weight for name, weight in (words | inner).items() if name in defined), default=0.0))
+        return min(1.0, max((self._parts[name] for name in symbols if name in self._parts), default=0.0))
+
+    def _adjacent_share(self, one: _Counted) -> float:
+        """Return the share of the query's neighbouring words that are neighbours in the text."""
+        if not self._pairs:
+            return 0.0
+        found = 0
+        for left, right, pattern in self._pairs:
+            is_possible = all(word in one.found or word not in self._weights for word in (left, right))
+            found += is_possible and pattern.search(one.text) is not None
+        return found / len(self._pairs)
 
     def _sign_share(self, text: str) -> float:
         if not self._signs:

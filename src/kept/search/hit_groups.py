@@ -12,7 +12,7 @@ from kept.search.versions import version_key
 _HEADING = re.compile(r"\A#{1,6} [^\n]*\n")
 _LINK_TARGET = re.compile(r"\]\([^)\n]*\)?")
 _SIGNS = str.maketrans("", "", string.punctuation + string.whitespace)
-_COMPARED_CHARACTERS = 600
+_COMPARED_CHARACTERS = 400
 MAX_OF_A_PAGE = 2
 _MIN_DUPLICATE_CHARACTERS = 60  # two shorter texts may be equal by chance
 _HEADING_MARKUP_CHARACTERS = 8  # how much longer a heading's line is than its text, at most

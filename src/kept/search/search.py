@@ -24,10 +24,10 @@ from kept.search.versions import version_key
 from kept.store import sections
 from kept.store.database import Connection
 
-MIN_CANDIDATES = 120
+MIN_CANDIDATES = 80
 WIDENING_FACTOR = 10  # for the second try, when grouping leaves too few hits or pages exist in several versions
 MIN_GROUPED = 60  # candidates whose duplicates are looked for
-ENOUGH_FULL_MATCHES = 60  # with this many sections that have all words, those with only some are not searched for
+ENOUGH_FULL_MATCHES = 40  # with this many sections that have all words, those with only some are not searched for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
