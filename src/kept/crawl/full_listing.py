@@ -4,9 +4,10 @@ Absence is evidence: a stored page that is not listed is gone, unless its part o
 that the list alone proves unchanged are only counted: of a large folder that is nearly all of them.
 """
 
-from collections.abc import AsyncIterator, Iterable, Set
+from collections.abc import AsyncIterator, Mapping, Set
 
 from kept.crawl import settle
+from kept.crawl.base_documents import BaseDocuments
 from kept.crawl.context import CrawlContext
 from kept.crawl.decide import needs_no_visit
 from kept.errors import SourceUnavailable
@@ -39,24 +40,19 @@ class FullListing:
         Parts of the list that could not be read are added to ``failures``. Raises SourceUnavailable if the root is
         empty or replaced by another folder.
         """
-        known: dict[str, StoredEtag] = {}
+        base = BaseDocuments(self._context)
+        await base.load_count()
+        over_limit = await base.find_over_limit()
         async with self._context.db.snapshot() as snapshot:
-            if self._context.base_generation is not None:
-                known = await frontier.stored_etags(
-                    snapshot,
-                    source=self._context.source.id,
-                    base=self._context.base_generation,
-                    signature=self._context.signature,
-                )
             inserted = await frontier.urls(snapshot, self._context.job.id)  # by an interrupted listing
-        absent, new_urls, listed_count = dict(known), [], len(inserted)
-        over_limit = self._find_over_limit(known)
+        new_urls, listed_count, to_visit = [], len(inserted), inserted | over_limit
         async for chunk in chunk_listing(self._context.origin.list(), failures):
             listed_count += len(chunk)
-            changed = self._select_changed(chunk, absent, inserted | over_limit)
-            new_urls += [listed.url for listed in changed if known and listed.url not in known]
+            known = await base.find_listed([listed.url for listed in chunk])
+            changed = self._select_changed(chunk, known, to_visit)
+            new_urls += [listed.url for listed in changed if base.count and listed.url not in known]
             changed = [listed for listed in changed if listed.url not in inserted]
-            stored = await self._load_stored(known[listed.url] for listed in changed if listed.url in known)
+            stored = await base.load([known[listed.url][1] for listed in changed if listed.url in known])
             entries = [
                 self._make_excluded_entry(stored[listed.url])
                 if listed.url in over_limit
@@ -64,11 +60,11 @@ class FullListing:
                 for listed in changed
             ]
             await self._insert_listed([entry for entry in entries if entry])
-        gone = await self._load_stored(absent.values())
+        gone = await base.load_absent()
         missing = [page for page in gone.values() if page.url not in inserted]
         self._check_root(
             root_identity,
-            base_document_count=len(known),
+            base_document_count=base.count,
             absent=sum(self._context.origin.admits(page.url) for page in missing),
             is_empty=not listed_count and not failures,
         )
@@ -79,11 +75,6 @@ class FullListing:
         for start in range(0, len(ended), LISTING_BATCH_SIZE):
             await self._insert_listed(ended[start : start + LISTING_BATCH_SIZE])
         return self._unchanged_count
-
-    def _find_over_limit(self, known: Iterable[str]) -> Set[str]:
-        """Return the stored URLs that a lowered limit leaves out."""
-        max_pages = self._context.source.settings.limits.max_pages
-        return frozenset() if max_pages is None else frozenset(sorted(known)[max_pages:])
 
     def _make_excluded_entry(self, stored: StoredPage) -> ListedEntry:
         return ListedEntry(
@@ -97,24 +88,17 @@ class FullListing:
         )
 
     def _select_changed(
-        self, chunk: list[ListedUrl], absent: dict[str, StoredEtag], inserted: Set[str]
+        self, chunk: list[ListedUrl], known: Mapping[str, StoredEtag], to_visit: Set[str]
     ) -> list[ListedUrl]:
-        """Return what is new or may have changed, and count the rest. Removes what is listed from ``absent``."""
+        """Return what is new or may have changed, and count the rest."""
         changed = []
         is_full = self._context.job.mode is CrawlMode.FULL
         for listed in chunk:
-            _, _, etag = absent.pop(listed.url, NOT_STORED)
-            if etag is None or etag != listed.etag or is_full or listed.url in inserted:
+            _, _, etag = known.get(listed.url, NOT_STORED)
+            if etag is None or etag != listed.etag or is_full or listed.url in to_visit:
                 changed.append(listed)
         self._unchanged_count += len(chunk) - len(changed)
         return changed
-
-    async def _load_stored(self, etags: Iterable[StoredEtag]) -> dict[str, StoredPage]:
-        versions = [version for _, version, _ in etags]
-        if not versions:
-            return {}
-        async with self._context.db.snapshot() as snapshot:
-            return {page.url: page for page in await frontier.stored_pages(snapshot, versions)}
 
     def _make_absent_entry(
         self, stored: StoredPage, renamed_to: str | None, failures: list[ListingFailure]

@@ -140,10 +140,30 @@ async def urls(db: Connection, job: str) -> set[str]:
     return {row["url"] for row in await db.all("frontier_urls", job=job)}
 
 
-async def stored_etags(db: Connection, *, source: str, base: int, signature: str) -> dict[str, StoredEtag]:
-    """Return every URL that the base shows, with its version and, where that suffices, its ETag."""
-    rows: list[Any] = await db.tuples("stored_etags", source=source, base=base, signature=signature)
+async def count_stored(db: Connection, *, source: str, base: int) -> int:
+    """Return how many pages the base shows."""
+    row = await db.one("count_stored", source=source, base=base)
+    return int(row["pages"]) if row else 0
+
+
+async def stored_etags(
+    db: Connection, urls: Sequence[str], *, source: str, base: int, signature: str
+) -> dict[str, StoredEtag]:
+    """Return what the base shows at these URLs, with its version and, where that suffices, its ETag."""
+    rows: list[Any] = await db.tuples("stored_etags", urls=list(urls), source=source, base=base, signature=signature)
     return {row[0]: row for row in rows}
+
+
+async def stored_urls(db: Connection, *, source: str, base: int, after: str, limit: int) -> list[tuple[str, int]]:
+    """Return the next URLs that the base shows, with their versions."""
+    rows: list[Any] = await db.tuples("stored_urls", source=source, base=base, after=after, limit=limit)
+    return rows
+
+
+async def stored_urls_over_limit(db: Connection, *, source: str, base: int, max_pages: int) -> set[str]:
+    """Return the URLs that the base shows beyond a limit."""
+    rows = await db.tuples("stored_urls_over_limit", source=source, base=base, max_pages=max_pages)
+    return {url for (url,) in rows}
 
 
 async def stored_pages(db: Connection, versions: Sequence[int]) -> list[StoredPage]:

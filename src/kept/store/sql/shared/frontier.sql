@@ -100,16 +100,33 @@ ON CONFLICT (job_id, url) DO NOTHING;
 -- name: frontier_urls
 SELECT url FROM frontier WHERE job_id = :job;
 
+-- name: count_stored
+SELECT count(*) AS pages FROM versions
+ WHERE source_id = :source AND born <= :base AND (died IS NULL OR died > :base) AND NOT pending;
+
 -- name: stored_etags
--- The URL, version and ETag of everything that the base shows. The ETag is NULL where it does not suffice: another
--- :signature read the page, it has other validators, or activation needs its entry, changed or not.
+-- The version and ETag of what the base shows at these URLs. The ETag is NULL where it does not suffice: another :signature
+-- read the page, it has other validators, or activation needs its entry, changed or not.
 SELECT v.url, v.id,
        CASE WHEN v.signature = :signature AND v.last_modified IS NULL AND v.canonical IS NULL
-             AND v.document_id NOT IN (SELECT d.id FROM documents d WHERE d.source_id = :source
-                                          AND (d.lifecycle <> 'active' OR d.verified_at IS NOT NULL))
+             AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.id = v.document_id
+                                AND (d.lifecycle <> 'active' OR d.verified_at IS NOT NULL) {postgres: OFFSET 0})
             THEN v.etag END
-  FROM versions v
+  FROM {each :urls as text}
+  {postgres: CROSS JOIN LATERAL (SELECT * FROM versions one WHERE one.source_id = :source AND one.url = item.value OFFSET 0) v}
+  {sqlite: CROSS JOIN versions v INDEXED BY versions_by_url ON v.url = item.value}
  WHERE v.source_id = :source AND v.born <= :base AND (v.died IS NULL OR v.died > :base) AND NOT v.pending;
+
+-- name: stored_urls
+-- A page of what the base shows, by URL.
+SELECT url, id FROM versions {sqlite: INDEXED BY versions_by_url}
+ WHERE source_id = :source AND url > :after AND born <= :base AND (died IS NULL OR died > :base) AND NOT pending
+ ORDER BY url LIMIT :limit;
+
+-- name: stored_urls_over_limit
+SELECT url FROM versions
+ WHERE source_id = :source AND born <= :base AND (died IS NULL OR died > :base) AND NOT pending
+ ORDER BY url {postgres: COLLATE "C"} LIMIT 1000000000 OFFSET :max_pages;
 
 -- name: deferred_entries
 -- Entries that wait for the guards' decision.
