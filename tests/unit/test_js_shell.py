@@ -64,3 +64,27 @@ def test_routes_are_links_of_rendered_pages_only() -> None:
     assert isinstance(rendered, ParsedPage)
     assert plain.links == ("https://docs.test/x",)
     assert rendered.links == ("https://docs.test/#/guide", "https://docs.test/x")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<body><redoc spec-url='api/openapi.yaml'></redoc><script src=redoc.standalone.js></script>",
+        "<body><div id=r></div><script>Redoc.init('api/openapi.yaml', {}, document.getElementById('r'))</script>",
+        "<body><div id=swagger-ui></div><script>ui = SwaggerUIBundle({ url:'api/openapi.yaml', dom_id: '#x'})</script>",
+        "<body><script id='api-reference' data-url='api/openapi.yaml'></script>",
+        "<body><elements-api apiDescriptionUrl='api/openapi.yaml'/><script src=x></script>",
+    ],
+)
+def test_the_api_description_behind_a_page_is_read_instead(page: str) -> None:
+    reading = parse_page(page.encode(), content_type="text/html", url="https://docs.test/x/index.html")
+    assert isinstance(reading, ParsedPage)
+    assert reading.moved_to == "https://docs.test/x/api/openapi.yaml"
+    assert not reading.is_js_shell, "it need not be rendered"
+
+
+def test_an_example_of_such_a_page_is_a_page() -> None:
+    page = b"<body><h1>Setup</h1><pre>SwaggerUIBundle({url: '/openapi.json'})</pre>"
+    reading = parse_page(page, content_type="text/html", url="https://docs.test/x")
+    assert isinstance(reading, ParsedPage)
+    assert reading.moved_to is None

@@ -1,4 +1,4 @@
-"""Detect pages that are empty until their scripts have run.
+"""Detect pages that are empty until their scripts have run, and the API description that those would show.
 
 All of these must hold, so that a short page, or one of links only, is not mistaken for one:
 
@@ -25,6 +25,21 @@ _MOUNT_POINTS = (
     "#app, #root, #__next, #__nuxt, #___gatsby, #svelte, #q-app, #react-root, #redoc, #redoc-container, #swagger-ui,"
     "app-root, [ng-app], redoc, rapi-doc, elements-api"
 )
+
+_API_DESCRIPTION = re.compile(
+    r"<(?:redoc|rapi-doc|openapi-explorer)\s[^<>]{0,500}?\bspec-url=[\"']([^\"'\s]{1,500})[\"']"
+    r"|<elements-api\s[^<>]{0,500}?\bapiDescriptionUrl=[\"']([^\"'\s]{1,500})[\"']"
+    r"|\bid=[\"']api-reference[\"'][^<>]{0,500}?\bdata-url=[\"']([^\"'\s]{1,500})[\"']"
+    r"|\bRedoc\.init\(\s{0,50}[\"']([^\"'\s]{1,500})[\"']"
+    r"|\bSwaggerUI(?:Bundle)?\(\s{0,50}\{[^{}]{0,500}?\burl[\"']?\s{0,50}:\s{0,50}[\"']([^\"'\s]{1,500})[\"']",
+    re.IGNORECASE,
+)
+
+
+def find_api_description(html: str) -> str | None:
+    """Return the link to the API description that the scripts of a page show (Redoc, Swagger UI, RapiDoc …)."""
+    match = None if "<pre" in html else _API_DESCRIPTION.search(html)  # in <pre> it is an example
+    return next(filter(None, match.groups()), None) if match else None
 
 
 def is_js_shell(html: str) -> bool:

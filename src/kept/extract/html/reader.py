@@ -25,7 +25,7 @@ from kept.extract.html.generator_rules import (
 from kept.extract.html.place_marks import MARK_END, MARK_START, remove_control_characters
 from kept.extract.html.places import find_places
 from kept.extract.html.writer import HtmlMarkdownWriter, HtmlSection
-from kept.extract.js_shell import MAX_MARKDOWN_LENGTH, is_js_shell
+from kept.extract.js_shell import MAX_MARKDOWN_LENGTH, find_api_description, is_js_shell
 from kept.extract.sections import MAX_HEADING_LENGTH, Extraction, SectionNode, Unreadable, build_section_tree
 from kept.extract.text import decode_to_utf8
 from kept.model.robots_directives import parse_robots_directives
@@ -60,18 +60,20 @@ def extract(body: bytes, charset: str | None, region: Region = DEFAULT_REGION) -
     sections = writer.write_sections()
     nodes = [_make_node(section) for section in sections[1:]]
     markdown = "\n\n".join([section.text for section in sections if section.text])
+    is_empty = len(markdown) <= MAX_MARKDOWN_LENGTH
+    api = find_api_description(page.decode()) if is_empty else None
     return Extraction(
         title=_best_title(metadata.title, sections),
         markdown=markdown,
         tree=build_section_tree(nodes, intro=sections[0].text),
         hrefs=[*hrefs, *metadata.neighbour_hrefs, *[h for h in (metadata.canonical, metadata.refresh_href) if h]],
         base_href=base,
-        is_js_shell=len(markdown) <= MAX_MARKDOWN_LENGTH and is_js_shell(page.decode()),
+        is_js_shell=is_empty and api is None and is_js_shell(page.decode()),
         alternate_hrefs=metadata.alternate_hrefs,
         canonical=metadata.canonical,
         moved_to=metadata.refresh_href
         if metadata.refresh_href and len(_LINK_TARGET.sub("", markdown)) <= MAX_REFRESH_PAGE_LENGTH
-        else None,
+        else api,
         robots_directives=parse_robots_directives(metadata.robots_rules),
         places=find_places(sections, writer.places, markdown) if writer.places else (),
     )
