@@ -56,7 +56,7 @@ HEADING = re.compile(r"^[ >]*(?:[-*] +)?#{1,6} +(.*)$", re.MULTILINE)
 LINK_TARGET = re.compile(r"\]\((?:<[^<>\n]*>|[^()\s]|\([^()\n]*\))*(?:\s+\"[^\"\n]*\")?\)")
 LIST_NUMBER = re.compile(r"^([ >]*)\d+[.)] ", re.MULTILINE)
 NOTE_TITLE = re.compile(r"^[ >]*\*\*(.+)\*\*$", re.MULTILINE)  # of a note, whose headings readers make bold lines
-IMAGE = re.compile(r"!\[[^\]\n]*\](?=\()" + LINK_TARGET.pattern[2:])
+IMAGE = re.compile(r"!\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*\](?=\()" + LINK_TARGET.pattern[2:])
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 

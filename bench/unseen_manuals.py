@@ -192,7 +192,7 @@ UNSEEN_MANUALS = {
     ),
     "pdoc": UnseenManual(
         package="pypi:more-itertools", pages="pdoc/**/*.html", region="main.pdoc",
-        outside=".pdoc-code, .view-source-button, label, .headerlink, nav, .search-results",
+        outside="div.pdoc-code, .view-source-button, label, .headerlink, nav, .search-results",
         members=".attr[class], .attr.function",
     ),
 }  # fmt: skip
@@ -210,7 +210,7 @@ def fetch_manual(manual: UnseenManual, cache: Path) -> Path:
         packages = unfinished / "packages"
         run(sys.executable, "-m", "pip", "install", "--quiet", "--target", packages, "pdoc", name)
         code = f"import sys; sys.path.insert(0, {str(packages)!r}); from pdoc.__main__ import cli; cli()"
-        run(sys.executable, "-c", code, "-o", unfinished / "pdoc", name)
+        run(sys.executable, "-c", code, "-o", unfinished / "pdoc", name.replace("-", "_"))
     else:
         run("apt-get", "download", manual.package, folder=unfinished)
         for archive in unfinished.glob("*.deb"):

@@ -25,17 +25,21 @@ REGIONS: Final = (
     (b"", "#yui-main .yui-g"),  # Sphinx: Django's own
     (b"rustdoc", "#main-content"),
     (b"col-content", "div.col-content"),  # TypeDoc
-    (b"Doxygen", "div#doc-content"),
-    (b"Doxygen", "body"),  # without its tree of pages, the title stands beside the content
-    (b"apicontent", "#apicontent"),  # Node.js
-    (b"nimdoc", "#documentId"),
-    (b"page-content", "#page-content"),  # Apache HTTP Server
-    (b"maincolumn", ".maincolumn > .main"),  # Scribble
     (b"contentContainer", "body"),  # javadoc before 16: its title stands beside its content
     (b"footer-text", "body"),  # asciidoc: likewise
     (b"main", "main, [role=main]"),
     (b"<article", "body > article, body > div > article"),
     (b"content", "#content"),
+)
+
+# The same for pages with bytes of their generator at their start.
+GENERATOR_REGIONS: Final = (
+    (b"Doxygen", "div#doc-content"),
+    (b"Doxygen", "body"),  # without its tree of pages, the title stands beside the content
+    (b"apidoc", "#apicontent"),  # Node.js
+    (b"nimdoc", "#documentId"),
+    (b"page-content", "#page-content"),  # Apache HTTP Server
+    (b"scribble", ".maincolumn > .main"),
 )
 
 # Bytes that only pages of highlighted source code have, which generators add to the documentation of that code.
@@ -55,65 +59,59 @@ _TEXINFO_BOILERPLATE: Final = (
     "div.header, table.header, .nav-panel, .nav_table, .contents, .shortcontents, .Contents_element"
 )
 
-# Boilerplate under names that other generators use for content: bytes that identify the generator, selectors to drop.
+# Boilerplate under names that other generators use for content: bytes at the start of a page that tell the generator
+# (see GENERATOR_SEARCH_LENGTH), and selectors to drop.
 GENERATOR_BOILERPLATE: Final = (
     (b"Doxygen", "div.header > div.summary, address.footer, .ttc"),
-    (b"sphinxsidebar", "div.related"),
+    (b"_static/pygments.css", "div.related"),  # Sphinx
     (b"page-content", "#page-content .toplang, #page-content .bottomlang, #quickview, #page-content > .top"),  # Apache
-    (b"apicontent", "#toc, #gtoc, a.srclink"),  # Node.js
-    (
-        b"addock",
-        "#package-header, #module-header > .info, #table-of-contents, #synopsis, #footer, a.selflink, .src a.link",
-    ),  # Haddock
-    (b"navsettop", ".navsettop, .navsetbottom, .tocset, a.heading-anchor, a.heading-source, .RBackgroundLabel"),
+    (b"apidoc", "#column1 #toc, #column1 #gtoc, a.srclink"),  # Node.js
+    (b"addock", "#package-header, #module-header > .info, #table-of-contents, #synopsis, #footer"),  # Haddock
+    (b"addock", "a.selflink, .src a.link"),
+    (b"scribble", ".navsettop, .navsetbottom, .tocset, a.heading-anchor, a.heading-source, .RBackgroundLabel"),
     (b"nimdoc", ".three.columns, div.footer, .link-seesrc, .theme-switch-wrapper, #global-links"),
     (b"GTK-Doc", "table.navigation, div.footer"),
-    (
-        b"navigationbar",
-        "div.navigationbar, div.main-rounded, .naviNextPrevious, div.sidebar, body > div.footer",
-    ),  # QDoc
+    (b"navigationbar", "div.navigationbar, div.main-rounded, .naviNextPrevious, div.sidebar, body > div.footer"),
     (b"spirit-nav", ".spirit-nav, .copyright-footer, body > table:first-child"),  # BoostBook
     (b"exi2", _TEXINFO_BOILERPLATE),  # texi2any, texi2html
     (b"akeinfo", _TEXINFO_BOILERPLATE),
     (b"lilypond", ".nav_table, #languages, .toc_frame, #tocframe"),
-    (b"caladoc", "#mbrsel, #search, #tooltip, .permalink, #ancestors"),
+    (b"lib/template.css", "#mbrsel, #search, #tooltip, .permalink, #ancestors"),  # Scaladoc
     (b"navigate", "body > div.navigate"),  # SWI-Prolog
     (b"docnav", ".docnav, #banner, p#title"),  # Publican
-    (b"exports-body", "#content > div.footer"),  # Erlang's own
-    (
-        b"ediaWiki",
-        "#content .t-navbar, .editsection, .printfooter, .catlinks, #contentSub, #siteSub, "
-        "#jump-to-nav, .mw-editsection",
-    ),
+    (b"otp_doc", "#content > div.footer"),  # Erlang's own
+    (b"ediaWiki", "#content .t-navbar, .editsection, .printfooter, .catlinks, #contentSub, #siteSub"),
+    (b"ediaWiki", "#jump-to-nav, .mw-editsection"),
     (b"rustdoc", ".rightside, .out-of-band, #copy-path, .toggle-label"),
-    (b"pdoc", "div.pdoc-code, .view-source-button, input.view-source-toggle-state, label.view-source-button"),
-    (b"method-source-code", ".method-source-code, .method-click-advice, .method-controls"),  # RDoc
-    (b"docstring-binding", ".docs-sourcelink, .docs-footer, .docs-navbar, .docstring-article-toggle-button"),  # Julia
-    (b"book-summary", ".book-summary, .book-header, .page-footer, .navigation"),  # GitBook before 2018
-    (b"tocify", ".toc-wrapper, .tocify-wrapper, .lang-selector, .dark-box"),  # Slate
-    (b"dokka", ".copy-popup-wrapper, .popup-content, .anchor-wrapper, div.footer"),
-    (b"footer", "body > div.footer, div#content > div.footer, div.main > div.footer, div.page-footer"),
-    (b"mtimelink", "p[align=center] > small"),  # SQLite: date of the last change
-    (b"SQLite C Interface", "div.nosearch > a[href='intro.html']"),
+    (b"pdoc", "div.pdoc-code, .view-source-button, input.view-source-toggle-state"),
+    (b"rdoc", ".method-source-code, .method-click-advice, .method-controls"),
+    (b"documenter", ".docs-sourcelink, .docs-footer, .docs-navbar, .docstring-article-toggle-button"),  # Julia
+    (b"gitbook", ".book-summary, .book-header, .page-footer, .navigation"),  # GitBook before 2018
+    (b"toc-wrapper", ".toc-wrapper, .tocify-wrapper, .lang-selector, .dark-box"),  # Slate
+    (b"pathToRoot", ".copy-popup-wrapper, .popup-content, .anchor-wrapper, div.footer"),  # Dokka
+    (b"sqlite", "p[align=center] > small, div.nosearch > a[href='intro.html']"),  # date of the last change, home
 )
 
-# Elements that only the generator and their place tell from others: bytes that identify it, a selector, the class that
-# gives them their role. Signatures of documented objects are headings: they are what people search for.
+# Elements that only the generator and their place tell from others: bytes at the start of a page that identify it, a
+# selector, the class that gives them their role. Signatures of documented objects are headings: they are searched for.
 GENERATOR_ROLES: Final = (
     (b"addock", "#module-header > .caption", "kept-heading"),
     (b"addock", "div.top > p.src", "kept-object"),
     (b"addock", ".subs.methods > p.src", "kept-object kept-inner"),
-    (b"pubdef", "dt.pubdef", "kept-object"),  # SWI-Prolog
-    (b"pred-tag", ".pred-tag", "sep"),
-    (b"apicontent", "a.mark", "permalink"),  # Node.js
+    (b"SWI-Prolog", "dt.pubdef", "kept-object"),
+    (b"SWI-Prolog", ".pred-tag", "sep"),
+    (b"apidoc", "a.mark", "permalink"),  # Node.js
     (b"nimdoc", "dl.item dt", "kept-object"),
-    (b"RForeground", ".SVInsetFlow p.RForeground, .SVInsetFlow table.RForeground", "kept-object"),  # Scribble
-    (b"RktBlk", "table.RktBlk, .SCodeFlow > p", "kept-code"),
+    (b"scribble", ".SVInsetFlow p.RForeground, .SVInsetFlow table.RForeground", "kept-object"),
+    (b"scribble", "table.RktBlk, .SCodeFlow > p", "kept-code"),
     (b"pdoc", "main.pdoc section > div.attr", "kept-object"),
     (b"pdoc", "main.pdoc .classattr > div.attr", "kept-object kept-inner"),
-    (b"method-heading", ".method-detail .method-heading", "kept-object"),  # RDoc
-    (b"docstring-binding", "article.docstring > header", "kept-object"),  # Documenter.jl
+    (b"rdoc", ".method-detail .method-heading", "kept-object"),
+    (b"documenter", "article.docstring > header", "kept-object"),  # Documenter.jl
 )
+
+GENERATOR_SEARCH_LENGTH: Final = 8_192
+"""Bytes of a page that are searched for those that identify its generator: its head, mostly."""
 
 # Elements whose text is not markup; removed before the conversion.
 RAW_TEXT_TAGS: Final = ["script", "style", "iframe", "noscript", "noembed", "noframes", "xmp", "plaintext", "template"]

@@ -16,7 +16,9 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 from kept.errors import InvalidInput
 from kept.extract.html.generator_rules import (
     GENERATOR_BOILERPLATE,
+    GENERATOR_REGIONS,
     GENERATOR_ROLES,
+    GENERATOR_SEARCH_LENGTH,
     RAW_TEXT_TAGS,
     REGIONS,
     ROUTE_PREFIXES,
@@ -281,6 +283,10 @@ _UNMARKED_REGIONS: Final = ", ".join([selector for marker, selector in REGIONS i
 
 
 def _find_region(page: LexborHTMLParser, html: bytes) -> LexborNode | None:
+    start = html[:GENERATOR_SEARCH_LENGTH]
+    for marker, selector in GENERATOR_REGIONS:
+        if marker in start and (region := page.css_first(selector)) is not None:
+            return region
     has_unmarked_region = page.css_first(_UNMARKED_REGIONS) is not None
     for marker, selector in REGIONS:
         if marker in html if marker else has_unmarked_region:
@@ -295,11 +301,12 @@ _RAW_TEXT_TAG: Final = re.compile(rf"<(?:{'|'.join(RAW_TEXT_TAGS)})\b")
 
 def _region_html(region: LexborNode, html: bytes) -> str:
     """Serialize the region without boilerplate and elements that are not markup."""
+    start = html[:GENERATOR_SEARCH_LENGTH]
     for marker, selector in GENERATOR_BOILERPLATE:
-        for node in region.css(selector) if marker in html else ():
+        for node in region.css(selector) if marker in start else ():
             node.decompose()
     for marker, selector, role_class in GENERATOR_ROLES:
-        for node in region.css(selector) if marker in html else ():
+        for node in region.css(selector) if marker in start else ():
             node.attrs["class"] = role_class
     content = region.html or ""
     if _RAW_TEXT_TAG.search(content):
