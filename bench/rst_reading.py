@@ -10,6 +10,7 @@ blocks by their words and language, documented objects by their ids, links insid
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import random
 import re
@@ -25,8 +26,15 @@ from urllib.parse import unquote, urljoin
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from kept.extract.reader import parse_page
+from kept.crawl.companions import CompanionFinder
+from kept.extract.reader import guess_content_type, parse_page
 from kept.extract.sections import Unreadable
+from kept.model.companions import NO_COMPANIONS
+from kept.model.document import ParsedPage
+from kept.model.frontier import Fetched
+from kept.model.source import Limits, Scope
+from kept.model.url import file_url
+from kept.origins.folder import FolderOrigin
 
 
 @dataclass(frozen=True)
@@ -43,12 +51,15 @@ MANUALS = {
     "django": Manual("python-django-doc", f"{SHARE}/python-django-doc/html", "pypi:Django", "docs", ".txt"),
     "python": Manual("python3.11-doc", f"{SHARE}/python3.11/html", "debian:python3.11", "Doc", ".rst"),
     "sphinx": Manual("sphinx-doc", f"{SHARE}/sphinx-doc/html", "pypi:Sphinx", "doc", ".rst"),
-    "knot": Manual("knot-doc", f"{SHARE}/knot/html", "debian:knot", "doc", ".rst"),
-    "borg": Manual("borgbackup-doc", f"{SHARE}/borgbackup-doc/html", "pypi:borgbackup", "docs", ".rst"),
+    "knot": Manual("knot-doc", f"{SHARE}/knot-doc", "debian:knot", "doc", ".rst"),
 }
 KINDS = ("headings", "code", "language", "objects", "links")
 OBJECTS = "dt.sig[id], dl.glossary > dt[id], span.target[id^='module-'], section[id^='module-'], span[id^='std-'][id]"
-AUTODOC = re.compile(r"^[ \t]*\.\. auto(?:module|class|function|method|exception|data)::", re.MULTILINE)
+OUTSIDE = (
+    "a.headerlink, a.viewcode-link, .viewcode-link, .contents, .linenos, script, .section-number, "
+    ".c-content-win, .toctree-l2"  # Django's second form of commands; the titles inside other pages
+)
+AUTODOC = re.compile(r"^[ \t]*\.\. auto\w+::", re.MULTILINE)
 WORD = re.compile(r"\w+")
 FENCE = re.compile(r"^[ >]*(`{3,})([^`\n]*)\n(.*?)^[ >]*\1", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`\n]+)`")
@@ -98,7 +109,11 @@ def fetch(manual: Manual, folder: Path) -> tuple[Path, Path]:
             )
         else:
             download_debian_source(name, root)
-        archive = next(path for path in root.iterdir() if ".tar." in path.name and "debian" not in path.name)
+        archive = next(
+            path
+            for path in root.iterdir()
+            if ".tar." in path.name and "debian" not in path.name and path.suffix != ".asc"
+        )
         unpacked.mkdir()
         run("tar", "xf", str(archive), "--strip-components=1", "-C", str(unpacked), cwd=root)
     return unpacked / manual.sources, html / manual.html
@@ -139,13 +154,13 @@ def read_rendered(path: Path, root: Path, known: set[str]) -> Rendered:
     page = LexborHTMLParser(path.read_bytes())
     body = page.css_first("div.body[role=main], div.yui-g, div.body, [role=main]") or page.body
     assert body is not None
-    for node in body.css(
-        "a.headerlink, a.viewcode-link, .viewcode-link, .contents, .linenos, script, .section-number, .c-content-win"
-    ):
+    for node in body.css(OUTSIDE):
         node.decompose()
     blocks = [(words(pre.text()), block_language(pre)) for pre in body.css("pre")]
     here = path.relative_to(root).as_posix()
     links: Counter[str] = Counter()
+    for node in body.css("dt.sig a, .stableabi, .versionmodified a"):
+        node.decompose()  # what the generator adds to signatures
     for node in body.css("a.reference.internal[href]"):
         target = urljoin(BASE + here, node.attributes["href"] or "").partition("#")[0].removeprefix(BASE)
         if target != here and target in known:
@@ -178,7 +193,7 @@ class Result:
     missing: list[str]
 
 
-def compare(path: Path, root: Path, rendered: Rendered, extension: str) -> Result:
+def compare(path: Path, root: Path, rendered: Rendered, extension: str, finder: CompanionFinder) -> Result:
     expected: Counter[str] = Counter()
     found: Counter[str] = Counter()
     missing: list[str] = []
@@ -190,7 +205,7 @@ def compare(path: Path, root: Path, rendered: Rendered, extension: str) -> Resul
             missing.append(f"{kind:9} {path.relative_to(root)}: {item[:140]}")
 
     url = BASE + path.relative_to(root).as_posix()
-    page = read_source(path, url, root, extension)
+    page = read_source(path, finder)
     if isinstance(page, Unreadable):
         print("unreadable", path, page.reason)
         return Result(Counter({"headings": 1}), found, missing)
@@ -208,7 +223,7 @@ def compare(path: Path, root: Path, rendered: Rendered, extension: str) -> Resul
         by_text.setdefault(text, set()).add(SAME_LANGUAGE.get(language, language))
     for text, language in rendered.languages:
         count("language", f"{language}: {text}", language in by_text.get(text, set()))
-    anchors = {section.anchor for section in content.sections if section.anchor} | set(getattr(page, "anchors", ()))
+    anchors = {section.anchor for section in content.sections} | {place.anchor for place in content.places}
     for name in rendered.objects:
         count("objects", name, name in anchors)
     links: Counter[str] = Counter()
@@ -224,8 +239,11 @@ def compare(path: Path, root: Path, rendered: Rendered, extension: str) -> Resul
     return Result(expected, found, missing)
 
 
-def read_source(path: Path, url: str, root: Path, extension: str):  # type: ignore[no-untyped-def]
-    return parse_page(path.read_bytes(), content_type="text/plain", url=url)
+def read_source(path: Path, finder: CompanionFinder) -> ParsedPage | Unreadable:
+    """Read a page as a crawl of the folder would: with what it includes and refers to."""
+    fetched = Fetched(body=path.read_bytes(), content_type="text/plain")
+    companions = asyncio.run(finder.find(fetched, file_url(str(path)))) or NO_COMPANIONS
+    return parse_page(fetched.body, content_type="text/plain", url=file_url(str(path)), companions=companions)
 
 
 def pairs(sources: Path, html: Path, extension: str) -> Iterator[tuple[Path, Path]]:
@@ -248,6 +266,11 @@ def main() -> None:
         manual = MANUALS[name]
         sources, html = fetch(manual, arguments.folder)
         found_pairs = list(pairs(sources, html, manual.extension))
+        origin = FolderOrigin(
+            file_url(str(sources.parents[manual.sources.count("/")])),
+            scope=Scope(), limits=Limits(), type_of=guess_content_type,
+        )  # fmt: skip
+        finder = CompanionFinder(origin)
         known = {path.relative_to(html).as_posix() for _, path in found_pairs}
         chosen = random.Random(0).sample(found_pairs, min(arguments.pages, len(found_pairs)))
         expected: Counter[str] = Counter()
@@ -257,7 +280,7 @@ def main() -> None:
         for path, rendered in chosen:
             page = read_rendered(rendered, html, known)
             started = time.process_time()
-            result = compare(path, sources, page, manual.extension)
+            result = compare(path, sources, page, manual.extension, finder)
             seconds += time.process_time() - started
             expected += result.expected
             kept += result.found

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from kept.extract.reader import guess_content_type
+from kept.extract.reader import guess_content_type, parse_page
+from kept.model.companions import Companions
+from kept.model.document import ParsedPage
 from kept.model.frontier import Fetched, ListedUrl, Refused
 from kept.model.job import JobStatus
 from kept.model.source import Limits, Scope, Source, SourceKind
@@ -154,6 +156,39 @@ async def test_an_unreadable_file_is_not_gone_and_a_swapped_or_emptied_root_fail
     monkeypatch.undo()
     await crawl_folder(db, source, root)
     assert (await shown(db, source)).keys() == before.keys() - {file_url(str(root / "b" / "2.md"))}
+
+
+async def read_with_companions(body: bytes, content_type: str, url: str, **options: Companions) -> ParsedPage:
+    page = parse_page(body, content_type=content_type, url=url, **options)
+    assert isinstance(page, ParsedPage)
+    return page
+
+
+@on_both_databases
+async def test_a_page_is_read_again_when_a_file_that_it_includes_or_refers_to_changes(
+    db: Database, tmp_path: Path
+) -> None:
+    root = tmp_path / "docs"
+    root.mkdir()
+    (root / "guide.rst").write_text("Guide\n=====\n\n.. literalinclude:: tide.py\n\nSee :ref:`high`.\n")
+    (root / "tide.py").write_text("high = 4\n")
+    (root / "other.rst").write_text("Other\n=====\n\n.. _high:\n\nHigh water\n----------\n\nText.\n")
+    source = await make_folder_source(db, root)
+
+    async def tally() -> tuple[int, int, int]:
+        for path in root.iterdir():
+            os.utime(path, (1_600_000_000, 1_600_000_000))  # else they are too fresh for a validator
+        counts = (await crawl_folder(db, source, root, read=read_with_companions)).progress.tally
+        return counts.new, counts.changed, counts.unchanged
+
+    assert await tally() == (2, 0, 0)
+    assert await tally() == (0, 0, 2)
+    (root / "tide.py").write_text("high = 5\n")
+    assert await tally() == (0, 1, 1)
+    (root / "other.rst").write_text("Other\n=====\n\n.. _high:\n\nHighest water\n-------------\n\nText.\n")
+    assert await tally() == (0, 2, 0)
+    (root / "tide.py").unlink()
+    assert await tally() == (0, 1, 1)
 
 
 @on_both_databases

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from kept.crawl.engine import CrawlRun
 from kept.crawl.lifecycle import LifecycleRules
+from kept.crawl.visitor import ReadPage
 from kept.extract.reader import guess_content_type
 from kept.extract.sections import SectionNode, SectionRules, build_content
 from kept.jobs import queue
@@ -54,7 +55,13 @@ async def read_plainly(body: bytes, content_type: str, url: str) -> ParsedPage:
 
 
 async def crawl_folder(
-    db: Database, source: Source, root: Path, *, locked: frozenset[str] = frozenset(), rules: LifecycleRules = NO_BRAKE
+    db: Database,
+    source: Source,
+    root: Path,
+    *,
+    locked: frozenset[str] = frozenset(),
+    rules: LifecycleRules = NO_BRAKE,
+    read: ReadPage = read_plainly,
 ) -> CrawlJob:
     """Crawl a folder."""
     job = await queue.enqueue(db, source.id)
@@ -64,7 +71,7 @@ async def crawl_folder(
         origin = kind(source.root, scope=Scope(), limits=Limits(), type_of=guess_content_type)
         if isinstance(origin, LockedFolder):
             origin.locked = locked
-        return CrawlRun(db, lease, claimed, origin, read=read_plainly, signature="1", rules=rules)
+        return CrawlRun(db, lease, claimed, origin, read=read, signature="1", rules=rules)
 
     done = await claim_and_run(db, job.id, make_run)
     assert done is not None

@@ -1,14 +1,21 @@
 """reStructuredText: what docutils parses, what Sphinx's directives and roles mean, and what a hostile page can do."""
 
+import asyncio
+from pathlib import Path
 from time import process_time
 
 import pytest
 
+from kept.crawl.companions import CompanionFinder
 from kept.extract.reader import guess_content_type, parse_page
 from kept.extract.rst.reader import extract
 from kept.extract.rst.recognition import looks_like_rst
 from kept.extract.sections import Extraction
 from kept.model.document import ParsedPage
+from kept.model.frontier import Fetched
+from kept.model.source import Limits, Scope
+from kept.model.url import file_url
+from kept.origins.folder import FolderOrigin
 
 URL = "https://docs.test/guide/index.rst"
 
@@ -187,7 +194,7 @@ Odd |thing| and `broken <.
     assert "broken" in markdown
 
 
-def test_files_are_not_read_and_raw_markup_is_only_text(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_files_are_not_read_and_raw_markup_is_only_text(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("hush")
     text = f"""
@@ -265,3 +272,87 @@ def test_the_types_of_files() -> None:
     sections = read_page(django, "file:///django/docs/models.txt", "text/plain").content.sections
     assert [section.heading for section in sections] == ["Models", "DEBUG"]
     assert "[`DEBUG`](#std-setting-DEBUG)" in sections[1].text
+
+
+# ── What other files of the source give ───────────────────────────────────────────────────────────────────────────────
+
+
+def read_in(root: Path, name: str, **files: str) -> ParsedPage:
+    """Read a page of a folder as a crawl does, with its companions."""
+    for path, text in files.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    origin = FolderOrigin(file_url(str(root)), scope=Scope(), limits=Limits(), type_of=guess_content_type)
+    url = file_url(str(root / name))
+    fetched = Fetched(body=(root / name).read_bytes(), content_type="text/plain")
+    companions = asyncio.run(CompanionFinder(origin).find(fetched, url))
+    assert companions is not None
+    page = parse_page(fetched.body, content_type="text/plain", url=url, companions=companions)
+    assert isinstance(page, ParsedPage)
+    return page
+
+
+def test_included_files_are_read_inside_the_source_only(tmp_path: Path) -> None:
+    (tmp_path / "outside.txt").write_text("hush")
+    source = tmp_path / "source"
+    page = read_in(
+        source,
+        "docs/index.rst",
+        **{
+            "docs/conf.py": "highlight_language = 'c'\nraise SystemExit\n",
+            "docs/index.rst": (
+                "Guide\n=====\n\n.. include:: ../README.rst\n\n.. include:: /parts/note.txt\n\n"
+                ".. literalinclude:: ../tide.py\n   :pyobject: high\n\n.. include:: ../../outside.txt\n\n"
+                ".. include:: ../.secret\n\n.. include:: ../ignored.txt\n\n.. csv-table::\n   :file: tides.csv\n\n"
+                "C::\n\n   int a;\n"
+            ),
+            "README.rst": "Read me\n-------\n\nFirst.\n",
+            "docs/parts/note.txt": "A *note*.\n\n.. include:: /parts/note.txt\n",  # includes itself
+            "tide.py": "def low():\n    return 1\n\n\ndef high():\n    return 4\n",
+            ".secret": "hush",
+            ".gitignore": "ignored.txt\n",
+            "ignored.txt": "hush",
+            "docs/tides.csv": "Monday,4 m\nTuesday,5 m\n",
+        },
+    )
+    markdown = page.content.markdown
+
+    assert "## Read me\n\nFirst." in markdown
+    assert "A *note*." in markdown
+    assert "```python\ndef high():\n    return 4\n```" in markdown
+    assert "| Monday | 4 m |\n| Tuesday | 5 m |" in markdown
+    assert "```c\nint a;\n```" in markdown
+    assert "hush" not in markdown
+    for name in ("../../outside.txt", "../.secret", "../ignored.txt"):
+        assert f"(The file {name} belongs here.)" in markdown
+
+
+def test_references_between_pages_are_relative_links(tmp_path: Path) -> None:
+    page = read_in(
+        tmp_path,
+        "intro/start.txt",
+        **{
+            "intro/start.txt": (
+                "Start\n=====\n\n.. currentmodule:: shop.models\n\nSee :ref:`the-label`, :doc:`/ref/models`, "
+                ":class:`Order`, :meth:`.Order.save`, :setting:`SHOP` and :term:`ebb`.\n\n"
+                ".. toctree::\n\n   /ref/models\n"
+            ),
+            "conf.py": "",
+            "ref/models.txt": (
+                "======\nModels\n======\n\n.. module:: shop.models\n\n.. _the-label:\n\n.. index:: orders\n\n"
+                "All ``orders``\n==============\n\n.. class:: Order(lines)\n\n   .. method:: save()\n\n"
+                ".. setting:: SHOP\n\n``SHOP``\n--------\n\n.. glossary::\n\n   ebb\n      Low water.\n"
+            ),
+        },
+    )
+
+    assert (
+        "See [All orders](../ref/models.txt#the-label), [Models](../ref/models.txt), "
+        "[`Order`](../ref/models.txt#shop.models.Order), [`Order.save()`](../ref/models.txt#shop.models.Order.save), "
+        "[`SHOP`](../ref/models.txt#std-setting-SHOP) and [ebb](../ref/models.txt#term-ebb)."
+    ) in page.content.markdown
+    assert "- [Models](../ref/models.txt)" in page.content.markdown
+    target = read_page((tmp_path / "ref/models.txt").read_text(), "file:///ref/models.txt", "text/plain").content
+    anchors = {place.anchor for place in target.places} | {section.anchor for section in target.sections}
+    assert {"the-label", "shop.models.Order", "shop.models.Order.save", "std-setting-SHOP", "term-ebb"} <= anchors

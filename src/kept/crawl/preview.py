@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from kept.crawl.companions import CompanionFinder
 from kept.errors import NotFound, SourceUnavailable
 from kept.model.document import ParsedPage, Unreadable
 from kept.model.frontier import Fetched, FrontierEntry, Gone, ListingFailure, Redirected, Refused, Unreachable
@@ -11,7 +12,7 @@ from kept.origins.origin import Origin
 MAX_PREVIEW_URLS = 2000
 MAX_REDIRECTS = 10
 
-ReadPreviewPage = Callable[[bytes, str, str], Awaitable[ParsedPage | Unreadable]]  # body, content type, URL
+ReadPreviewPage = Callable[..., Awaitable[ParsedPage | Unreadable]]  # body, content type, URL, perhaps companions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,9 @@ async def preview_page(origin: Origin, read: ReadPreviewPage, url: str) -> PageP
                 url = to
             case Fetched():
                 url = visit.final_url or url
-                page = await read(visit.body, visit.content_type, url)
+                companions = await CompanionFinder(origin).find(visit, url)
+                options = {"companions": companions} if companions else {}
+                page = await read(visit.body, visit.content_type, url, **options)
                 if isinstance(page, Unreadable):
                     raise SourceUnavailable(f"{url} would not be kept: {page.reason}.")
                 links = {link: origin.why_excluded(link) for link in page.links}

@@ -19,12 +19,14 @@ from urllib.parse import unquote
 
 from kept.extract.page_kind import recognise_kind
 from kept.extract.sections import DEFAULT_SECTION_RULES, Extraction, SectionRules, Unreadable, build_content
+from kept.model.companions import NO_COMPANIONS, Companions
 from kept.model.document import RENDERED_CONTENT_TYPE, SECTIONS_PER_CONTENT, ParsedPage
 from kept.model.source import DEFAULT_REGION, Region
 from kept.model.url import resolve_link, resolve_links
 
 __all__ = ["SectionRules", "Unreadable", "guess_content_type", "parse_page", "pipeline_signature"]
 
+SAMPLE_BYTES = 200_000
 MAX_LOADING_TEXT_LENGTH = 40
 """Characters of Markdown. A rendered page with more than these has content, and not just "Loading …"."""
 
@@ -115,6 +117,7 @@ def parse_page(
     url: str,
     rules: SectionRules = DEFAULT_SECTION_RULES,
     region: Region = DEFAULT_REGION,
+    companions: Companions = NO_COMPANIONS,
 ) -> ParsedPage | Unreadable:
     """Return the content and links of a page, or why it cannot be read. `content_type` is as the origin gave it."""
     declared, charset = _parse_content_type(content_type)
@@ -125,7 +128,7 @@ def parse_page(
         return Unreadable(reason="what Sphinx built a page from, which is kept as that page")
     options: dict[str, Any] = {"region": region} if kind == "text/html" else {}
     if kind in ("text/plain", "text/x-rst"):
-        options["url"] = url
+        options |= {"url": url, "companions": companions}
     extraction = load_extractor(kind)(body, charset, **options)
     if isinstance(extraction, Unreadable):
         return extraction
@@ -180,6 +183,16 @@ def _resolve_other_page(href: str | None, base: str, url: str) -> str | None:
 
 _DATA_TYPES = {"json": "application/json", "yaml": "application/yaml", "yml": "application/yaml"}
 _API_DESCRIPTION_NAME = re.compile(r"openapi|swagger|asyncapi|(?:^|[-_.])oas[23]?$")
+
+
+def is_restructured_text(body: bytes, content_type: str, url: str) -> bool:
+    """Return whether a page is read as reStructuredText, by its type and name, or else by its text."""
+    kind = _effective_type(_parse_content_type(content_type)[0], url)
+    if kind == "text/plain":
+        from kept.extract.rst.recognition import looks_like_rst
+
+        return looks_like_rst(body[:SAMPLE_BYTES].decode("utf-8", "replace"))
+    return kind == "text/x-rst"
 
 
 def guess_content_type(name: str) -> str | None:

@@ -15,9 +15,12 @@ import re
 from kept.extract.asciidoc.lines import looks_like_asciidoc
 from kept.extract.rst.recognition import looks_like_rst
 from kept.extract.sections import Extraction, SectionNode, Unreadable
+from kept.model.companions import NO_COMPANIONS, Companions
 
 
-def extract(body: bytes, charset: str | None, url: str = "") -> Extraction | Unreadable:
+def extract(
+    body: bytes, charset: str | None, url: str = "", companions: Companions = NO_COMPANIONS
+) -> Extraction | Unreadable:
     text = decode_text(body, charset)
     if isinstance(text, Unreadable):
         return text
@@ -28,7 +31,7 @@ def extract(body: bytes, charset: str | None, url: str = "") -> Extraction | Unr
     if looks_like_rst(text):
         from kept.extract.rst.reader import extract_text  # it decodes with this module
 
-        return extract_text(text, url)
+        return extract_text(text, url, companions)
     return Extraction(title="", markdown=text, tree=SectionNode(content=text))
 
 

@@ -20,6 +20,9 @@ class Lifecycle(StrEnum):
     DELETED = "deleted"  # gone, or missing for longer than the grace period; kept for history
 
 
+COMPANION_MARK = "+"  # in an ETag: of the page, and of what it includes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validators:
     """Headers that the origin sent so that the next request can be conditional."""
@@ -29,6 +32,15 @@ class Validators:
 
     def __bool__(self) -> bool:
         return bool(self.etag or self.last_modified)
+
+    @property
+    def own_etag(self) -> str:
+        """Return what the origin said of the page itself, without what it includes."""
+        return (self.etag or "").partition(COMPANION_MARK)[0]
+
+    def with_companions(self, digest: str) -> "Validators":
+        """Return validators that also tell whether what the page includes is the same. A list alone no longer does."""
+        return Validators(etag=f"{self.etag}{COMPANION_MARK}{digest}") if self.etag else self
 
     def as_headers(self) -> dict[str, str]:
         headers = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}

@@ -85,6 +85,13 @@ class TreeOrigin(Origin):
             return Refused(reason="a Git LFS pointer: the file itself is kept elsewhere")
         return Fetched(body=body, content_type=file.content_type, validators=validators, robots_directives=None)
 
+    async def read_file(self, url: str) -> bytes | None:
+        file = self._files.get(url)
+        try:
+            return await self._read_file(file) if file else None
+        except (FileTooLarge, FileUnavailable):
+            return None
+
     async def _read_file(self, file: TreeFile) -> bytes:
         """Return the bytes of a file. Raises FileTooLarge or FileUnavailable."""
         raise NotImplementedError

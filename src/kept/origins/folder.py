@@ -96,6 +96,26 @@ class FolderOrigin(Origin):
     async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
         return await asyncio.to_thread(self._read_file, file_path(entry.url))
 
+    async def read_file(self, url: str) -> bytes | None:
+        if not url.startswith("file:"):
+            return None
+        try:
+            path = os.path.normpath(file_path(url))
+        except ValueError:  # no path of a file
+            return None
+        visit = await asyncio.to_thread(self._read_included, path)
+        return visit.body if isinstance(visit, Fetched) else None
+
+    def _read_included(self, path: str) -> Visit | None:
+        relative = os.path.relpath(path, self._root)
+        parts = relative.split(os.sep)
+        try:
+            if any(part.startswith(".") for part in parts) or self._is_ignored(relative) or not os.path.isfile(path):
+                return None
+        except gitignore.TooManyPatterns:
+            return None
+        return self._read_file(path)
+
     # Listing
 
     def _list_files(self) -> Iterator[ListedUrl | ListingFailure]:

@@ -95,5 +95,12 @@ class Origin(Protocol):
         """Fetch a page without text again by running its scripts. None when the origin has no scripts to run."""
         return None
 
+    async def read_file(self, url: str) -> bytes | None:
+        """Return the bytes of a file that a page of the source includes; None where it may not, or there is none.
+
+        Also of files that are no documents, but never of hidden or ignored ones, nor of any outside the root.
+        """
+        return None
+
     async def close(self) -> None:
         """Release connections, processes and temporary files. Safe to call without ``open``."""

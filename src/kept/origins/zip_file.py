@@ -70,6 +70,11 @@ class ZipOrigin(FolderOrigin):
         member = self._members.get(path)
         return await asyncio.to_thread(self._unpack, path, member) if member else Gone(reason="no longer there")
 
+    def _read_included(self, path: str) -> Visit | None:
+        relative = os.path.relpath(path, self._root)
+        member = self._members.get(relative)
+        return self._unpack(relative, member) if member else None
+
     def _is_ignored(self, relative: str) -> bool:
         return False
 

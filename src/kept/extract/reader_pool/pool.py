@@ -17,6 +17,7 @@ from typing import TypeAlias, cast
 
 from kept.errors import SourceUnavailable
 from kept.extract.reader_pool.protocol import FRAME_LENGTH, READY_SIGNAL, ReadTask, release_memory, time_limit
+from kept.model.companions import NO_COMPANIONS, Companions
 from kept.model.document import ParsedPage, Unreadable
 from kept.model.source import DEFAULT_REGION, Region
 
@@ -61,13 +62,19 @@ class ReaderPool:
             await self._start_process()
 
     async def read(
-        self, body: bytes, content_type: str, url: str, *, region: Region = DEFAULT_REGION
+        self,
+        body: bytes,
+        content_type: str,
+        url: str,
+        *,
+        region: Region = DEFAULT_REGION,
+        companions: Companions = NO_COMPANIONS,
     ) -> ParsedPage | Unreadable:
         """Return the parsed page, or why it cannot be read."""
         alone = self._large_page_lock if len(body) > LARGE_PAGE_BYTES else nullcontext()
         async with alone, self._queue_slots:
             future: ReadFuture = asyncio.get_running_loop().create_future()
-            await self._dispatch((body, content_type, url, region), future)
+            await self._dispatch((body, content_type, url, region, companions), future)
             return await future
 
     async def close(self) -> None:
@@ -228,7 +235,7 @@ class _ReaderProcess(asyncio.SubprocessProtocol):
         """Kill the process if it exceeds the time limit of its task; an idle one has none."""
         self._timeout_timer = None
         if self.pending:
-            limit = WALL_CLOCK_FACTOR * (1 + time_limit(self._seconds, self.pending[0][0][0]))
+            limit = WALL_CLOCK_FACTOR * (1 + time_limit(self._seconds, self.pending[0][0]))
         elif not self.is_ready:
             limit = START_TIMEOUT
         else:

@@ -45,7 +45,7 @@ def _serve(memory: int, seconds: float) -> None:
     unreleased = 0
     while size := source.read(FRAME_LENGTH.size):
         task: ReadTask = pickle.loads(source.read(FRAME_LENGTH.unpack(size)[0]))
-        signal.setitimer(signal.ITIMER_PROF, max(time_limit(seconds, task[0]), 0.001))  # SIGPROF ends the process
+        signal.setitimer(signal.ITIMER_PROF, max(time_limit(seconds, task), 0.001))  # SIGPROF ends the process
         _write(sink, _read(task))
         unreleased += len(task[0])
         if unreleased > MEMORY_RELEASE_BYTES:
@@ -62,9 +62,9 @@ def _enlarge_pipes(*pipes: int) -> None:
 
 
 def _read(task: ReadTask) -> ParsedPage | Unreadable:
-    body, content_type, url, region = task
+    body, content_type, url, region, companions = task
     try:
-        return parse_page(body, content_type=content_type, url=url, region=region)
+        return parse_page(body, content_type=content_type, url=url, region=region, companions=companions)
     except MemoryError:
         return Unreadable(reason="reading it takes more memory than is allowed", is_reader_failure=True)
     except Exception as error:  # an unexpected page must not end the crawl

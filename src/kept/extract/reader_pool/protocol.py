@@ -4,17 +4,22 @@ import struct
 from contextlib import suppress
 from typing import TypeAlias
 
+from kept.model.companions import Companions
 from kept.model.source import Region
 
 READY_SIGNAL = b"ready"
 FRAME_LENGTH = struct.Struct("!I")
 SECONDS_PER_MEGABYTE = 2.0
+SLOW_SECONDS_PER_MEGABYTE = 15.0
 
-ReadTask: TypeAlias = tuple[bytes, str, str, Region]  # body, content type, URL, region
+ReadTask: TypeAlias = tuple[bytes, str, str, Region, Companions]  # body, content type, URL, region, companions
 
 
-def time_limit(seconds: float, body: bytes) -> float:
-    return seconds + len(body) / 1_000_000 * SECONDS_PER_MEGABYTE
+def time_limit(seconds: float, task: ReadTask) -> float:
+    body, content_type, _, _, companions = task
+    size = len(body) + sum(map(len, companions.files.values()))
+    slow = content_type.startswith(("text/x-rst", "text/plain"))  # docutils is a fifth as fast as the other readers
+    return seconds + size / 1_000_000 * (SLOW_SECONDS_PER_MEGABYTE if slow else SECONDS_PER_MEGABYTE)
 
 
 def release_memory() -> None:

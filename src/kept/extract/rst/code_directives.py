@@ -7,8 +7,10 @@ from typing import Any, ClassVar, Final
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from kept.extract.rst.nodes import AnyOptions, sphinx_id
-from kept.extract.rst.page import code_language_name
+from kept.extract.rst.included_files import LANGUAGES, included_text, missing_file
+from kept.extract.rst.nodes import AnyOptions
+from kept.extract.rst.page import Page, code_language_name
+from kept.extract.rst.signatures import sphinx_id
 
 # Directives that name their language.
 _OWN_LANGUAGES: Final = {
@@ -53,9 +55,14 @@ class LiteralIncludeDirective(Directive):
     option_spec: ClassVar[Any] = AnyOptions()
 
     def run(self) -> list[nodes.Node]:
-        from kept.extract.rst.directives import missing_file
-
-        return [missing_file(self.arguments[0].strip())]
+        page: Page = self.state.document.settings.kept_page
+        name = self.arguments[0].strip()
+        text = included_text(page, name, self.options)
+        if text is None:
+            return [missing_file(name)]
+        language = code_language_name(self.options.get("language", "")) or LANGUAGES.get(name.rpartition(".")[2], "")
+        caption = self.options.get("caption", name if "caption" in self.options else "")
+        return code_block(text, language, caption=caption, name=self.options.get("name", ""))
 
 
 class ProductionListDirective(Directive):

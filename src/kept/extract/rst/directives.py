@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar, Final
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.parsers.rst.directives import body, images, misc, tables
-from docutils.statemachine import StringList
+from docutils.statemachine import StringList, string2lines
 
-from kept.extract.rst.code_directives import CodeDirective, LiteralIncludeDirective, ProductionListDirective
+from kept.extract.rst.code_directives import CodeDirective, LiteralIncludeDirective, ProductionListDirective, code_block
+from kept.extract.rst.included_files import MAX_LINE_LENGTH, included_text, missing_file
 from kept.extract.rst.nodes import (
     AnyOptions,
     CrossReference,
@@ -22,7 +24,6 @@ from kept.extract.rst.nodes import (
     PageList,
     Panel,
     VersionNote,
-    sphinx_id,
 )
 from kept.extract.rst.object_directives import (
     CurrentModuleDirective,
@@ -32,6 +33,7 @@ from kept.extract.rst.object_directives import (
     find_object_type,
 )
 from kept.extract.rst.page import Page, code_language_name
+from kept.extract.rst.signatures import sphinx_id
 
 
 def find(name: str, page: Page) -> type[Directive]:
@@ -71,10 +73,16 @@ class KeptDirective(Directive):
         return [*parsed, *messages]
 
 
+_OBJECT_NAME: Final = re.compile(r"[A-Za-z_][\w.:-]{2,100}(?:\([^()]*\))?")
+
+
 class UnknownDirective(KeptDirective):
     """A directive without a meaning here: its argument and its content are kept as text."""
 
     def run(self) -> list[nodes.Node]:
+        if self.content and _OBJECT_NAME.fullmatch(self.argument):
+            # What a manual's own configuration declares, such as Django's `setting`.
+            return ObjectDirective.describe(self, "std", self.name.lower())
         result: list[nodes.Node] = []
         if self.arguments:
             result.append(nodes.paragraph("", "", *self.parse_inline(self.argument)))
@@ -284,20 +292,29 @@ class IncludeDirective(KeptDirective):
     """Another file in this place. Where its bytes are not at hand, its name is shown."""
 
     def run(self) -> list[nodes.Node]:
-        return [missing_file(self.argument)]
-
-
-def missing_file(name: str) -> nodes.Node:
-    """Return what is shown instead of a file that is not at hand."""
-    return nodes.paragraph("", "", nodes.emphasis("", f"(The file {name} belongs here.)"))
+        text = included_text(self.page, self.argument, self.options)
+        if text is None:
+            return [missing_file(self.argument)]
+        if "literal" in self.options or "code" in self.options:
+            return code_block(text, code_language_name(self.options.get("code", "")))
+        lines = string2lines(text, 8, convert_whitespace=True)
+        if max(map(len, lines), default=0) > MAX_LINE_LENGTH:
+            return code_block(text, "")
+        self.state_machine.insert_input(lines, self.argument)
+        return []
 
 
 class CsvTableDirective(tables.CSVTable):
     """A table of comma-separated values in the page itself."""
 
     def run(self) -> Any:
-        if "file" in self.options or "url" in self.options:
-            return [missing_file(self.options.get("file") or self.options.get("url") or "")]
+        if "url" in self.options:
+            return [missing_file(self.options["url"])]
+        if name := self.options.pop("file", None):
+            text = included_text(self.state.document.settings.kept_page, name, {})
+            if text is None:
+                return [missing_file(name)]
+            self.content = StringList(text.split("\n"), source="")
         return super().run()
 
 
@@ -320,7 +337,7 @@ class AutoDirective(KeptDirective):
         text = f"{module}.{own}" if colons else name
         return ObjectDirective.describe(
             self, "py", {"exception": "exception", "class": "class"}.get(kind, kind), [f"{text}{paren}{rest}"],
-            is_full_name=True,
+            is_full_name=not self.page.class_path,
         )  # fmt: skip
 
 
@@ -332,7 +349,9 @@ class AutosummaryDirective(KeptDirective):
         for line in self.content:
             name = line.strip().lstrip("~").partition("(")[0]
             if name and not line.lstrip().startswith((":", "..")):
-                reference = CrossReference(name, name, role="py:obj", target=name, is_code=True, is_explicit=False)
+                reference = CrossReference(
+                    name, name, role="py:obj", target=name, is_code=True, is_explicit=False, context=self.page
+                )
                 items += nodes.list_item("", nodes.paragraph("", "", reference))
         return [items] if items.children else []
 

@@ -16,7 +16,6 @@ from selectolax.lexbor import LexborHTMLParser
 from kept.extract.html.generator_rules import RAW_TEXT_TAGS
 from kept.extract.rst.links import LinkTargets
 from kept.extract.rst.nodes import ModuleTarget
-from kept.extract.rst.page import Page
 
 _SIMPLE_TAGS: Final[dict[str, str]] = {
     "strong": "strong", "emphasis": "em", "title_reference": "cite", "subscript": "sub",
@@ -42,12 +41,11 @@ def _dashes(text: str) -> str:
 class HtmlWriter:
     """Writes one document. The links between pages come from ``links``."""
 
-    def __init__(self, document: nodes.document, page: Page, links: LinkTargets) -> None:
+    def __init__(self, document: nodes.document, links: LinkTargets, language: str = "") -> None:
         self._document = document
-        self._page = page
         self._links = links
         self._level = 0
-        self._language = ""  # of code blocks that name none
+        self._language = language  # of code blocks that name none
         self._out: list[str] = []
         self.title = ""
         self.hrefs: list[str] = []
@@ -284,7 +282,7 @@ class HtmlWriter:
             self._out.append("</a>")
 
     def _CrossReference(self, node: nodes.Element) -> None:
-        link = self._links.find(node["role"], node["target"], self._page)
+        link = self._links.find(node["role"], node["target"], node["context"])
         text = escape(node.astext() if node["is_explicit"] or not link.title else link.title)
         self._anchors(node["ids"])
         self._link(link.href, lambda: self._out.append(f"<code>{text}</code>" if node["is_code"] else text))

@@ -1,11 +1,8 @@
-"""The nodes of a document tree that docutils has no name for, the ids that Sphinx gives them, and any options."""
+"""The nodes of a document tree that docutils has no name for, and options of any name."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable
-from typing import Final
 
 from docutils import nodes
 
@@ -48,17 +45,6 @@ class HighlightChange(nodes.General, nodes.Element):
 
 class Hoisted(nodes.General, nodes.Element):
     """Content of a directive that may hold sections; it stands for what is inside it."""
-
-
-_NON_ID: Final = re.compile(r"[^a-zA-Z0-9._]+")
-_ID_ENDS: Final = re.compile(r"^[-0-9._]+|-+$")
-_SPECIAL_LETTERS: Final = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ß": "sz", "æ": "ae", "œ": "oe", "þ": "th"})
-
-
-def sphinx_id(text: str) -> str:
-    """Return the id that Sphinx makes of a name: letters, digits, dots, underscores and hyphens, case kept."""
-    plain = unicodedata.normalize("NFKD", text.translate(_SPECIAL_LETTERS)).encode("ascii", "ignore").decode("ascii")
-    return _ID_ENDS.sub("", _NON_ID.sub("-", " ".join(plain.split())))
 
 
 class AnyOptions(dict[str, Callable[[str | None], str]]):

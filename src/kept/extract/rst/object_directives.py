@@ -7,31 +7,9 @@ from typing import Any, ClassVar, Final
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from kept.extract.rst.nodes import AnyOptions, Description, ModuleTarget, ObjectDescription, Signature, sphinx_id
+from kept.extract.rst.nodes import AnyOptions, Description, ModuleTarget, ObjectDescription, Signature
 from kept.extract.rst.page import Page
-from kept.extract.rst.signatures import parse_signature
-
-_OBJECT_TYPES: Final = {
-    "py": frozenset({
-        "function", "data", "exception", "class", "method", "classmethod", "staticmethod", "attribute", "property",
-        "decorator", "decoratormethod", "type", "abstractmethod", "coroutinefunction", "coroutinemethod",
-        "awaitablefunction", "awaitablemethod",
-    }),
-    "c": frozenset({"function", "member", "var", "macro", "struct", "union", "enum", "enumerator", "type"}),
-    "cpp": frozenset({
-        "class", "struct", "function", "member", "var", "type", "concept", "union", "enum", "enum-struct",
-        "enum-class", "enumerator", "alias",
-    }),
-    "js": frozenset({"function", "method", "class", "data", "attribute"}),
-    "rst": frozenset({"directive", "directive:option", "role"}),
-    "std": frozenset({
-        "option", "cmdoption", "envvar", "confval", "describe", "object", "django-admin", "opcode", "pdbcommand",
-        "2to3fixer", "monitoring-event", "event",
-    }),
-}  # fmt: skip
-_CONTAINERS: Final = frozenset(
-    {"class", "exception", "struct", "union", "enum", "enum-class", "enum-struct", "type", "directive"}
-)
+from kept.extract.rst.signatures import CONTAINERS, parse_signature, sphinx_id, split_object_type
 
 # Names of fields in the description of an object, and the heading they are gathered under.
 _FIELD_GROUPS: Final = {
@@ -47,16 +25,8 @@ _TYPE_FIELDS: Final = frozenset({"type", "vartype", "paramtype", "kwtype"})
 
 def find_object_type(name: str, page: Page) -> type[Directive] | None:
     """Return the directive of an object type, with or without its domain; None for any other name."""
-    domain, colon, objtype = name.partition(":")
-    if colon and objtype in _OBJECT_TYPES.get(domain, ()):
-        return _directive_class(domain, objtype)
-    if colon and domain != "std":
-        return None
-    objtype = name.removeprefix("std:")
-    for candidate in (page.domain, "std", "py"):
-        if objtype in _OBJECT_TYPES.get(candidate, ()):
-            return _directive_class(candidate, objtype)
-    return None
+    found = split_object_type(name, page.domain)
+    return _directive_class(*found) if found else None
 
 
 def _directive_class(domain: str, objtype: str) -> type[Directive]:
@@ -106,7 +76,7 @@ class ObjectDirective(Directive):
                 _add_ids(directive.state.document, signature, parsed.ids)
             node += signature
         page.module, page.class_path = outer_module, outer_classes
-        if objtype in _CONTAINERS and first_name:
+        if objtype in CONTAINERS and first_name:
             if domain == "py":
                 module = directive.options.get("module") or page.module
                 own = first_name.removeprefix(f"{module}.") if module else first_name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,6 +21,10 @@ class Page:
     module: str = ""
     class_path: list[str] = field(default_factory=list)  # of the descriptions around
     program: str = ""
+    shows_modules: bool = True  # before the names of functions and classes
+    files: Mapping[str, bytes] = field(default_factory=dict)  # that the page includes
+    included: set[str] = field(default_factory=set)  # their names, so far
+    included_characters: int = 0
     roles: dict[str, str] = field(default_factory=dict)  # that the page defines, to the role they are based on
     default_role: str = ""
 

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from docutils import nodes, utils
 
+from kept.extract.rst.names import CODE_REFERENCES, TEXT_REFERENCES, qualify_role
 from kept.extract.rst.nodes import CrossReference
 from kept.extract.rst.page import Page
 
@@ -18,72 +19,6 @@ _EXPLICIT_TITLE: Final = re.compile(r"^(.+?)\s*(?<!\x00)<([^<>]*)>$", re.DOTALL)
 _PREFIX_MARKS: Final = "!~"
 _BRACES: Final = re.compile(r"(?<!\\){([^{}]*)}")
 
-# Of Sphinx and of what it is usual to name: references that are shown as code, and those that are shown as text.
-_CODE_REFERENCES: Final = frozenset(
-    [
-        "py:func",
-        "py:meth",
-        "py:class",
-        "py:mod",
-        "py:attr",
-        "py:data",
-        "py:const",
-        "py:exc",
-        "py:obj",
-        "py:type",
-        "py:deco",
-        "c:func",
-        "c:member",
-        "c:data",
-        "c:var",
-        "c:macro",
-        "c:struct",
-        "c:union",
-        "c:enum",
-        "c:enumerator",
-        "c:type",
-        "c:expr",
-        "c:texpr",
-        "cpp:any",
-        "cpp:class",
-        "cpp:struct",
-        "cpp:func",
-        "cpp:member",
-        "cpp:var",
-        "cpp:type",
-        "cpp:concept",
-        "cpp:enum",
-        "cpp:enumerator",
-        "cpp:expr",
-        "js:mod",
-        "js:func",
-        "js:meth",
-        "js:class",
-        "js:data",
-        "js:attr",
-        "rst:dir",
-        "rst:role",
-        "rst:directive",
-        "option",
-        "envvar",
-        "token",
-        "keyword",
-        "confval",
-        "setting",
-        "ttag",
-        "tfilter",
-        "djadmin",
-        "lookup",
-        "djadminopt",
-        "tag",
-        "filter",
-        "opcode",
-        "pdbcmd",
-        "monitoring-event",
-        "event",
-    ]
-)
-_TEXT_REFERENCES: Final = frozenset({"ref", "doc", "term", "numref", "any", "download", "eq", "cite"})
 _CALLABLE_ROLES: Final = frozenset({"py:func", "py:meth", "c:func", "cpp:func", "js:func", "js:meth"})
 _CODE: Final = frozenset(
     [
@@ -132,9 +67,9 @@ def find(name: str, page: Page) -> RoleFunction:
 
 def make_node(role: str, rawtext: str, text: str, page: Page) -> nodes.Node:
     """Return the node of an interpreted text."""
-    full = qualify(role, page)
-    if full in _CODE_REFERENCES or full in _TEXT_REFERENCES:
-        return _reference(full, rawtext, text)
+    full = qualify_role(role, page.domain)
+    if full in CODE_REFERENCES or full in TEXT_REFERENCES:
+        return _in_context(_reference(full, rawtext, text), page)
     plain = utils.unescape(text)
     role = role.rpartition(":")[2] if role.partition(":")[0] in ("std", "py", "c", "cpp", "js", "rst") else role
     if role in _CODE:
@@ -158,15 +93,14 @@ def make_node(role: str, rawtext: str, text: str, page: Page) -> nodes.Node:
             return nodes.Text("" if role == "raw" else _split_title(plain)[0])
         case "abbr" | "abbreviation" | "ac" | "acronym":
             return nodes.Text(plain)
-    return _unknown(role, rawtext, plain)
+    return _in_context(_unknown(role, rawtext, plain), page)
 
 
-def qualify(role: str, page: Page) -> str:
-    """Return a role with its domain: 'meth' is 'py:meth' on most pages."""
-    role = role.removeprefix("std:")
-    if ":" in role or role in _TEXT_REFERENCES or role in _CODE_REFERENCES:
-        return role
-    return next((name for name in (f"{page.domain}:{role}", f"py:{role}") if name in _CODE_REFERENCES), role)
+def _in_context(node: nodes.Node, page: Page) -> nodes.Node:
+    """Let a reference know the module and class it is written in: they may be left out of its target."""
+    if isinstance(node, CrossReference):
+        node["context"] = Page(module=page.module, class_path=page.class_path, program=page.program)
+    return node
 
 
 def _split_title(text: str) -> tuple[str, str, bool]:
@@ -177,7 +111,7 @@ def _split_title(text: str) -> tuple[str, str, bool]:
 
 def _reference(role: str, rawtext: str, text: str) -> nodes.Node:
     title, target, is_explicit = _split_title(utils.unescape(text))
-    is_code = role in _CODE_REFERENCES
+    is_code = role in CODE_REFERENCES
     if not is_explicit and target[:1] == "!":
         return nodes.literal(rawtext, target[1:]) if is_code else nodes.Text(target[1:])
     if is_code:

@@ -6,11 +6,55 @@ Pure functions over strings. Sphinx mangles the ids of C++ names; ours are the p
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
-from kept.extract.rst.nodes import sphinx_id
 from kept.extract.rst.page import Page
+
+OBJECT_TYPES: Final = {
+    "py": frozenset({
+        "function", "data", "exception", "class", "method", "classmethod", "staticmethod", "attribute", "property",
+        "decorator", "decoratormethod", "type", "abstractmethod", "coroutinefunction", "coroutinemethod",
+        "awaitablefunction", "awaitablemethod",
+    }),
+    "c": frozenset({"function", "member", "var", "macro", "struct", "union", "enum", "enumerator", "type"}),
+    "cpp": frozenset({
+        "class", "struct", "function", "member", "var", "type", "concept", "union", "enum", "enum-struct",
+        "enum-class", "enumerator", "alias",
+    }),
+    "js": frozenset({"function", "method", "class", "data", "attribute"}),
+    "rst": frozenset({"directive", "directive:option", "role"}),
+    "std": frozenset({
+        "option", "cmdoption", "django-admin-option", "envvar", "confval", "describe", "object", "django-admin",
+        "opcode", "pdbcommand", "2to3fixer", "monitoring-event", "event",
+    }),
+}  # fmt: skip
+CONTAINERS: Final = frozenset(
+    {"class", "exception", "struct", "union", "enum", "enum-class", "enum-struct", "type", "directive"}
+)
+
+
+def split_object_type(name: str, domain: str) -> tuple[str, str] | None:
+    """Return the domain and the object type that a directive's name stands for; None for any other name."""
+    named, colon, objtype = name.partition(":")
+    if colon and objtype in OBJECT_TYPES.get(named, ()):
+        return named, objtype
+    if colon and named != "std":
+        return None
+    objtype = name.removeprefix("std:")
+    return next((((d, objtype)) for d in (domain, "std", "py") if objtype in OBJECT_TYPES.get(d, ())), None)
+
+
+_NON_ID: Final = re.compile(r"[^a-zA-Z0-9._]+")
+_ID_ENDS: Final = re.compile(r"^[-0-9._]+|-+$")
+_SPECIAL_LETTERS: Final = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ß": "sz", "æ": "ae", "œ": "oe", "þ": "th"})
+
+
+def sphinx_id(text: str) -> str:
+    """Return the id that Sphinx makes of a name: letters, digits, dots, underscores and hyphens, case kept."""
+    plain = unicodedata.normalize("NFKD", text.translate(_SPECIAL_LETTERS)).encode("ascii", "ignore").decode("ascii")
+    return _ID_ENDS.sub("", _NON_ID.sub("-", " ".join(plain.split())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +127,7 @@ def parse_signature(
                 text=f"class {text}" if objtype == "class" else text, name=name, ids=(sphinx_id(name),)
             )
         case "rst":
-            name = text.strip(":").partition("::")[0].strip().removeprefix(".. ")
+            name = _rst_name(objtype, text)
             shown = (
                 f".. {text.removeprefix('.. ')}{'' if '::' in text else '::'}"
                 if objtype == "directive"
@@ -93,6 +137,13 @@ def parse_signature(
                 name = ":".join([*page.class_path[-1:], name])
             return ParsedSignature(text=shown, name=name, ids=(sphinx_id(f"{objtype.replace(':', '-')}-{name}"),))
     return _parse_standard(objtype, text, page)
+
+
+def _rst_name(objtype: str, text: str) -> str:
+    """Return the name of a directive, an option or a role, which may be that of a domain: 'c:member'."""
+    text = text.removeprefix(".. ").strip(": ")
+    words = text.partition("::" if objtype == "directive" else ": ")[0].split()
+    return words[0] if words else text
 
 
 def _parse_python(objtype: str, text: str, page: Page, options: dict[str, str | None]) -> ParsedSignature:
@@ -109,7 +160,7 @@ def _parse_python(objtype: str, text: str, page: Page, options: dict[str, str | 
             name, shown = ".".join(filter(None, [classes, prefix, own])), ".".join(filter(None, [prefix, own]))
     else:
         name = shown = ".".join(filter(None, [prefix, own]))
-        if not prefix and module and objtype in _PYTHON_MODULE_LEVEL:
+        if not prefix and module and page.shows_modules and objtype in _PYTHON_MODULE_LEVEL:
             shown = f"{module}.{own}"
     full = f"{module}.{name}" if module and not name.startswith(f"{module}.") else name
     kind = _PYTHON_PREFIXES.get(objtype, "") + "".join(
@@ -136,7 +187,7 @@ def _parse_c_family(domain: str, objtype: str, text: str, page: Page, pattern: r
 
 
 def _parse_standard(objtype: str, text: str, page: Page) -> ParsedSignature:
-    if objtype in ("option", "cmdoption"):
+    if objtype in ("option", "cmdoption", "django-admin-option"):
         ids, names = [], []
         for form in text.split(", "):
             match = _OPTION.match(form.strip())

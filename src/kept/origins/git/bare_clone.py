@@ -126,6 +126,12 @@ class BareClone:
                 blobs += [blob for row in rows if (blob := _parse_blob(row)) and is_wanted(blob.path)]
         return TreeListing(paths=paths, blobs=blobs)
 
+    async def find_blob(self, commit: str, path: str) -> str | None:
+        """Return the id of one regular file of a commit that was fetched; None if there is none."""
+        row = await self._git("ls-tree", "-z", "--full-tree", commit, "--", path, folder=self._folder)
+        blob = _parse_blob(row.split(b"\0")[0]) if row else None
+        return blob.id if blob and blob.path == path else None
+
     async def _create(self) -> None:
         """Create an empty clone where there is none, atomically."""
         if (self._folder / "HEAD").exists() and not self._damaged_marker.exists():

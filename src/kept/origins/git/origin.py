@@ -11,7 +11,7 @@ HTTP and HTTPS go through the gate proxy (``web.gate_proxy``) and its address po
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
@@ -22,7 +22,7 @@ from kept.model.frontier import ListingFailure
 from kept.model.repository import Ref, RefKind, Repository
 from kept.model.source import SourceSettings
 from kept.origins.file_selection import FileSelection
-from kept.origins.file_tree import FileUnavailable, TreeFile, TreeOrigin, tree_file_url
+from kept.origins.file_tree import FileTooLarge, FileUnavailable, TreeFile, TreeOrigin, tree_file_url
 from kept.origins.git.bare_clone import BareClone, Blob
 from kept.origins.git.blobs import BlobReader
 from kept.origins.git.errors import GitErrorKind, classify_git_error, make_source_error
@@ -47,6 +47,7 @@ class _Part:
     blobs: BlobReader
     missing_blobs: dict[str, None] | None = None  # selected and not in the clone, in order; None: not yet determined
     lock: asyncio.Lock
+    other_blobs: dict[str, str | None] = field(default_factory=dict)  # of files that are no documents, as far as asked
 
 
 class GitOrigin(TreeOrigin):
@@ -120,7 +121,7 @@ class GitOrigin(TreeOrigin):
             new = {
                 _unquote_path(url.removeprefix(part.base_url)): url for url in new_urls if url.startswith(part.base_url)
             }
-            before = {name: missing[url].etag or "" for name, url in old.items()}
+            before = {name: missing[url].own_etag for name, url in old.items()}
             after = {name: self._files[url].etag for name, url in new.items()}
             if not before or not after:
                 continue
@@ -203,6 +204,21 @@ class GitOrigin(TreeOrigin):
             content_type = self._type_of(path)
             if url and content_type and url not in self._files:
                 self._files[url] = TreeFile(key=part.base_url, etag=blobs[path].id, content_type=content_type)
+
+    async def read_file(self, url: str) -> bytes | None:
+        if url in self._files:
+            return await super().read_file(url)
+        part = next((part for part in self._parts.values() if url.startswith(part.base_url)), None)
+        path = _unquote_path(url.removeprefix(part.base_url)) if part else ""
+        if part is None or any(name in ("", "..") or name.startswith(".") for name in path.split("/")):
+            return None
+        try:
+            if path not in part.other_blobs:
+                part.other_blobs[path] = await part.clone.find_blob(part.commit, path)
+            blob = part.other_blobs[path]
+            return await self._read_file(TreeFile(key=part.base_url, etag=blob, content_type="")) if blob else None
+        except (ProgramFailed, FileTooLarge, FileUnavailable):
+            return None
 
     async def _read_file(self, file: TreeFile) -> bytes:
         part = self._parts[file.key]
