@@ -60,7 +60,6 @@ SMALL_MODULES: dict[str, str] = {
     "model/package.py": "a noun and its syntax",
     "model/robots_directives.py": "a noun",
     "model/search_request.py": "a noun",
-    "origins/file_selection.py": "one rule, pure (decision 13)",
     "origins/web/llms.py": "one format",
     "origins/web/shared_browser.py": "the one thing that crawls share",
     "runtime/deferred_database.py": "a wrapper with one purpose",

@@ -21,6 +21,7 @@ from kept.extract.page_kind import recognise_kind
 from kept.extract.sections import DEFAULT_SECTION_RULES, Extraction, SectionRules, Unreadable, build_content
 from kept.model.companions import NO_COMPANIONS, Companions
 from kept.model.document import RENDERED_CONTENT_TYPE, SECTIONS_PER_CONTENT, ParsedPage
+from kept.model.package import PYTHON_MODULE_TYPE
 from kept.model.source import DEFAULT_REGION, Region
 from kept.model.url import resolve_link, resolve_links
 
@@ -57,6 +58,7 @@ _READERS = {
     "text/html": ReaderSpec("html.reader", 6, "selectolax"),
     "text/markdown": ReaderSpec("markdown.reader", 3, "markdown-it-py"),
     "text/plain": ReaderSpec("text", 3, delegates_to="text/x-rst"),
+    PYTHON_MODULE_TYPE: ReaderSpec("python_docs", 1),
     "text/troff": ReaderSpec("man.reader", 1),
     "text/x-rst": ReaderSpec("rst.reader", 1, "docutils", delegates_to="text/html"),
 }
@@ -129,6 +131,8 @@ def parse_page(
     options: dict[str, Any] = {"region": region} if kind == "text/html" else {}
     if kind in ("text/plain", "text/x-rst"):
         options |= {"url": url, "companions": companions}
+    if kind == PYTHON_MODULE_TYPE:
+        options["url"] = url
     extraction = load_extractor(kind)(body, charset, **options)
     if isinstance(extraction, Unreadable):
         return extraction

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from kept.errors import InvalidInput
 
+PYTHON_MODULE_TYPE = "text/x-python-module"
+"""The content type of a module that is read for its docstrings. No server sends it."""
+
 _ROOT = re.compile(r"(npm|pypi):(?!/)(@?[^@]+)(?:@(.*))?", re.IGNORECASE)
 _NAME_PATTERNS = {
     "npm": re.compile(r"(?:@[a-z0-9~][\w.~-]*/)?[a-z0-9~][\w.~-]*", re.IGNORECASE),

@@ -31,9 +31,9 @@ class FileSelection:
     def select(self, paths: Iterable[str]) -> list[str]:
         """Return the selected ones of all paths of a tree."""
         admitted = [path for path in paths if self.why_excluded(path) is None]
-        if self._included or self._subfolder or not any(map(_is_in_documentation, admitted)):
+        if self._included or self._subfolder or not any(map(is_in_documentation, admitted)):
             return admitted
-        return [path for path in admitted if _is_in_documentation(path) or _is_readme(path)]
+        return [path for path in admitted if is_in_documentation(path) or _is_readme(path)]
 
     def why_excluded(self, path: str) -> str | None:
         """Return why the settings exclude a path; None when they do not (``select`` may still leave it out)."""
@@ -49,7 +49,8 @@ class FileSelection:
         return "left out by the source's patterns" if any(glob.match(path) for glob in self._excluded) else None
 
 
-def _is_in_documentation(path: str) -> bool:
+def is_in_documentation(path: str) -> bool:
+    """Return whether a file is in a folder of documentation."""
     folders = {part.lower() for part in path.split("/")[:-1]}
     return bool(folders & DOCUMENTATION_FOLDERS) and not folders & NON_DOCUMENTATION_FOLDERS
 

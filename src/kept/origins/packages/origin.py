@@ -8,9 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from kept.model.package import Package
+from kept.model.package import PYTHON_MODULE_TYPE, Package
 from kept.model.source import Access, SourceSettings
-from kept.origins.file_selection import FileSelection
+from kept.origins.file_selection import (
+    DOCUMENTATION_FOLDERS,
+    NON_DOCUMENTATION_FOLDERS,
+    FileSelection,
+    is_in_documentation,
+)
 from kept.origins.file_tree import FileTooLarge, TreeFile, TreeOrigin, tree_file_url
 from kept.origins.packages.archive import unpack_archive
 from kept.origins.packages.download import download_package, extract_readme, make_gated_environment
@@ -30,8 +35,8 @@ class PackageOrigin(TreeOrigin):
     ) -> None:
         super().__init__(settings.limits.max_bytes)
         self._package = package
-        self._selection = FileSelection(settings.scope, type_of)
-        self._type_of = type_of
+        self._type_of_name = type_of
+        self._selection = FileSelection(settings.scope, self._type_of)
         self._environment = environment
         self._uses_user_tools = uses_user_tools
         self._settings = settings
@@ -73,17 +78,39 @@ class PackageOrigin(TreeOrigin):
                 name, text = readme
                 metadata.write_bytes(text)
                 files.setdefault(name, metadata)
-        for path in self._selection.select(sorted(files)):
+        for path in self._select(files):
             url, content_type = tree_file_url(self._package.base_url, path), self._type_of(path)
             if url and content_type:
                 etag = hashlib.sha256(files[path].read_bytes()).hexdigest()
                 self._files[url] = TreeFile(key=str(files[path]), etag=etag, content_type=content_type)
+
+    def _select(self, files: Mapping[str, Path]) -> list[str]:
+        """Return the files to keep; modules only where there is no documentation, or where a pattern names them."""
+        selected = self._selection.select(sorted(files))
+        if self._settings.scope.include or not any(map(is_in_documentation, selected)):
+            return selected
+        return [path for path in selected if not path.endswith(".py")]
+
+    def _type_of(self, path: str) -> str | None:
+        if self._package.registry == "pypi" and path.endswith(".py"):
+            return PYTHON_MODULE_TYPE if _is_public_module(path) else None
+        return self._type_of_name(path)
 
     async def _read_file(self, file: TreeFile) -> bytes:
         body = await asyncio.to_thread(Path(file.key).read_bytes)
         if len(body) > self._max_bytes:
             raise FileTooLarge
         return body
+
+
+def _is_public_module(path: str) -> bool:
+    *folders, name = path.lower().split("/")
+    if name != "__init__.py" and name.startswith("_"):
+        return False
+    names = {*folders, name.removesuffix(".py")}
+    return not any(folder.startswith("_") for folder in folders) and not (
+        names & NON_DOCUMENTATION_FOLDERS or DOCUMENTATION_FOLDERS.intersection(folders)
+    )
 
 
 def _is_metadata(path: str) -> bool:
