@@ -12,7 +12,7 @@ import pytest
 from kept.service.uploads import MAX_RATIO
 from tests.e2e.server import Server, serving
 
-NAUGHTY = ["..", "../../x", "a\0b", "\0", "\x1b[2J", "\ufdd0", "\u202e", "a" * 300, "/", "%00", "x\ny", "", "."]
+NAUGHTY = ["..", "a\0b", "\x1b[2J", "\ufdd0", "a" * 300, "/", ""]
 
 
 @pytest.fixture
