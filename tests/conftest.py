@@ -3,6 +3,7 @@
 - `database_url`: a fresh, empty database; each test that uses it runs on SQLite and on PostgreSQL.
 - `postgres_server`: the server behind it, to stop and start.
 - The header shows Hypothesis's seed; the last line lists skipped tests. With KEPT_TEST_ALL=1 a skip is a failure.
+- The ledger of every crawl is checked, see ``tests/ledger_check.py``.
 - Properties that a test records as "counted" are shown at the end.
 """
 
@@ -51,6 +52,37 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     url = server.create_database()
     yield url
     server.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def ledger_faults() -> list[AssertionError]:
+    from tests.ledger_check import watch_crawls  # imports the crawler, which most unit tests do without
+
+    return watch_crawls()
+
+
+@pytest.fixture(autouse=True)
+def every_crawl_is_in_its_ledger(request: pytest.FixtureRequest) -> Iterator[None]:
+    if Path(request.node.path).parent.name != "contract":
+        yield
+        return
+    faults: list[AssertionError] = request.getfixturevalue("ledger_faults")
+    yield
+    found = [str(fault) for fault in faults]
+    faults.clear()
+    assert not found, found
+
+
+@pytest.fixture
+def checked_databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+    """Check what other processes have crawled, at the end of a test; for a whole module by ``pytestmark``."""
+    url = request.getfixturevalue("database_url") if "database_url" in request.fixturenames else ""
+    yield
+    from tests.ledger_check import check_database, check_files
+
+    check_files(tmp_path)
+    if url.startswith("postgres"):
+        check_database(url)
 
 
 @pytest.hookimpl(tryfirst=True)

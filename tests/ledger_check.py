@@ -1,16 +1,27 @@
 """A check for every completed crawl: nothing is silent.
 
 Every URL in scope that a kept page links to is a document or has a line in the ledger, with a reason if it was not
-kept; and the counts of the summary are those of the ledger. ``tests.factories.crawl`` runs it after every crawl.
+kept; and the counts of the summary are those of the ledger.
+
+``tests/conftest.py`` applies it to every crawl of ``contract/`` (``watch_crawls``), and after the tests of modules that
+use ``checked_databases`` to what other processes have written (``check_files``, ``check_database``).
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
+import apsw
+
+from kept.crawl.activate import ActivationResult
+from kept.crawl.engine import CrawlRun
+from kept.errors import KeptError
 from kept.model.frontier import Outcome
 from kept.model.job import CrawlJob, JobStatus
+from kept.model.source import SourceKind
 from kept.origins.web.scope import WebScope
 from kept.store import jobs, sources
 from kept.store.compression import decompress_links
@@ -47,7 +58,9 @@ async def check_ledger(db: Database, job: CrawlJob, admits: Callable[[str], bool
         silent = [
             (version["url"], link)
             for version in versions
+            # A page that redirects in a circle is shown as it was, but nothing was read that could hand on its links.
             if (entry := entries.get(version["url"])) and entry["reached"] and entry["outcome"] in READ
+            if not entry["redirect_to"]
             for link in decompress_links(version["links"])
             if link not in entries and admits(link)
         ]
@@ -66,27 +79,58 @@ def _check_counts(job: CrawlJob, entries: list[Any]) -> None:
     assert +counted == +summary, "the summary counts something else than the ledger"
 
 
-async def check_sites(db: Database) -> None:
-    """Check the last crawl of every web site in a database."""
+def watch_crawls() -> list[AssertionError]:
+    """Check every crawl of this process when its generation is activated. Returns the list that gets the faults."""
+    faults: list[AssertionError] = []
+    activate = CrawlRun._activate
+
+    async def activate_and_check(run: CrawlRun) -> ActivationResult | None:
+        result, context = await activate(run), run._context
+        async with context.db.snapshot() as snapshot:
+            job = await jobs.get(snapshot, context.job.id)
+        try:
+            if job:
+                await check_ledger(context.db, job, context.origin.admits)
+        except AssertionError as fault:  # raised here, it would only fail the job
+            faults.append(fault)
+        return result
+
+    CrawlRun._activate = activate_and_check  # type: ignore[method-assign]
+    return faults
+
+
+async def check_sources(db: Database) -> None:
+    """Check the last full crawl of every source in a database."""
     async with db.snapshot() as snapshot:
         found = [(source, await jobs.last_full_crawl(snapshot, source.id)) for source in await sources.all(snapshot)]
     for source, job in found:
-        if job and source.root.startswith("http"):
-            scope = WebScope(source.root, source.settings.scope, source.settings.limits)
-            await check_ledger(db, job, scope.admits)
+        if job:
+            is_web = source.kind is SourceKind.WEB
+            scope = WebScope(source.root, source.settings.scope, source.settings.limits) if is_web else None
+            await check_ledger(db, job, scope.admits if scope else lambda url: False)
 
 
 def check_database(url: str) -> None:
-    """Check the last crawl of every web site in a database that no process has open."""
+    """Check the last full crawl of every source in a database."""
 
     async def run() -> None:
         db = await open_database(url)
         try:
-            await check_sites(db)
+            await check_sources(db)
         finally:
             await db.close()
 
     asyncio.run(run())
+
+
+def check_files(folder: Path) -> None:
+    """Check every SQLite database in a folder that can be read: some tests damage theirs."""
+    for file in [*folder.glob("*.db"), *folder.glob("*/*.db")]:
+        with suppress(apsw.Error, KeptError):
+            with closing(apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)) as database:
+                ended = list(database.execute("SELECT 1 FROM crawl_jobs WHERE status = 'completed' LIMIT 1"))
+            if ended:
+                check_database(f"sqlite:///{file}")
 
 
 async def _rows(connection: Connection, sql: str) -> list[Any]:

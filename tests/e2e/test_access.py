@@ -23,7 +23,8 @@ from kept.model.source import Access, Header, Scope, SourceSettings
 from kept.origins.web import make_web_origin
 from kept.origins.web.soft_404 import PROBE_NAME
 from tests.e2e.test_cli import Kept
-from tests.ledger_check import check_database
+
+pytestmark = pytest.mark.usefixtures("checked_databases")
 
 TOKEN = "tok-9f2c41d07b6e4a58"
 
@@ -103,10 +104,8 @@ def site(make_site: Callable[[], Site]) -> Site:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Kept]:
-    yield Kept(tmp_path, f"sqlite:///{tmp_path}/kept.db")
-    if (tmp_path / "kept.db").exists():
-        check_database(f"sqlite:///{tmp_path}/kept.db")
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path, f"sqlite:///{tmp_path}/kept.db")
 
 
 def secrets_file(kept: Kept) -> Path:

@@ -10,6 +10,8 @@ import pytest
 from tests.e2e.server import serving
 from tests.e2e.test_cli import INSTALL, NOTES, POOL, Kept
 
+pytestmark = pytest.mark.usefixtures("checked_databases")
+
 
 def test_a_database_is_checked_backed_up_damaged_and_restored(tmp_path: Path) -> None:
     database = tmp_path / "kept.db"

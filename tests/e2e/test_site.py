@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.ledger_check import check_database
+pytestmark = pytest.mark.usefixtures("checked_databases")
 
 PAGE = """<!doctype html><html><head><title>{title} — Tern</title></head><body>
 <nav><a href="/">home</a> <a href="/guide/pool.html">pool</a> NAVIGATION</nav>
@@ -56,15 +56,14 @@ def site(tmp_path: Path) -> Iterator[tuple[Path, str, list[tuple[str, int]]]]:
 
 
 @pytest.fixture
-def kept(database_url: str) -> Iterator[Callable[..., Any]]:
+def kept(database_url: str) -> Callable[..., Any]:
     def run(*arguments: str, code: int = 0) -> Any:
         command = [sys.executable, "-m", "kept", "--json", "--database", database_url, *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=100)
         assert done.returncode == code, done.stderr
         return json.loads(done.stdout)
 
-    yield run
-    check_database(database_url)
+    return run
 
 
 def test_a_site_is_kept_and_found_at_the_right_place(

@@ -1,8 +1,10 @@
 -- name: insert_section
+-- The word between two fields leaves a gap, so that no phrase begins in one field and ends in the next.
 INSERT INTO sections (id, content_id, parent_section_id, position, level, heading, headings, anchor, text, entry, entries, words)
 SELECT r.id, r.content, r.parent, r.position, r.level, r.heading, r.path, r.anchor, r.content_text, r.entry, r.entries,
-       setweight(to_tsvector('kept', r.names), 'A') || setweight(to_tsvector('kept', r.headings), 'B')
-           || setweight(to_tsvector('kept', r.code), 'C') || setweight(to_tsvector('kept', r.text), 'D')
+       ts_delete(setweight(to_tsvector('kept', r.names || ' zqgap'), 'A')
+                 || setweight(to_tsvector('kept', r.headings || ' zqgap'), 'B')
+                 || setweight(to_tsvector('kept', r.code || ' zqgap'), 'C') || setweight(to_tsvector('kept', r.text), 'D'), 'zqgap')
   FROM unnest(:id::bigint[], :content::bigint[], :parent::bigint[], :position::bigint[], :level::bigint[],
               :heading::text[], :path::text[], :anchor::text[], :content_text::text[], :entry::text[], :entries::text[],
               :names::text[], :headings::text[], :code::text[], :text::text[])
