@@ -478,3 +478,23 @@ async def test_what_an_older_version_indexed_is_found_by_words_until_it_is_rebui
     assert [place(hit) for hit in await search.search_sections(db, everything)] == expected
     assert await search.index_progress(db) is None
     assert (await rebuild_index(db)).contents == 0
+
+
+@on_both_databases
+async def test_what_only_points_to_pages_never_comes_before_them(db: Database) -> None:
+    index = "# Index\n" + "\n".join(f"- [zebra {at}](zebra.md)" for at in range(20))
+    await keep(db, "manual", "", {"bookindex.md": index, "animals.md": "# Animals\nThere is a zebra among them."})
+    hits = await search.search_sections(db, SearchRequest(text="zebra"))
+    assert [place(hit).partition("#")[0] for hit in hits] == ["animals.md", "bookindex.md"]
+
+
+@on_both_databases
+async def test_a_source_that_the_query_names_comes_first(db: Database) -> None:
+    await keep(
+        db, "sheep", "", {"append.md": "# append\nAppend to a list of sheep. Append, append.", "cows.md": "# Cows\nNo."}
+    )
+    await keep(db, "goatherd", "", {"lists.md": "# Lists\nYou can append a goat to a list here."})
+    for typed in ("goatherd append", "append goatherd", "goat append list", "append list goatherds"):
+        hits = await search.search_sections(db, SearchRequest(text=typed))
+        assert hits[0].source == "goatherd", typed
+    assert (await search.search_sections(db, SearchRequest(text="append")))[0].source == "sheep"

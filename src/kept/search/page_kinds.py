@@ -11,15 +11,22 @@ _LISTING_NAMES = frozenset({
     "deprecated-list", "help-doc", "history", "index-all", "index-files", "new-list", "news", "overview-tree",
     "package-tree", "package-use", "search", "serialized-form", "whats-new",
 })  # fmt: skip
+_INDEX_NAMES = frozenset({
+    "allclasses-index", "allpackages-index", "api-index-full", "bookindex", "concept-index", "doc_keyword_crossref",
+    "editor-functions-index", "functions-index", "index-all", "modindex", "options-index", "py-modindex",
+    "style-and-tag-index", "variables-index",
+})  # fmt: skip
 _LOW_VALUE_QUERY_WORDS = frozenset({
     "change", "changed", "changelog", "changes", "deprecated", "deprecation", "history", "index", "new", "news",
     "release", "released", "releases", "removed", "source", "upgrade", "upgrading", "version",
 })  # fmt: skip
 
 
-def is_listing(kind: str) -> bool:
-    """Whether a page of this kind only points to others, so that it never comes before them."""
-    return kind in _LISTING_KINDS
+@lru_cache(maxsize=4096)
+def is_listing(kind: str, url: str) -> bool:
+    """Whether a page only points to others, by its kind or else by its name, so that it never comes before them."""
+    name = url.partition("#")[0].rpartition("/")[2].partition(".")[0].lower()
+    return kind in _LISTING_KINDS or name.startswith("genindex") or name in _INDEX_NAMES
 
 
 def is_low_value(kind: str, url: str) -> bool:

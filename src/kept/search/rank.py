@@ -38,6 +38,12 @@ def rank_sections(
     ]
     # What only points to other pages never comes before them.
     ranked.sort(
-        key=lambda pair: (is_listing(pair[1].kind), -pair[0], pair[1].url, pair[1].position, pair[1].source_name)
+        key=lambda pair: (
+            is_listing(pair[1].kind, pair[1].url),
+            -pair[0],
+            pair[1].url,
+            pair[1].position,
+            pair[1].source_name,
+        )
     )
     return ranked

@@ -6,11 +6,11 @@ few of these are visible.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from kept.model.section import FtsCandidates, GenerationFilter, SectionMatch
@@ -30,6 +30,13 @@ MIN_GROUPED = 60  # candidates whose duplicates are looked for
 ENOUGH_FULL_MATCHES = 40  # with this many sections that have all words, those with only some are not searched for
 
 
+class NamedSources(NamedTuple):
+    """The sources that a query names: their names, each with its word, and their generations."""
+
+    words: Mapping[str, str]
+    generations: Sequence[tuple[str, int]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchScope:
     """Which sections are searched: those of these generations, below this path, their whole text or only code."""
@@ -38,7 +45,7 @@ class SearchScope:
     path: str = ""
     code_only: bool = False
     language: str = ""
-    named_sources: Mapping[str, str] = field(default_factory=dict)  # sources that the query names, with its word
+    named: NamedSources = field(default_factory=lambda: NamedSources({}, []))
 
     @property
     def url_like_pattern(self) -> str:
@@ -110,7 +117,7 @@ async def _search_candidates(
 ) -> tuple[list[HitGroup], bool]:
     """Return the groups among the best ``width`` candidates, best first, and whether there are more candidates."""
     matches, has_more = await find_candidates(db, query, scope, limit=limit, width=width)
-    ranked = rank_sections(query, matches, query.frequencies, scope.named_sources)
+    ranked = rank_sections(query, matches, query.frequencies, scope.named.words)
     # The last candidates are rarely shown. Where pages exist in several versions, most are duplicates.
     is_cut = len(ranked) > max(MIN_GROUPED, 4 * limit) and not any(match.version_count > 1 for match in matches)
     groups = spread_pages(group_hits(ranked[: max(MIN_GROUPED, 4 * limit)] if is_cut else ranked))
@@ -122,6 +129,17 @@ async def find_candidates(
 ) -> tuple[list[SectionMatch], bool]:
     """Return the best ``width`` sections by full text with all words, as many with some, and whether there are more."""
     query = _without_named_sources(query, scope)
+    matches, has_more = await _match_candidates(db, query, scope, limit=limit, width=width)
+    if scope.named.words and any(match.source_name not in scope.named.words for match in matches):
+        named = replace(scope, generations=scope.named.generations)
+        more, _ = await _match_candidates(db, query, named, limit=limit, width=width)
+        matches = list({(match.id, match.document_id): match for match in (*matches, *more)}.values())
+    return matches, has_more
+
+
+async def _match_candidates(
+    db: Connection, query: Query, scope: SearchScope, *, limit: int, width: int
+) -> tuple[list[SectionMatch], bool]:
     full = await _fetch_candidates(db, query, scope, match_all=True, limit=limit, width=width)
     has_enough = len(full.matches) >= max(ENOUGH_FULL_MATCHES, limit) or len(query.terms) == 1
     some = full if has_enough else await _fetch_candidates(db, query, scope, match_all=False, limit=limit, width=width)
@@ -131,7 +149,7 @@ async def find_candidates(
 
 def _without_named_sources(query: Query, scope: SearchScope) -> Query:
     """Return the query without the words that name a source: its sections need not have them."""
-    naming = set(scope.named_sources.values())
+    naming = set(scope.named.words.values())
     terms = tuple(term for term in query.terms if term.words not in {(word,) for word in naming} or term.tokens)
     return replace(query, terms=terms) if terms else query
 

@@ -1,6 +1,6 @@
 """Search: the best sections for a query, and the versions of a source."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, get_args
 
@@ -13,7 +13,7 @@ from kept.search import versions
 from kept.search.hit_context import CHARACTERS_PER_TOKEN, HitContext, expand_context, truncate_at_line
 from kept.search.query import Query, QueryFilters, parse_query
 from kept.search.search import Hit as Hit  # for the interfaces, which may not import search
-from kept.search.search import SearchScope
+from kept.search.search import NamedSources, SearchScope
 from kept.search.suggest import check_query
 from kept.search.suggest import suggest_spelling as find_spelling
 from kept.service.context import Services, share_snapshot
@@ -89,7 +89,7 @@ async def _search(
         query = checked.query
         scope = SearchScope(
             generations=generations,
-            named_sources=await _named_sources(snapshot, query),
+            named=await _named_sources(snapshot, query, generations),
             path=request.path,
             code_only=request.kind == "code",
             language=request.language,
@@ -134,10 +134,16 @@ async def _apply_filters(db: Connection, request: SearchRequest) -> SearchReques
     )
 
 
-async def _named_sources(db: Connection, query: Query) -> Mapping[str, str]:
-    """Return the sources that the first or last word of a query names, each with that word."""
+async def _named_sources(db: Connection, query: Query, generations: GenerationFilter) -> NamedSources:
+    """Return the sources that the first or last word of a query names, among those that are searched."""
     words = [term.words[0] for term in (query.terms[:1] + query.terms[-1:]) if len(term.words) == 1]
-    return dict(await sources.named_by_words(db, words)) if words else {}
+    found = await sources.named_by_words(db, words) if words else []
+    searched = None if generations is None else dict(generations)
+    found = [one for one in found if searched is None or one[0] in searched]
+    return NamedSources(
+        {name: word for _, _, name, word in found},
+        [(id, searched[id] if searched else active) for id, active, _, _ in found],
+    )
 
 
 async def count_missing_vectors(

@@ -49,9 +49,10 @@ async def all(db: Connection) -> list[Source]:
     return [_read(row) for row in await db.all("sources")]
 
 
-async def named_by_words(db: Connection, words: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the names of sources that a query's words stand for, each with its word: postgres for postgresql."""
-    return [(row["name"], row["word"]) for row in await db.all("sources_named", words=list(words))]
+async def named_by_words(db: Connection, words: Sequence[str]) -> list[tuple[str, int, str, str]]:
+    """Return the sources that a query's words stand for: id, active generation, name, and word (postgres)."""
+    rows = await db.all("sources_named", words=list(words))
+    return [(row["id"], row["active_generation"], row["name"], row["word"]) for row in rows]
 
 
 async def list_unpinned(db: Connection) -> list[Source]:

@@ -104,9 +104,9 @@ SELECT id FROM sources WHERE id = :id AND removed_at IS NOT NULL {for update};
 
 -- name: sources_named
 -- The names of sources that a word of a query stands for: itself, or a longer or shorter form (postgres, postgresql).
-SELECT DISTINCT s.name, item.value AS word
+SELECT s.id, s.active_generation, s.name, item.value AS word
   FROM {each :words as text}
-  JOIN sources s ON s.removed_at IS NULL
+  JOIN sources s ON s.removed_at IS NULL AND s.active_generation IS NOT NULL
    AND (lower(s.name) = item.value
         OR (length(item.value) >= 4 AND length(s.name) >= 4
             AND (substr(lower(s.name), 1, length(item.value)) = item.value OR substr(item.value, 1, length(s.name)) = lower(s.name))));
