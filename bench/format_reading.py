@@ -22,10 +22,11 @@ from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser
 
-from kept.extract.asciidoc.lines import looks_like_asciidoc
+from kept.extract.asciidoc.lines import find_includes, looks_like_asciidoc
 from kept.extract.asciidoc.reader import extract as extract_asciidoc
 from kept.extract.man.reader import extract as extract_man
 from kept.extract.sections import Extraction, SectionNode
+from kept.model.companions import Companions
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kept-bench"
 MANUAL_PACKAGES = (
@@ -123,6 +124,19 @@ def measure_man(pages: int) -> Score:
     return score
 
 
+def included_files(page: Path) -> dict[str, bytes]:
+    """Return the files that a page includes, as a crawl finds them."""
+    files: dict[str, bytes] = {}
+    pending = [(name, page) for name in find_includes(page.read_text("utf-8"))]
+    while pending:
+        name, base = pending.pop()
+        path = next((path for path in (page.parent / name, base.parent / name) if path.is_file()), None)
+        if path is not None and name not in files:
+            files[name] = path.read_bytes()
+            pending += [(inner, path) for inner in find_includes(path.read_text("utf-8"))]
+    return files
+
+
 def measure_asciidoc(pages: int) -> Score:
     folder = unpacked("git-doc") / "usr/share/doc/git-doc"
     score = Score()
@@ -132,7 +146,7 @@ def measure_asciidoc(pages: int) -> Score:
             continue
         source = file.read_text("utf-8")
         score.count("recognised", looks_like_asciidoc(source), file.name)
-        answer = extract_asciidoc(file.read_bytes(), None)
+        answer = extract_asciidoc(file.read_bytes(), None, companions=Companions(files=included_files(file)))
         if not isinstance(answer, Extraction):
             continue
         document = LexborHTMLParser(html.read_bytes())

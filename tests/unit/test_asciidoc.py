@@ -4,9 +4,11 @@ import time
 
 import pytest
 
+from kept.extract.asciidoc.lines import find_includes
 from kept.extract.asciidoc.reader import extract
 from kept.extract.reader import guess_content_type, parse_page
 from kept.extract.sections import Extraction, SectionNode
+from kept.model.companions import Companions
 from kept.model.document import ParsedPage
 
 PAGE = """= The Guide
@@ -199,6 +201,19 @@ def test_sections_have_the_ids_of_asciidoctor(title: str, anchor: str) -> None:
 )
 def test_blocks_and_text(source: str, markdown: str) -> None:
     assert read(source).markdown == markdown
+
+
+def test_included_files_are_read_where_the_crawl_has_found_them() -> None:
+    page = "= T\n\ninclude::a.adoc[]\n\n----\ninclude::b.py[tag=x]\n----\n\ninclude::missing.adoc[]"
+    files = {"a.adoc": b"== A\n\ninclude::a.adoc[]\n", "b.py": b"no\n# tag::x[]\nyes\n# end::x[]\nno"}
+    answer = extract(page.encode(), None, companions=Companions(files=files))
+    assert isinstance(answer, Extraction)
+    assert answer.markdown == "## A\n\n(Included: `a.adoc`)\n\n```\nyes\n```\n\n(Included: `missing.adoc`)"
+    assert find_includes(page) == ["a.adoc", "b.py", "missing.adoc"]
+    bomb = {name: f"include::{chr(ord(name) + 1)}[]\n".encode() * 10 for name in "abcdefghi"}
+    bounded = extract(b"include::a[]", None, companions=Companions(files=bomb))
+    assert isinstance(bounded, Extraction)
+    assert len(bounded.markdown) < 5_000_000
 
 
 def test_a_text_file_is_recognised() -> None:

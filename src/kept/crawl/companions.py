@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
 from urllib.parse import quote, urljoin
 
-from kept.extract.reader import is_restructured_text
+from kept.extract.asciidoc import lines as asciidoc_lines
+from kept.extract.reader import is_asciidoc, is_restructured_text
 from kept.extract.rst.names import (
     LABEL_ROLES,
     find_includes,
@@ -37,6 +38,8 @@ _SETTING: Final = re.compile(
     r"^(highlight_language|add_module_names|primary_domain|default_role)[ \t]*=[ \t]*[\"']?([\w:+-]+)",
     re.MULTILINE,
 )
+FindIncludes: TypeAlias = Callable[[str], list[tuple[str, bool]]]
+"""Returns the names of the files that a text includes, and whether they may include others."""
 
 
 class CompanionFinder:
@@ -50,7 +53,12 @@ class CompanionFinder:
 
     async def find(self, fetched: Fetched, url: str) -> Companions | None:
         """Return the companions of a page; None if its format has none."""
-        if not self._origin.lists_everything or not is_restructured_text(fetched.body, fetched.content_type, url):
+        if not self._origin.lists_everything:
+            return None
+        if is_asciidoc(fetched.body, fetched.content_type, url):
+            files = await self._read_included(_decode(fetched.body), url, url, _find_asciidoc_includes)
+            return Companions(files=files) if files else None
+        if not is_restructured_text(fetched.body, fetched.content_type, url):
             return None
         text = _decode(fetched.body)
         root, settings = await self._find_settings(url.rpartition("/")[0] + "/")
@@ -72,7 +80,9 @@ class CompanionFinder:
                 self._settings[folder] = await self._find_settings(parent)
         return self._settings[folder]
 
-    async def _read_included(self, text: str, url: str, root: str) -> dict[str, bytes]:
+    async def _read_included(
+        self, text: str, url: str, root: str, find_includes: FindIncludes = find_includes
+    ) -> dict[str, bytes]:
         files: dict[str, bytes] = {}
         left = MAX_FILE_BYTES
         pending = [(name, is_markup, url) for name, is_markup in find_includes(text)]
@@ -108,6 +118,10 @@ class CompanionFinder:
                         await asyncio.to_thread(_add_places, places, listed.url, body)
                 self._places = places
             return self._places
+
+
+def _find_asciidoc_includes(text: str) -> list[tuple[str, bool]]:
+    return [(name, True) for name in asciidoc_lines.find_includes(text)]
 
 
 def _decode(body: bytes) -> str:

@@ -129,7 +129,7 @@ def parse_page(
     if "/_sources/" in url and kind != "text/html":
         return Unreadable(reason="what Sphinx built a page from, which is kept as that page")
     options: dict[str, Any] = {"region": region} if kind == "text/html" else {}
-    if kind in ("text/plain", "text/x-rst"):
+    if kind in ("text/plain", "text/x-rst", "text/asciidoc"):
         options |= {"url": url, "companions": companions}
     if kind == PYTHON_MODULE_TYPE:
         options["url"] = url
@@ -197,6 +197,16 @@ def is_restructured_text(body: bytes, content_type: str, url: str) -> bool:
 
         return looks_like_rst(body[:SAMPLE_BYTES].decode("utf-8", "replace"))
     return kind == "text/x-rst"
+
+
+def is_asciidoc(body: bytes, content_type: str, url: str) -> bool:
+    """Return whether a page is read as AsciiDoc, by its type and name, or else by its text."""
+    kind = _effective_type(_parse_content_type(content_type)[0], url)
+    if kind == "text/plain":
+        from kept.extract.asciidoc.lines import looks_like_asciidoc
+
+        return looks_like_asciidoc(body[:SAMPLE_BYTES].decode("utf-8", "replace"))
+    return kind == "text/asciidoc"
 
 
 def guess_content_type(name: str) -> str | None:

@@ -27,7 +27,7 @@ def extract(
     if looks_like_asciidoc(text):
         from kept.extract.asciidoc.reader import read_asciidoc  # it decodes with this module
 
-        return read_asciidoc(text)
+        return read_asciidoc(text, companions)
     if looks_like_rst(text):
         from kept.extract.rst.reader import extract_text  # it decodes with this module
 

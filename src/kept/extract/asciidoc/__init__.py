@@ -1,1 +1,1 @@
-"""AsciiDoc, as Asciidoctor and asciidoc.py read it. Nothing outside of the page is read."""
+"""AsciiDoc, as Asciidoctor and asciidoc.py read it. Files are included only if the crawl has found them."""

@@ -7,12 +7,17 @@ looks_like_asciidoc    whether a text file without the suffix is AsciiDoc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 _DIRECTIVE = re.compile(r"(ifdef|ifndef|ifeval|endif|include)::([^\s\[\]]*)\[(.*)\]\s*$")
 _ATTRIBUTE_ENTRY = re.compile(r":(!?)([\w][\w-]*)(!?):(?:[ \t]+(.*))?$")
 _EQUALITY = re.compile(r"\"?([^\"=<>!]*?)\"?\s*(==|!=|>=|<=|<|>)\s*\"?([^\"]*)\"?")
+_INCLUDE = re.compile(r"^include::([^\s\[\]{}]{1,500})\[", re.MULTILINE)
+_TAGS = re.compile(r"\btags?=\"?([\w;,-]+)")
+_TAG_MARK = re.compile(r"\b(tag|end)::([\w-]{1,100})\[\]")
 _MAX_DEPTH = 100
+MAX_INCLUDE_DEPTH = 10
+MAX_INCLUDED_LINES = 100_000
 
 # Attributes that Asciidoctor sets for HTML.
 _GIVEN = frozenset(
@@ -44,11 +49,27 @@ def looks_like_asciidoc(text: str) -> bool:
     return len(own) >= 2 or (has_structure and len(own) >= 1 and len(kinds) >= 3)
 
 
-def read_lines(text: str, define: Callable[[str, str], None], attributes: dict[str, str]) -> list[str]:
-    """Return the lines that hold; attributes are defined on the way. An include becomes a line that names it."""
+def find_includes(text: str) -> list[str]:
+    """Return the names of the files that a page includes, as it writes them."""
+    return list(dict.fromkeys(_INCLUDE.findall(text)))
+
+
+def read_lines(
+    text: str, define: Callable[[str, str], None], attributes: dict[str, str], files: Mapping[str, bytes]
+) -> list[str]:
+    """Return the lines that hold; attributes are defined on the way. An include becomes the lines of its file.
+
+    A file that is not given, that includes itself, or for which no space is left, is a line that names it.
+    """
     lines: list[str] = []
     open_conditions: list[bool] = []
-    for line in text.split("\n"):
+    sources = [(iter(text.split("\n")), "")]  # of the page and, inside it, of the files that are open
+    left = MAX_INCLUDED_LINES
+    while sources:
+        line = next(sources[-1][0], None)
+        if line is None:
+            sources.pop()
+            continue
         line = line.rstrip()
         directive = _DIRECTIVE.match(line) if "::" in line else None
         if directive is None:
@@ -65,6 +86,13 @@ def read_lines(text: str, define: Callable[[str, str], None], attributes: dict[s
             if open_conditions:
                 open_conditions.pop()
         elif name == "include":
+            body = files.get(target)
+            if body is not None and all(open_conditions) and all(target != name for _, name in sources):
+                included = _selected(body.decode("utf-8", "replace").split("\n"), content)
+                if len(included) <= left and len(sources) <= MAX_INCLUDE_DEPTH:
+                    left -= len(included)
+                    sources.append((iter(included), target))
+                    continue
             if all(open_conditions):
                 lines.append(f"include::{target}[]")
         elif len(open_conditions) < _MAX_DEPTH:
@@ -75,6 +103,20 @@ def read_lines(text: str, define: Callable[[str, str], None], attributes: dict[s
             else:
                 open_conditions.append(holds)
     return lines
+
+
+def _selected(lines: list[str], options: str) -> list[str]:
+    """Return the lines of an included file between the marks of its tags, if any are named; never the marks."""
+    wanted = _TAGS.search(options)
+    names = set(re.split(r"[;,]", wanted[1])) if wanted else set()
+    selected: list[str] = []
+    inside: set[str] = set()
+    for line in lines:
+        if mark := _TAG_MARK.search(line):
+            inside = inside | {mark[2]} if mark[1] == "tag" else inside - {mark[2]}
+        elif not names or names & inside:
+            selected.append(line)
+    return selected
 
 
 def _holds(name: str, target: str, content: str, attributes: dict[str, str]) -> bool:

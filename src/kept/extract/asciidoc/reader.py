@@ -2,8 +2,8 @@
 
     extract    the reader
 
-The terms of description lists are named entries, unless they are inside other lists. Included files are not read: a
-line says which file belongs there.
+The terms of description lists are named entries, unless they are inside other lists. A file that it includes
+is read if the crawl found it; otherwise a line says which file belongs there.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kept.extract.html.markdown_text import code_span
 from kept.extract.markup_writer import AnchorNames, MarkupWriter
 from kept.extract.sections import Extraction, Unreadable
 from kept.extract.text import decode_text
+from kept.model.companions import NO_COMPANIONS, Companions
 
 MAX_DEPTH = 20  # of blocks in blocks
 MAX_TERM_LENGTH = 250
@@ -40,14 +41,16 @@ _THEMATIC = ("'''", "---", "- - -", "***", "* * *", "<<<")
 _ENTRY_WORD = re.compile(r"[^\s,=|\[(<]+")
 
 
-def extract(body: bytes, charset: str | None) -> Extraction | Unreadable:
+def extract(
+    body: bytes, charset: str | None, url: str = "", companions: Companions = NO_COMPANIONS
+) -> Extraction | Unreadable:
     text = decode_text(body, charset)
-    return text if isinstance(text, Unreadable) else read_asciidoc(text)
+    return text if isinstance(text, Unreadable) else read_asciidoc(text, companions)
 
 
-def read_asciidoc(text: str) -> Extraction:
+def read_asciidoc(text: str, companions: Companions = NO_COMPANIONS) -> Extraction:
     reader = _PageReader()
-    lines = read_lines(text, reader.inline.define, reader.inline.attributes)
+    lines = read_lines(text, reader.inline.define, reader.inline.attributes, companions.files)
     reader.inline.hrefs = reader.writer.hrefs
     reader.read(lines)
     return reader.writer.to_extraction(reader.title)
