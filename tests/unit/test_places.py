@@ -82,6 +82,14 @@ def test_the_entries_of_a_short_section_stay_in_it_and_give_it_their_names() -> 
     assert text_at(content, "-b") == "**-b**\n\ntwo"
 
 
+def test_an_entry_in_an_entry_is_read_by_itself() -> None:
+    content = read("<h1>Options</h1><dl><dt>outer<dd>one<dl><dt>inner<dd>two</dl>three<dt>next<dd>four</dl>")
+    assert text_at(content, "inner").startswith("**inner**\n\n  two")
+    assert "three" not in text_at(content, "inner")
+    assert "three" in text_at(content, "outer")
+    assert "four" not in text_at(content, "outer")
+
+
 def test_a_row_that_is_a_section_has_the_header_of_its_table() -> None:
     rows = "".join(f"<tr id=r{number}><td><code>f{number}</code><td>{LONG}" for number in range(9))
     content = read(f"<h2>Functions</h2><table><tr><th>Name<th>Use</tr>{rows}</table>")

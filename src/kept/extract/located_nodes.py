@@ -173,13 +173,12 @@ def place_nodes(nodes: Sequence[LocatedNode]) -> tuple[Place, ...]:
         if node.node.anchor:
             _add_place(found, Place(node.node.anchor, node.start, heading_end, node.node.entry))
         for entry in node.entries:
-            start, end = node.start + entry.start, node.start + entry.end
-            for name, anchor in entry.names:
-                place = Place(anchor, start, end, name)
-                if anchor:
+            for part in entry.parts:
+                place = Place(part.anchor, node.start + part.start, node.start + part.end, part.name)
+                if part.anchor:
                     _add_place(found, place)
-                if name and (not anchor or found[anchor] != place):
-                    nameless.append(Place("", start, end, name))
+                if not part.anchor or found[part.anchor] != place:
+                    nameless.append(place._replace(anchor=""))
         for place in node.places:
             if place.anchor:
                 is_heading = place.start <= node.start

@@ -32,7 +32,8 @@ class NamedText(NamedTuple):
 
     start: int
     end: int
-    names: tuple[NamedEntry, ...]
+    names: tuple[NamedEntry, ...]  # with those of the entries in it
+    parts: tuple[Place, ...] = ()  # it and the entries in it, each with its own range
 
 
 def plain_text(markdown: str) -> str:
@@ -70,14 +71,19 @@ def find_entries(text: str, places: Sequence[Place]) -> list[NamedText]:
 
 
 def _outermost(entries: list[NamedText]) -> list[NamedText]:
-    """Return the entries in order; one that begins inside another gives it its names."""
-    found: list[tuple[int, int, list[NamedEntry]]] = []
-    for start, end, names in sorted(entries, key=_by_extent):
+    """Return the entries in order; one that begins inside another is a part of it."""
+    found: list[tuple[int, int, list[NamedEntry], list[Place]]] = []
+    for start, end, names, known_parts in sorted(entries, key=_by_extent):
+        parts = known_parts or [Place(anchor, start, end, name) for name, anchor in names]
         if not found or start >= found[-1][1]:
-            found.append((start, end, list(names)))
+            found.append((start, end, list(names), list(parts)))
         else:
             found[-1][2].extend(names)
-    return [NamedText(start, end, tuple(dict.fromkeys(names))) for start, end, names in found]
+            found[-1][3].extend(parts)
+    return [
+        NamedText(start, end, tuple(dict.fromkeys(names)), tuple(dict.fromkeys(parts)))
+        for start, end, names, parts in found
+    ]
 
 
 def _by_extent(entry: NamedText) -> tuple[int, int]:
@@ -96,7 +102,7 @@ def _merge_terms(text: str, places: Sequence[Place]) -> list[NamedText]:
     ]
 
 
-_TERM_LINES: Final = re.compile(r"(?:[ >]*(?:[-*] +)?(?:\*\*[^\n]*)?\n)*[ >]*(?:[-*] +)?(?:\*\*[^\n]*)?")
+_TERM_LINES: Final = re.compile(r"(?:[ >]*(?:[-*] +)?\*\*[^\n]*\*\*\\?\n|[ >]*\n)*")
 _MAX_TERM_LINES: Final = 1_000  # characters
 
 
@@ -109,10 +115,18 @@ def _with_anchors(text: str, entries: Sequence[NamedText], places: Sequence[Plac
         known = {anchor for _, anchor in names}
         end = min(entry.end, entry.start + _MAX_TERM_LINES)
         for place in places[bisect_left(starts, entry.start) : bisect_left(starts, end)]:
-            if place.anchor not in known and _TERM_LINES.fullmatch(text, entry.start, place.start):
-                line = text.rfind("\n", 0, place.start) + 1
+            line, line_end = text.rfind("\n", 0, place.start) + 1, text.find("\n", place.start)
+            if (
+                place.anchor not in known
+                and text.endswith("**", line, line_end)
+                and text[line:line_end].lstrip(" >-").startswith("**")
+                and _TERM_LINES.fullmatch(text, entry.start, max(line, entry.start))
+            ):
                 names.append(NamedEntry(term_name(text, line), place.anchor))
-        found.append(entry._replace(names=tuple(_join_names(names))))
+        own = [Place(anchor, entry.start, entry.end, name) for name, anchor in names[len(entry.names) :]]
+        named = {place.name for place in own}
+        parts = [place for place in entry.parts if place.anchor or place.name not in named]
+        found.append(entry._replace(names=tuple(_join_names(names)), parts=(*own, *parts)))
     return found
 
 
