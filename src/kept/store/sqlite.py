@@ -60,6 +60,7 @@ class SqliteDatabase:
         self._vector_index: VectorIndex | None = None
         self._restart_wal_at = 0.0
         self._last_commit = 0.0
+        self._changes = 0  # so many rows the writer has changed
         self._folding: asyncio.Task[None] | None = None
 
     @classmethod
@@ -92,9 +93,10 @@ class SqliteDatabase:
             except BaseException:
                 await asyncio.shield(thread.roll_back())
                 raise
-            self._last_commit = time.monotonic()
-            wal_bytes = await thread.run(_wal_size)
-            if wal_bytes > MAX_WAL_BYTES and self._last_commit >= self._restart_wal_at:
+            changes, wal_bytes = await thread.run(_written)
+            if changes != self._changes:  # a worker that looks for jobs, every second, writes nothing
+                self._changes, self._last_commit = changes, time.monotonic()
+            if wal_bytes > MAX_WAL_BYTES and time.monotonic() >= self._restart_wal_at:
                 if not await thread.run(_fold_wal, 1.0):
                     self._restart_wal_at = time.monotonic() + WAL_RETRY_SECONDS
             elif wal_bytes > IDLE_WAL_BYTES and (self._folding is None or self._folding.done()):
@@ -417,11 +419,12 @@ def _phrase(term: Term) -> str:
     return f"({' OR '.join([*tokens, *words])})"
 
 
-def _wal_size(connection: apsw.Connection) -> int:
+def _written(connection: apsw.Connection) -> tuple[int, int]:
+    """Return how many rows a connection has changed so far, and how large the log is."""
     try:
-        return os.stat(f"{connection.filename}-wal").st_size
+        return connection.total_changes(), os.stat(f"{connection.filename}-wal").st_size
     except FileNotFoundError:
-        return 0
+        return connection.total_changes(), 0
 
 
 def _fold_wal(connection: apsw.Connection, seconds: float) -> bool:
