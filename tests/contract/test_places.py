@@ -18,7 +18,7 @@ from tests.factories import ROOT
 @on_both_databases
 async def test_a_content_keeps_its_kind_places_and_entries_and_is_read_at_each(db: Database) -> None:
     long = "It does something that takes more than a few words to say. " * 40
-    html = f"<h1 id=top>Options</h1><p>{long}<dl><dt><a id='git%20a'></a>-a<dd>{long}<dt>-b<dd>short</dl><p id=p>end"
+    html = f"<h1 id=top>(1) OPT_A</h1><p>{long}<dl><dt><a id='git%20a'></a>-a<dd>{long}<dt>-b<dd>short</dl><p id=p>end"
     page = parse_page(html.encode(), content_type="text/html", url=ROOT)
     assert isinstance(page, ParsedPage)
     content = page.content._replace(kind=PageKind.GLOSSARY)
@@ -43,5 +43,6 @@ async def test_a_content_keeps_its_kind_places_and_entries_and_is_read_at_each(d
         assert await places.read_place(snapshot, version, "-b") == "**-b**\n\nshort"
         assert await places.read_place(snapshot, version, "p") == "end"
         assert (await places.read_place(snapshot, version, "TOP")).endswith("end")
+        assert (await places.read_place(snapshot, version, "OPT_A")).startswith("# (1) OPT_A")
         with pytest.raises(NotFound, match=r"no section 'git a'\. It has: top, git%20a, p, "):
             await places.read_place(snapshot, version, "git a")

@@ -20,7 +20,7 @@ async def read_place(db: Connection, version: ShownVersion, anchor: str) -> str:
     places = await contents.get_places(db, version.content_id)
     if not places:
         return await _read_section(db, version, anchor)
-    place = find_place(places, anchor)
+    place = find_place(places, anchor) or _find_heading(places, version.markdown, anchor)
     if place is None:
         raise NotFound(_describe_missing(version.url, anchor, [*places]))
     markdown = version.markdown
@@ -43,6 +43,16 @@ def find_place(places: Sequence[Place], anchor: str) -> Place | None:
     for test in tests:
         if found := next(filter(test, places), None):
             return found
+    return None
+
+
+def _find_heading(places: Sequence[Place], markdown: str, name: str) -> Place | None:
+    """Return the first heading that has this name as a word: `(5) SQLITE_BUSY`."""
+    for place in places:
+        if markdown.startswith("#", place.start):
+            heading = markdown[place.start : _line_end(markdown, place.start)].replace("\\", "").replace("`", "")
+            if name in heading.split():
+                return place
     return None
 
 
