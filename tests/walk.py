@@ -25,7 +25,7 @@ from typing import Any
 from tests.sites.pages import serving
 
 SOURCE = Path(__file__).parent.parent / "src" / "kept"
-ADDRESS, WORD = "tern-page", "pelican"  # in the address and in the text of the page, and nowhere else
+ADDRESS, WORD = "tern-page", "pelican"  # in the address and in the text of the page, and nowhere else, nor in the query
 PAGE = (
     f"<!doctype html><title>Pools</title><main><h1>Pools</h1><p>A {WORD} pool keeps connections.</p>"
     f"<h2 id=more>More</h2><p>The {WORD} has the last word.</p></main>"
@@ -182,7 +182,7 @@ def trace_all() -> dict[Function, Seen]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("KEPT_", "XDG_"))}
         environment |= {"KEPT_DATABASE": f"sqlite:///{folder}/kept.db", "HOME": folder, "NO_COLOR": "1"}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-        for words in (["add", f"{site}{ADDRESS}"], [], ["search", WORD, "pool"]):
+        for words in (["add", f"{site}{ADDRESS}"], [], ["search", "connections", "pool"]):
             output = Path(folder) / "trace.json"
             subprocess.run(
                 [sys.executable, "-m", "tests.walk", str(output), *words],

@@ -22,7 +22,7 @@ entry left activates, and the job's row lock lets only one do so. They share eac
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -162,7 +162,7 @@ class CrawlRun:
                 unchanged_without_entry = await FullListing(context).add_to_frontier(self._root_identity, failures)
             else:
                 async for seeds in self._seeds.list_seeds(failures):
-                    await self._commit_seeds(seeds)
+                    await self._commit([], seeds)
         await self._store_retry.run(lambda _: self._mark_listed(unchanged_without_entry, unlisted=bool(failures)))
 
     async def _mark_listed(self, unchanged_without_entry: int, *, unlisted: bool) -> None:
@@ -253,7 +253,16 @@ class CrawlRun:
             self._context.job = await jobs.get(tx, self._context.job.id) or self._context.job
 
     async def _commit_visits(self, results: list[VisitResult]) -> None:
-        """Commit visits; in ever smaller batches while that fails: a database in trouble may still manage those."""
+        await self._commit(results)
+        if self._outage:
+            self._outage.record(results)
+            await self._report_outage(self._outage.warning)
+
+    async def _commit(self, results: list[VisitResult], seeds: Sequence[DiscoveredUrl] = ()) -> None:
+        """Commit visits with the URLs they lead to, or seeds.
+
+        Visits are committed in ever smaller batches while that fails: a database in trouble may still manage those.
+        """
         left, size, was_retried = results, len(results), False
 
         async def commit(retried: bool) -> int:
@@ -261,14 +270,12 @@ class CrawlRun:
             if retried:
                 size, was_retried = max(MIN_COMMIT_PAGES, size // 2), True
             part = left[:size]
-            await self._commit_batch(part, self._link_discovery.discover(part), retried=was_retried)
+            discovered = list(seeds) or self._link_discovery.discover(part)
+            await self._commit_batch(part, discovered, retried=was_retried)
             return len(part)
 
-        while left:
-            left = left[await self._store_retry.run(commit) :]
-        if self._outage:
-            self._outage.record(results)
-            await self._report_outage(self._outage.warning)
+        while left or seeds:
+            left, seeds = left[await self._store_retry.run(commit) :], ()
 
     async def _report_outage(self, warning: str | None) -> None:
         """Show on the job that its origin does not answer, or does again."""
@@ -283,9 +290,6 @@ class CrawlRun:
             await jobs.set_warning(tx, context.job.id, warning)
         context.job = replace(context.job, error=warning)
         context.on_progress(context.job)
-
-    async def _commit_seeds(self, seeds: list[DiscoveredUrl]) -> None:
-        await self._store_retry.run(lambda retried: self._commit_batch([], seeds, retried=retried))
 
     async def _commit_batch(
         self, results: list[VisitResult], discovered: list[DiscoveredUrl], *, retried: bool
