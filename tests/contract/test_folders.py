@@ -88,6 +88,47 @@ async def test_a_file_keeps_one_identity_through_renames_edits_and_moves_and_its
     assert id in (await names(db, source)).values()
 
 
+@on_both_databases
+async def test_a_file_of_a_few_words_is_followed_by_its_inode_and_never_guessed(db: Database, tmp_path: Path) -> None:
+    root = tmp_path / "docs"
+    tiny = ("a", "first", "second", "here", "there", "linked", "old")
+    write(root, page=TEXT, **dict.fromkeys(tiny, "the same few words"))
+    os.link(root / "linked.md", root / "twin.md")
+    (root / "old.md").write_text("an old tiny file")
+    os.utime(root / "old.md", (-9, 1_600_000_000))
+    source = await make_folder_source(db, root)
+    await crawl_folder(db, source, root)
+    before = await names(db, source)
+
+    (root / "a.md").rename(root / "z.md")
+    (root / "old.md").rename(root / "older.md")
+    (root / "first.md").rename(root / "one.md")  # both at once, with the same text
+    (root / "second.md").rename(root / "two.md")
+    (root / "here.md").rename(root / "swap.md")
+    (root / "there.md").rename(root / "here.md")
+    (root / "swap.md").rename(root / "there.md")
+    (root / "linked.md").rename(root / "either.md")  # which of them is which?
+    (root / "twin.md").rename(root / "or.md")
+    job = await crawl_folder(db, source, root)
+    after = await names(db, source)
+    renamed = {"a.md": "z.md", "old.md": "older.md", "first.md": "one.md", "second.md": "two.md"}
+    stayed = {"page.md": "page.md", "here.md": "here.md", "there.md": "there.md"}
+    assert {old: after[new] for old, new in (renamed | stayed).items()} == {
+        old: before[old] for old in renamed | stayed
+    }
+    assert not {after["either.md"], after["or.md"]} & set(before.values()), "a guess"
+    assert job.progress.tally.moved == len(renamed)
+
+    inode = (root / "z.md").stat().st_ino
+    with (root / "z.md").open("w") as file:  # another file may get the inode of one that was deleted
+        file.write("other words now!!!")
+    os.utime(root / "z.md", (1_600_000_000, 1_600_000_000))
+    (root / "z.md").rename(root / "y.md")
+    assert (root / "y.md").stat().st_ino == inode
+    await crawl_folder(db, source, root)
+    assert (await names(db, source))["y.md"] not in set(before.values())
+
+
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @on_both_databases
 async def test_no_text_is_read_again_of_files_that_only_moved(

@@ -104,6 +104,7 @@ class Doc:
     text: Text
     state: str = "active"
     born: int = 0  # the crawl that brought what it last was
+    stamp: int = 0  # the file that was read: equal only for the same file, not written to since
     history: list[tuple[str, Text]] = field(default_factory=list)
 
 
@@ -126,6 +127,7 @@ class Folders:
     def __init__(self, db: Database, source: Source, root: Path, chance: random.Random) -> None:
         self.db, self.source, self.root, self.chance = db, source, root, chance
         self.files: dict[str, Text] = {}
+        self.stamps: dict[str, int] = {}
         self.locked: set[str] = set()
         self.shown: dict[str, Doc] = {}
         self.docs: list[Doc] = []
@@ -182,13 +184,14 @@ class Folders:
     def _touch(self, path: str) -> None:
         self._clock += 1
         os.utime(self.root / path, (LONG_AGO + self._clock,) * 2)
+        self.stamps[path] = self._clock
 
     def _put(self, old: str, new: str) -> bool:
         if new == old:
             return False
         (self.root / new).parent.mkdir(parents=True, exist_ok=True)
         (self.root / old).rename(self.root / new)
-        self.files[new] = self.files.pop(old)
+        self.files[new], self.stamps[new] = self.files.pop(old), self.stamps.pop(old)
         self.locked -= {old, new}
         return True
 
@@ -211,7 +214,7 @@ class Folders:
     def _delete(self) -> None:
         if path := self._some():
             (self.root / path).unlink()
-            del self.files[path]
+            del self.files[path], self.stamps[path]
             self.locked.discard(path)
 
     def _rename(self) -> None:
@@ -254,6 +257,7 @@ class Folders:
             (self.root / other).rename(self.root / one)
             (self.root / ".swap").rename(self.root / other)
             self.files[one], self.files[other] = self.files[other], self.files[one]
+            self.stamps[one], self.stamps[other] = self.stamps[other], self.stamps[one]
             self.locked -= {one, other}
 
     def _copy(self) -> None:
@@ -294,6 +298,11 @@ class Folders:
                     self._is_now(doc, path, readable[path])
         lost = [doc for path, doc in before.items() if path not in self.files]
         missing = [doc for doc in self.docs if doc.state == "missing"]
+        for path in list(arrived):
+            for doc in lost:
+                if doc.stamp == self.stamps[path]:  # the same file, whatever is in it
+                    self._is_now(doc, path, arrived.pop(path))
+        lost = [doc for doc in lost if doc not in self.shown.values()]
         for path, doc in self._by_content(arrived, lost, missing):
             self._is_now(doc, path, arrived.pop(path))
         for path in list(arrived):
@@ -315,6 +324,8 @@ class Folders:
             doc = Doc(path, text)
             self.docs.append(doc)
             self._is_now(doc, path, text)
+        for path, doc in self.shown.items():
+            doc.stamp = self.stamps[path] if path in readable else doc.stamp
 
     def _by_content(self, arrived: dict[str, Text], lost: list[Doc], missing: list[Doc]) -> list[tuple[str, Doc]]:
         found = []

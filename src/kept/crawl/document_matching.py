@@ -4,7 +4,8 @@ pages does not matter.
 For each URL with new content:
 
 1. a URL that still answers keeps its document (those are not considered here);
-2. the end of a permanent redirect from a document's URL is that document, moved;
+2. the end of a permanent redirect from a document's URL, or of a rename that its origin reports, is that document,
+   moved;
 3. a one-to-one content match among the documents lost by this crawl, then the missing, then the deleted, is that one;
 4. a document that is not shown and last had this URL is restored;
 5. of files, one that is lost and whose path differs only in case or Unicode composition is that document, moved; also

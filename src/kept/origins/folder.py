@@ -1,7 +1,8 @@
 """A folder on this machine, or a single file, as an origin. It lists everything, so an unlisted file is gone.
 
-A file's times, size and inode form its ETag; where that differs, the content decides. Only regular files inside the
-root are read, without those that ``.gitignore`` and ``.keptignore`` name.
+A file's times, size and inode form its ETag; where that differs, the content decides. What stays equal in it when a
+file is renamed tells where a file that is missing is now. Only regular files inside the root are read, without those
+that ``.gitignore`` and ``.keptignore`` name.
 """
 
 import asyncio
@@ -11,7 +12,8 @@ import os
 import re
 import stat
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from itertools import islice
 from operator import attrgetter
@@ -28,6 +30,8 @@ from kept.origins.origin import Origin
 
 LISTING_CHUNK = 2000
 RECENT_MTIME_SECONDS = 2.0
+RECENT_MARK = "-recent"  # ends the ETag of a file that was written just before: no listed ETag equals it
+_ETAG = re.compile(r"(-?[0-9a-f]+)-(-?[0-9a-f]+)-([0-9a-f]+)-([0-9a-f]+)")  # as _etag() writes it
 PendingFolders: TypeAlias = list[tuple[str, IgnoreRules]]  # paths below the root with their slash, still to be listed
 ROOT_MARKER = ".kept-root"
 """A file whose content identifies a root: a copy of the folder is the same root, another folder is not."""
@@ -95,6 +99,19 @@ class FolderOrigin(Origin):
 
     async def visit(self, entry: FrontierEntry, *, conditional: bool) -> Visit:
         return await asyncio.to_thread(self._read_file, file_path(entry.url))
+
+    async def find_renames(self, missing: Mapping[str, Validators], new_urls: Sequence[str]) -> Mapping[str, str]:
+        """Return the new URLs of files that only have another path. Of hard links no one is known to be the other."""
+        old = _by_identity((url, validators.own_etag) for url, validators in missing.items())
+        new = await asyncio.to_thread(lambda: _by_identity((url, self._etag_now(url)) for url in new_urls))
+        pairs = ((urls, new.get(identity, [])) for identity, urls in old.items())
+        return {before[0]: after[0] for before, after in pairs if len(before) == len(after) == 1}
+
+    def _etag_now(self, url: str) -> str:
+        try:
+            return _etag(os.stat(file_path(url)))
+        except OSError:  # it is gone again
+            return ""
 
     async def read_file(self, url: str) -> bytes | None:
         if not url.startswith("file:"):
@@ -240,10 +257,22 @@ def _etag(status: os.stat_result) -> str:
     return "%x-%x-%x-%x" % (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)  # noqa: UP031
 
 
+def _by_identity(etags: Iterable[tuple[str, str]]) -> dict[tuple[str, ...], list[str]]:
+    """Group URLs by what stays equal of a file's ETag when the file is renamed: all but the time of the status change.
+
+    The inode alone is no evidence: file systems soon give it to another file.
+    """
+    urls: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for url, etag in etags:
+        if match := _ETAG.match(etag):
+            urls[match.group(1, 3, 4)].append(url)
+    return urls
+
+
 def _validators(status: os.stat_result) -> Validators:
-    """Return no validators for a recently written file: another write within the clock's resolution would not show."""
-    is_fresh = status.st_mtime > time.time() - RECENT_MTIME_SECONDS
-    return Validators() if is_fresh else Validators(etag=_etag(status))
+    """Mark the ETag of a recently written file: another write within the clock's resolution would not show."""
+    is_recent = status.st_mtime > time.time() - RECENT_MTIME_SECONDS
+    return Validators(etag=_etag(status) + (RECENT_MARK if is_recent else ""))
 
 
 def _reason(error: OSError) -> str:
