@@ -469,7 +469,7 @@ async def read_headings(body: bytes, content_type: str, url: str) -> ParsedPage 
     return ParsedPage(content=build_content("Manual", text, build_section_tree(nodes, before), SectionRules()))
 
 
-MANUAL = "Before.\n# Install\nBy hand.\n## Linux\nWith apt.\n## Windows\nWith luck.\n# Use\nCarefully."
+MANUAL = "Before.\n\n# Install\nBy hand.\n\n## Linux\nWith apt.\n\n## Windows\nWith luck.\n\n# Use\nCarefully."
 
 
 @on_both_databases
@@ -508,7 +508,7 @@ async def test_a_signature_is_read_with_what_it_shares_with_the_next(
 ) -> None:
     monkeypatch.setattr(factories, "read_scripted", read_headings)
     source = await make_source(db)
-    await crawl(db, source, Site({ROOT: Page(text="\n# `up()`\n# `rise()`\nHigher.\n# `down()`\nLower.")}))
+    await crawl(db, source, Site({ROOT: Page(text="\n# `up()`\n\n# `rise()`\nHigher.\n\n# `down()`\nLower.")}))
     assert (await documents.read_document(db, ROOT, section="`up()`")).markdown == "# `up()`\n\n# `rise()`\nHigher."
     assert (await documents.read_document(db, ROOT, section="`rise()`")).markdown == "# `rise()`\nHigher."
 
