@@ -58,9 +58,7 @@ async def check_ledger(db: Database, job: CrawlJob, admits: Callable[[str], bool
         silent = [
             (version["url"], link)
             for version in versions
-            # A page that redirects in a circle is shown as it was, but nothing was read that could hand on its links.
             if (entry := entries.get(version["url"])) and entry["reached"] and entry["outcome"] in READ
-            if not entry["redirect_to"]
             for link in decompress_links(version["links"])
             if link not in entries and admits(link)
         ]

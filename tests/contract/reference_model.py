@@ -218,8 +218,28 @@ def visit_all(
             entries[url] = Entry(outcome=outcome, held=base[url], by_settings=excluded)
     else:
         look([world.root], reached=True, follow=True)
+        while failed := redirects_that_fail(entries, base, kept_out):
+            for url in failed:
+                entries[url].links = base[url].links
+            look(
+                [link for url in failed for link in base[url].links if link not in world.excluded],
+                reached=True,
+                follow=True,
+            )
         look(sorted(base), reached=False, follow=False)
     return entries
+
+
+def redirects_that_fail(
+    entries: Mapping[str, Entry], base: Mapping[str, Version], kept_out: frozenset[str]
+) -> list[str]:
+    """Return the documents whose redirects end at what fails, and that have not handed on their stored links yet."""
+
+    def fails(end: str | None) -> bool:
+        return end is None or end in kept_out or (entries[end].outcome == "failed" and entries[end].held is None)
+
+    redirected = [url for url, entry in entries.items() if entry.to and url in base and base[url].links != entry.links]
+    return [url for url in redirected if fails(end_of_redirects(url, entries))]
 
 
 def end_of_redirects(url: str, entries: Mapping[str, Entry]) -> str | None:

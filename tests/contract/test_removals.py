@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kept.model.changes import RemovalReason
-from kept.model.source import Scope, SourceSettings
+from kept.model.source import Limits, Scope, SourceSettings
 from kept.service import changes, documents, events, generations, ledger
 from kept.store import notifications, sources
 from kept.store.database import Database
@@ -114,3 +114,57 @@ async def test_a_rollback_says_why_documents_are_not_there_any_more(db: Database
     assert history.versions[-1].end_reason == "rolled back to 1"
     [change] = [one for one in (await changes.list_changes(db, "docs")).changes if one.generation == 3]
     assert (change.change, change.reason) == ("removed", "rolled back to 1")
+
+
+BEHIND = {
+    "ring": Page(redirect=f"{ROOT}round"),  # ring and round: from one to the other, in a circle
+    "chain": Page(redirect=f"{ROOT}hop"),  # by a hop to what fails
+    "lost": Page(redirect=f"{ROOT}hidden"),  # to what may not be visited: a skipped page is no failure
+    "moved": Page(redirect=f"{ROOT}moved-to"),  # to a new page, which links to nothing
+}
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(max_pages=50)], ids=["unlimited", "in rounds"])
+@on_both_databases
+async def test_pages_behind_one_that_redirects_to_a_failure_are_still_reached(db: Database, limits: Limits) -> None:
+    before = {ROOT: Page("root", tuple(f"{ROOT}{name}" for name in BEHIND))}
+    for name in BEHIND:
+        before[f"{ROOT}{name}"] = Page(TEXT % name, (f"{ROOT}{name}/behind",))
+        before[f"{ROOT}{name}/behind"] = Page(TEXT % f"behind {name}")
+    # What is behind the ring redirects itself, and new pages are behind that.
+    before[f"{ROOT}ring/behind"] = Page(TEXT % "more", (f"{ROOT}deeper",))
+    before[f"{ROOT}deeper"] = Page(TEXT % "deeper")
+    after = before | {f"{ROOT}{name}": page for name, page in BEHIND.items()}
+    after |= {
+        f"{ROOT}round": Page(redirect=f"{ROOT}ring"),
+        f"{ROOT}hop": Page(redirect=f"{ROOT}broken"),
+        f"{ROOT}broken": Page(error="500 Internal Server Error"),
+        f"{ROOT}hidden": Page(refused="robots.txt"),
+        f"{ROOT}moved-to": Page(TEXT % "moved"),
+        f"{ROOT}ring/behind": Page(redirect=f"{ROOT}broken"),
+        f"{ROOT}deeper": Page(TEXT % "deeper", (f"{ROOT}news",)),
+        f"{ROOT}news": Page(TEXT % "news"),
+    }
+    source = await make_source(db, settings=SourceSettings(limits=limits))
+    await crawl(db, source, Site(before), now=BEGINNING)
+    everything = await shown(db, source)
+    job = await crawl(db, source, Site(after), now=BEGINNING + timedelta(days=4))
+    assert not job.held
+    states = {
+        url.removeprefix(ROOT): (await documents.read_history(db, document)).lifecycle
+        for url, (document, _) in (await shown(db, source)).items()
+        if url != ROOT
+    }
+    assert states == {
+        "ring": "error",
+        "ring/behind": "error",
+        "deeper": "active",
+        "news": "active",
+        "chain": "error",
+        "chain/behind": "active",
+        "lost": "missing",
+        "lost/behind": "missing",
+        "moved-to": "active",
+        "moved/behind": "missing",
+    }
+    assert (await shown(db, source))[f"{ROOT}moved-to"][0] == everything[f"{ROOT}moved"][0]

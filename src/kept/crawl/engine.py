@@ -97,8 +97,8 @@ class CrawlRun:
         self._stop_status = JobStatus.PROCESSING  # the job's status when this run was stopped
         self._store_retry = StoreRetry(lease.job_id, self._stopping)
         self._host_budget = HostBudget(db, lease, origin)
-        self._seeds, self._entry_leases = SiteSeeds(context), EntryLeases(context)
-        self._link_discovery = LinkDiscovery(context)
+        self._seeds, self._link_discovery = SiteSeeds(context), LinkDiscovery(context)
+        self._entry_leases = EntryLeases(context, self._link_discovery)
         # A file that cannot be read says nothing about the others.
         self._outage = None if origin.lists_everything else OutageWatch(source.root, give_up_seconds=give_up_seconds)
         self._pipeline = Pipeline(

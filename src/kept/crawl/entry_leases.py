@@ -12,6 +12,7 @@ from typing import TypeAlias
 from kept.crawl import admission, settle
 from kept.crawl.context import CrawlContext
 from kept.crawl.decide import VisitResult
+from kept.crawl.links import LinkDiscovery
 from kept.model.frontier import LIMIT_REASON, FrontierEntry
 from kept.store import frontier, jobs
 from kept.store.database import Connection
@@ -25,8 +26,9 @@ LeaseEntries: TypeAlias = Callable[..., Awaitable[list[FrontierEntry]]]
 class EntryLeases:
     """Leases about as many entries at once as are visited in a second."""
 
-    def __init__(self, context: CrawlContext) -> None:
+    def __init__(self, context: CrawlContext, link_discovery: LinkDiscovery) -> None:
         self._context = context
+        self._link_discovery = link_discovery
         self._urls: set[str] = set()  # leased, and not settled
         self.visits_per_second: float | None = None  # None until the first batch is committed
 
@@ -56,7 +58,7 @@ class EntryLeases:
             elif remaining == 0 and not entries:
                 await self._skip_over_limit(tx)
             if not entries and not (await frontier.open_entries(tx, self._context.job.id)).has_reached:
-                await self._start_next_round(tx)
+                await self._start_next_round(tx, retried=retried)
                 entries = await lease(limit=size) or await self._lease_unreached(tx, lease, size)
         self._urls.update(entry.url for entry in entries)
         return entries
@@ -65,14 +67,20 @@ class EntryLeases:
         """Forget entries that were settled, or are to be visited later."""
         self._urls.difference_update(result.entry.url for result in results)
 
-    async def _start_next_round(self, tx: Connection) -> None:
-        """Let the guards decide about deferred entries. The job is locked: another worker may have done it."""
+    async def _start_next_round(self, tx: Connection, *, retried: bool) -> None:
+        """Let the guards decide about deferred entries; when none are left, follow what redirects in vain.
+
+        The job is locked: another worker may have done it.
+        """
         context = self._context
         context.job = await jobs.lock(tx, context.job.id) or context.job
         remaining = await self._remaining_pages(tx)
         open_entries = await frontier.open_entries(tx, context.job.id)
         if open_entries.has_deferred and not open_entries.has_reached:
             await admission.admit_next_round(tx, context, remaining)
+            open_entries = await frontier.open_entries(tx, context.job.id)
+        if not open_entries.has_reached and not open_entries.has_deferred:
+            await self._link_discovery.follow_failed_redirects(tx, retried=retried)
             open_entries = await frontier.open_entries(tx, context.job.id)
         if not open_entries.has_reached and not open_entries.has_deferred:
             await admission.skip_too_deep(tx, context)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from kept.crawl.document_matching import MoveCandidate, resolve_redirects
 from kept.crawl.lifecycle import CrawlCoverage, DocumentObservation
-from kept.model.frontier import ExceptionalEntry, Outcome
+from kept.model.frontier import EntryResult, ExceptionalEntry, Outcome
 from kept.model.generation import Generation
 from kept.model.job import CrawlJob
 from kept.store import documents, frontier
@@ -102,6 +102,16 @@ async def _follow_redirect(
         )
     observations.documents.append(observation)
     observations.outcome_updates.append(make_outcome_update(observation, entry.url))
+
+
+def is_failed_end(target: EntryResult | None) -> bool:
+    """Whether a document fails whose redirects end here: nothing was visited, or it failed and is no document itself.
+
+    A document that fails is still one, and takes in those that redirect to it.
+    """
+    if target is None or not target.was_visited:
+        return True
+    return target.outcome is Outcome.FAILED and target.version_id is None
 
 
 def make_observation(

@@ -42,7 +42,7 @@ async def commit_batch(
         settled = [entry for result in results if (entry := _make_settled(result, document_ids))]
         await frontier.settle(tx, job.id, settled, batch=job.batch + 1)
         await frontier.retry_later(tx, job.id, _make_retries(results))
-        added = await _add_discovered(tx, job, list(discovered))
+        added = await add_discovered(tx, job, list(discovered))
         size = sum(result.bytes for result in results)
         advanced = await jobs.advance_batch(
             tx, job.id, discovered=added, bytes=size, is_progress=bool(results or added)
@@ -52,7 +52,7 @@ async def commit_batch(
         return await update_progress(tx, advanced)
 
 
-async def _add_discovered(tx: Connection, job: CrawlJob, discovered: Sequence[DiscoveredUrl]) -> int:
+async def add_discovered(tx: Connection, job: CrawlJob, discovered: Sequence[DiscoveredUrl]) -> int:
     """Add URLs to the frontier, or mark them as reached. Returns how many were added.
 
     Marking comes first: in a refresh the frontier has nearly all of them already.

@@ -278,6 +278,18 @@ class EntryResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RedirectedEntry:
+    """An entry that redirects to another URL, and the result of that one, if it is in the frontier."""
+
+    url: str
+    depth: int
+    reached: bool
+    version_id: int | None  # the base's version at this URL
+    redirect_to: str
+    target: EntryResult | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExceptionalEntry:
     """A document, or a redirect, that did not simply stay unchanged."""
 

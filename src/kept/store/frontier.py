@@ -22,6 +22,7 @@ from kept.model.frontier import (
     NotKeptReason,
     OpenEntries,
     Outcome,
+    RedirectedEntry,
     SettledBatch,
     SettledEntry,
     StoredEtag,
@@ -331,6 +332,35 @@ async def count_entries(db: Connection, job: str) -> int:
 
 async def list_exceptional(db: Connection, job: str) -> list[ExceptionalEntry]:
     return [_exceptional_entry(row) for row in await db.all("frontier_exceptions", job=job)]
+
+
+async def list_redirected(db: Connection, job: str) -> list[RedirectedEntry]:
+    return [
+        RedirectedEntry(
+            url=row["url"],
+            depth=row["depth"],
+            reached=bool(row["reached"]),
+            version_id=row["version_id"],
+            redirect_to=row["redirect_to"],
+            target=None
+            if row["target_url"] is None
+            else EntryResult(
+                url=row["target_url"],
+                outcome=Outcome(row["outcome"]) if row["outcome"] else None,
+                reason=row["reason"],
+                by_settings=bool(row["by_settings"]),
+                was_visited=row["visited_at"] is not None,
+                version_id=row["target_version_id"],
+                document_id=row["document_id"],
+            ),
+        )
+        for row in await db.all("redirected_entries", job=job)
+    ]
+
+
+async def stored_links(db: Connection, versions: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Return the links of versions, by their ids."""
+    return {row["id"]: decompress_links(row["links"]) for row in await db.all("stored_links", ids=list(versions))}
 
 
 async def list_unreached(db: Connection, job: str) -> list[ExceptionalEntry]:

@@ -212,6 +212,17 @@ SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reac
  WHERE f.job_id = :job AND f.outcome IN ('moved', 'gone', 'failed', 'skipped', 'dead_link')
    AND (f.document_id IS NOT NULL OR f.redirect_to IS NOT NULL);
 
+-- name: redirected_entries
+-- What redirects to another URL, and what became of that one.
+SELECT f.url, f.depth, f.reached, f.version_id, f.redirect_to, target.url AS target_url, target.outcome, target.reason,
+       target.by_settings, target.visited_at, target.version_id AS target_version_id, target.document_id
+  FROM frontier f
+  LEFT JOIN frontier target ON target.job_id = f.job_id AND target.url = f.redirect_to
+ WHERE f.job_id = :job AND f.outcome IN ('moved', 'gone', 'failed', 'skipped', 'dead_link') AND f.redirect_to IS NOT NULL;
+
+-- name: stored_links
+SELECT id, links FROM versions WHERE id {in :ids};
+
 -- name: unreached_documents
 -- Known documents that still answer, but that no link leads to any more.
 SELECT f.url, f.depth, f.outcome, f.reason, f.by_settings, f.redirect_to, f.reached, f.document_id, f.version_id, v.content_id,
