@@ -200,7 +200,10 @@ BEGIN
 END $$;
 
 -- Which contents an older version of Kept indexed: those above "done", up to "last". No row: none.
-CREATE TABLE index_rebuild (done BIGINT NOT NULL, last BIGINT NOT NULL);
+CREATE TABLE index_rebuild (
+    done BIGINT NOT NULL,
+    last BIGINT NOT NULL
+);
 
 -- A request to build the next generation of a source, from the queue to its end.
 CREATE TABLE crawl_jobs (

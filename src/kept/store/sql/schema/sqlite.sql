@@ -179,7 +179,10 @@ CREATE TRIGGER section_deleted AFTER DELETE ON sections BEGIN
 END;
 
 -- Which contents an older version of Kept indexed: those above "done", up to "last". No row: none.
-CREATE TABLE index_rebuild (done INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;
+CREATE TABLE index_rebuild (
+    done INTEGER NOT NULL,
+    last INTEGER NOT NULL
+) STRICT;
 
 -- A request to build the next generation of a source, from the queue to its end.
 CREATE TABLE crawl_jobs (
