@@ -313,7 +313,7 @@ async def test_the_modes_of_a_search_agree_on_what_is_shown(db: Database) -> Non
     assert len(fused) == len(meant) == 5
     assert fused[0].score == pytest.approx(1.0)
     without = await search.search_sections(
-        db, SearchRequest(text="page quince -12", limit=50), vectors=VectorSearchOptions("meaning", embedder_of)
+        db, SearchRequest(text='page quince -"12"', limit=50), vectors=VectorSearchOptions("meaning", embedder_of)
     )
     assert without
     assert not any("12" in hit.text for hit in without)

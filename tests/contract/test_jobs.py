@@ -234,7 +234,7 @@ async def test_a_job_may_be_named_by_a_prefix_of_its_id(db: Database) -> None:
     assert (await jobs_service.show_job(db, job.id[:20])).job == job
     assert (await jobs_service.show_job(db, job.id.upper())).source == "docs"
     other = await queue.enqueue(db, (await make_source(db, "other", root=f"{ROOT}other/")).id)
-    with pytest.raises(InvalidInput, match="Say more; .kept jobs. lists them"):
+    with pytest.raises(InvalidInput, match=r"Say more; .kept jobs. lists them"):
         await jobs_service.show_job(db, job.id[:6])
     for nonsense in ("", "%", "f" * 36, "no such thing", "'"):
         with pytest.raises(NotFound):

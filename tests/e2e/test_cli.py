@@ -1,7 +1,6 @@
 """The command line, as a person or a script calls it: a process with arguments, an exit code and two streams."""
 
 import ctypes
-import fcntl
 import json
 import os
 import pty
@@ -9,10 +8,8 @@ import re
 import resource
 import signal
 import statistics
-import struct
 import subprocess
 import sys
-import termios
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,9 +90,8 @@ class Kept:
     def on_a_terminal(self, *arguments: str, typed: str = "", columns: int = 0, **variables: str) -> str:
         """Return the output on a terminal, of so many columns; ``typed`` is what a person types there."""
         ours, theirs = pty.openpty()
-        if columns:
-            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         os.write(ours, typed.encode())
+        variables |= {"COLUMNS": str(columns)} if columns else {}
         with self.start(
             *arguments, stdin=theirs, stdout=theirs, stderr=theirs, env=self.environment | variables
         ) as process:

@@ -228,7 +228,8 @@ def test_xhtml_frames_and_bases_are_read(kept: Kept, site: Site) -> None:
         "/deep/leaf": page("Leaf"),
     }
     kept.add()
-    assert kept.shown == {"", "toc", "x", "based", "deep/leaf"}
+    assert kept.shown == {"toc", "x", "based", "deep/leaf"}
+    assert kept.why("")[0] == "skipped", "a page of frames has no text of its own"
     assert kept("search", "puffin")["hits"][0]["url"] == f"{site.root}x#x"
 
 

@@ -1,6 +1,7 @@
 """A web page reads one snapshot: a generation that is activated while it reads does not show in a part of it."""
 
 import asyncio
+import inspect
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -55,6 +56,9 @@ class InterruptedConnection:
     database: InterruptedDatabase
 
     def __getattr__(self, name: str) -> Any:
+        if not inspect.iscoroutinefunction(getattr(self.connection, name)):
+            return getattr(self.connection, name)
+
         async def run(*args: Any, **values: Any) -> Any:
             await self.database.before_statement()
             return await getattr(self.connection, name)(*args, **values)

@@ -120,8 +120,10 @@ def test_a_site_is_added_searched_changed_compared_rolled_back_and_reviewed(page
         page.goto(f"{server.url}/?q=twelve+connections")
         expect(page.locator(".hit").first).to_contain_text("Twelve connections")
         page.goto(f"{server.url}/?q=conections")
-        page.get_by_role("link", name="connections").click()
+        expect(page.locator("#understood")).to_contain_text("Showing results for connections.")
         expect(page.locator(".hit mark").first).to_have_text("connections", ignore_case=True)
+        page.get_by_role("link", name="connections", exact=True).click()
+        expect(page.locator("#understood")).to_have_count(0)
         page.get_by_label("code examples").check()
         expect(page).to_have_url(f"{server.url}/?q=connections&kind=code")
 
